@@ -1,0 +1,66 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The settings of every Swift target: language mode 6, plus what the language will make the default.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .strictMemorySafety(),  // SE-0458
+    .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+    .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
+    .enableUpcomingFeature("InferIsolatedConformances"),  // SE-0470
+    .enableUpcomingFeature("ImmutableWeakCaptures"),  // SE-0481
+]
+
+let package = Package(
+    name: "Bluebonnet",
+    products: [
+        .library(name: "Bluebonnet", targets: ["Bluebonnet"]),
+        .library(name: "BluebonnetTesting", targets: ["BluebonnetTesting"]),
+        .executable(name: "BluebonnetBench", targets: ["BluebonnetBench"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CSystem"),
+        .target(
+            name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
+        .target(name: "BluebonnetTesting", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/TestSupport",
+            swiftSettings: settings),
+        .testTarget(
+            name: "BluebonnetTests",
+            dependencies: ["Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "BluebonnetTestingTests", dependencies: ["BluebonnetTesting", "TestSupport"],
+            swiftSettings: settings),
+        // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.
+        .executableTarget(
+            name: "BluebonnetBench",
+            dependencies: [
+                "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchLibcurl", "BenchURLSession", "BenchLateServer",
+            ], path: "Tests/Benchmarks/BluebonnetBench", swiftSettings: settings),
+        .executableTarget(
+            name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
+            path: "Tests/Benchmarks/BenchBluebonnet", swiftSettings: settings),
+        .executableTarget(
+            name: "BenchURLSession", dependencies: ["BenchSupport"], path: "Tests/Benchmarks/BenchURLSession",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "BenchLibcurl", dependencies: ["CBenchMeter", "CCurl"], path: "Tests/Benchmarks/BenchLibcurl",
+            cSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "BenchLateServer", path: "Tests/Benchmarks/BenchLateServer",
+            cSettings: [.treatAllWarnings(as: .error)]),
+        .target(
+            name: "BenchSupport", dependencies: ["CBenchMeter"], path: "Tests/Benchmarks/BenchSupport",
+            swiftSettings: settings),
+        .target(
+            name: "CBenchMeter", path: "Tests/Benchmarks/CBenchMeter", cSettings: [.treatAllWarnings(as: .error)]),
+    ]
+)

@@ -1,0 +1,152 @@
+extension RequestError {
+    /// Names a failure.
+    @nonexhaustive
+    public enum Kind: Hashable, Sendable {
+        /// The text is not a URL that can be requested; ``RequestError/url`` has the text, redacted like a URL.
+        case invalidURL
+        /// The request cannot be sent as it is.
+        case invalidRequest(InvalidRequestReason)
+        /// The parameters could not be encoded.
+        case parameterEncoding(ParameterEncodingReason)
+        /// No connection could be made, or it was lost.
+        case connection(ConnectionReason)
+        /// A time limit ran out.
+        case timedOut(TimeoutStage)
+        /// The server's certificate was refused, or TLS could not be set up.
+        case trust(TrustReason)
+        /// What the server sent is not HTTP, is incomplete, or is more than allowed.
+        case invalidResponse(InvalidResponseReason)
+        /// The response was refused by a validator.
+        case validation(ValidationReason)
+        /// The response could not be turned into a value.
+        case serialization(SerializationReason)
+        /// The request was cancelled.
+        case cancelled
+        /// The session was shut down before the request began.
+        case sessionShutDown
+        /// The library or libcurl met a condition that should not occur; the detail says which.
+        case `internal`
+    }
+
+    /// Says why a request cannot be sent as it is.
+    @nonexhaustive
+    public enum InvalidRequestReason: Hashable, Sendable {
+        /// The scheme is neither `http` nor `https`.
+        case unsupportedScheme(String)
+        /// The method is not a token (RFC 9110 §5.6.2).
+        case method(String)
+        /// The field's name is not a token (RFC 9110 §5.1).
+        case fieldName(String)
+        /// The value of the named field holds CR, LF or NUL (RFC 9110 §5.5).
+        case fieldValue(name: String)
+        /// A GET, HEAD or TRACE request has a body.
+        case bodyDataInGETRequest
+        /// The session's configuration names a file or a value that cannot be used.
+        case configuration(String)
+        /// Converting the user's own type to a request threw; see ``RequestError/underlying``.
+        case conversion
+    }
+
+    /// Says why parameters could not be encoded.
+    @nonexhaustive
+    public enum ParameterEncodingReason: Hashable, Sendable {
+        /// The encoder threw; see ``RequestError/underlying``.
+        case encoderFailed
+    }
+
+    /// Says what happened to the connection.
+    @nonexhaustive
+    public enum ConnectionReason: Hashable, Sendable {
+        /// The host's name could not be resolved.
+        case nameNotResolved
+        /// The proxy's name could not be resolved.
+        case proxyNameNotResolved
+        /// No connection could be made: refused, unreachable.
+        case refused
+        /// The connection was closed or reset before or while the response arrived.
+        case lost
+        /// The proxy refused or failed.
+        case proxy
+        /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), such as by GOAWAY.
+        case http2
+        /// The connection could not be set up for another reason; the detail says which.
+        case failed
+    }
+
+    /// Names the time limit that ran out.
+    @nonexhaustive
+    public enum TimeoutStage: Hashable, Sendable {
+        /// Name lookup, connecting and TLS together took too long.
+        case connect
+        /// Nothing was sent or received for too long.
+        case idle
+        /// The exchange as a whole took too long.
+        case total
+    }
+
+    /// Says why the server was not trusted.
+    @nonexhaustive
+    public enum TrustReason: Hashable, Sendable {
+        /// The certificate has expired or is not valid yet.
+        case certificateExpired
+        /// No trusted authority vouches for the certificate.
+        case untrustedIssuer
+        /// The certificate is signed by itself.
+        case selfSigned
+        /// The certificate is for other hosts.
+        case hostMismatch
+        /// The certificate was refused for another reason; the detail says which.
+        case certificateRefused
+        /// The handshake failed: no common version or cipher, or an alert from the server.
+        case handshake
+        /// A certificate, key or CA file of the configuration cannot be used.
+        case configuration
+    }
+
+    /// Says what is wrong with a response.
+    @nonexhaustive
+    public enum InvalidResponseReason: Hashable, Sendable {
+        /// The status line, a field or the framing breaks the rules of HTTP.
+        case malformed
+        /// The head is larger than the limit, in bytes.
+        case headTooLarge(limit: Int)
+        /// The body is larger than the limit, in bytes; compressed bodies are counted as decoded.
+        case bodyTooLarge(limit: Int64)
+        /// The body ended before it was complete.
+        case truncated
+        /// The body does not decode as its `Content-Encoding` says.
+        case undecodableContent
+        /// The HTTP/2 stream was reset or broke the rules (RFC 9113 §5.4.2).
+        case http2Stream
+    }
+
+    /// Says which check a response failed.
+    @nonexhaustive
+    public enum ValidationReason: Hashable, Sendable {
+        /// The status code is not an acceptable one.
+        case unacceptableStatusCode(Int)
+        /// The response has a body, but no content type.
+        case missingContentType(acceptable: [String])
+        /// The content type is not an acceptable one.
+        case unacceptableContentType(String, acceptable: [String])
+        /// A validator of the user's own refused it; see ``RequestError/underlying``.
+        case customValidationFailed
+    }
+
+    /// Says why a response could not be turned into a value.
+    @nonexhaustive
+    public enum SerializationReason: Hashable, Sendable {
+        /// The body is empty, and neither the method nor the status code allows that.
+        case inputDataNilOrZeroLength
+        /// The body is empty, allowed, but the type has no value for that.
+        case invalidEmptyResponse(type: String)
+        /// The body is not text in the named encoding.
+        case stringSerializationFailed(encoding: String)
+        /// The body is not JSON.
+        case jsonSerializationFailed
+        /// The decoder threw; see ``RequestError/underlying``.
+        case decodingFailed
+        /// A serializer of the user's own threw; see ``RequestError/underlying``.
+        case customSerializationFailed
+    }
+}

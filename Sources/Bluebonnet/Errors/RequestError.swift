@@ -1,0 +1,185 @@
+public import FoundationEssentials
+
+/// Says what went wrong with a request, where, and for which URL.
+///
+/// Every failure that Bluebonnet reports is one of these. ``kind`` names the failure; ``underlying`` is the error of the
+/// user's own code (an encoder, a validator, a serializer) that caused it, where one did. The URL is redacted: it shows
+/// no user info and no query values, so that an error can be logged as it is.
+public struct RequestError: Error, Sendable {
+    /// What went wrong.
+    public var kind: Kind { storage.kind }
+
+    /// The error that caused this one, if other code than Bluebonnet's threw it.
+    public var underlying: (any Error)? { storage.underlying }
+
+    /// One sentence with what is known about the circumstances, such as libcurl's own words.
+    public var detail: String? { storage.detail }
+
+    /// The method of the request, if it was known by then.
+    public var method: HTTPMethod? { storage.method }
+
+    /// The URL of the request without user info and query values, if it was known by then.
+    public var url: String? { storage.url }
+
+    /// How many attempts had been made, this failure's included; 0 when the request ended before it was started.
+    public var attempts: Int { storage.attempts }
+
+    /// The response that failed validation or could not be serialized, if there was one.
+    public var response: HTTPResponse? { storage.response }
+
+    /// The first 64 KiB of the body that came with ``response``.
+    public var body: Data? { storage.body }
+
+    /// Where in Bluebonnet the error was made, as `#fileID:#line`.
+    public var origin: String { "\(storage.fileID):\(storage.line)" }
+
+    private var storage: Storage
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - kind: What went wrong.
+    ///   - detail: What is known about the circumstances. It must hold no secret.
+    ///   - underlying: The error that caused this one.
+    ///   - fileID: Where the error is made.
+    ///   - line: Where the error is made.
+    public init(
+        _ kind: Kind, detail: String? = nil, underlying: (any Error)? = nil, fileID: String = #fileID, line: Int = #line
+    ) {
+        storage = Storage(kind: kind, detail: detail, underlying: underlying, fileID: fileID, line: line)
+    }
+
+    /// Makes the error of a text that is not a URL; the text is redacted already.
+    package static func invalidURL(
+        _ text: String, detail: String? = nil, fileID: String = #fileID, line: Int = #line
+    ) -> RequestError {
+        var error = RequestError(.invalidURL, detail: detail, fileID: fileID, line: line)
+        error.storage = Storage(
+            kind: .invalidURL, detail: detail, underlying: nil, fileID: fileID, line: line, url: text)
+        return error
+    }
+
+    /// How many bytes of a failed response's body an error keeps.
+    package static let bodyLimit = 64 * 1024
+
+    /// What an error is made of, on the heap so that passing the error on is cheap.
+    private final class Storage: Sendable {
+        let kind: Kind
+        let detail: String?
+        let underlying: (any Error)?
+        let fileID: String
+        let line: Int
+        let method: HTTPMethod?
+        let url: String?
+        let attempts: Int
+        let response: HTTPResponse?
+        let body: Data?
+
+        init(
+            kind: Kind, detail: String?, underlying: (any Error)?, fileID: String, line: Int, method: HTTPMethod? = nil,
+            url: String? = nil, attempts: Int = 0, response: HTTPResponse? = nil, body: Data? = nil
+        ) {
+            self.kind = kind
+            self.detail = detail
+            self.underlying = underlying
+            self.fileID = fileID
+            self.line = line
+            self.method = method
+            self.url = url
+            self.attempts = attempts
+            self.response = response
+            self.body = body
+        }
+    }
+}
+
+extension RequestError {
+    /// Returns the error with the circumstances filled in; what it already says stays.
+    package func during(_ request: HTTPRequest?, attempts: Int) -> RequestError {
+        var error = self
+        error.storage = Storage(
+            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
+            method: method ?? request?.method, url: url ?? request.map { $0.url.redactedDescription },
+            attempts: attempts, response: response, body: body)
+        return error
+    }
+
+    /// Returns the error with the response that it is about.
+    package func about(_ response: HTTPResponse?, body: Data?) -> RequestError {
+        var error = self
+        error.storage = Storage(
+            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
+            method: method, url: url, attempts: attempts, response: response,
+            body: body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 })
+        return error
+    }
+
+    /// Returns a cancellation that keeps an earlier error as the underlying one.
+    package static func cancelled(after earlier: RequestError?) -> RequestError {
+        RequestError(.cancelled, underlying: earlier)
+    }
+
+    /// Decodes the body of the failed response, for an API that describes its errors in it.
+    ///
+    /// Only the first 64 KiB of a body are kept. Runs where it is called.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; JSON by default.
+    /// - Returns: The decoded value.
+    /// - Throws: What the decoder throws, or this error itself when there is no body.
+    public func decodeBody<Value: Decodable>(
+        as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) throws -> Value {
+        guard let body else { throw self }
+        return try decoder.decode(type, from: body)
+    }
+
+    /// Whether a time limit ended the request.
+    public var isTimeout: Bool { if case .timedOut = kind { true } else { false } }
+
+    /// Whether the request was cancelled.
+    public var isCancellation: Bool { kind == .cancelled }
+
+    /// Whether no connection could be made, in time or at all, or the connection was lost.
+    public var isConnectionFailure: Bool {
+        switch kind {
+        case .connection, .timedOut(.connect): true
+        default: false
+        }
+    }
+
+    /// Whether the server could not be trusted.
+    public var isTrustFailure: Bool { if case .trust = kind { true } else { false } }
+
+    /// The status code that validation refused, if that is the failure.
+    public var statusCode: Int? { if case .validation(.unacceptableStatusCode(let code)) = kind { code } else { nil } }
+}
+
+extension RequestError: CustomStringConvertible {
+    /// What went wrong, where and for which URL, in one line without secrets.
+    public var description: String {
+        var text = kind.description
+        if let detail { text += " (\(detail))" }
+        if let underlying { text += ": \(Self.words(of: underlying))" }
+        if let url {
+            // A method that is no token may hold a line break.
+            let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
+            text += " [\(method ?? "")\(url)]"
+        }
+        if attempts > 1 { text += " after \(attempts) attempts" }
+        return text
+    }
+
+    /// An encoding error names the value that it is about, which may be a password.
+    private static func words(of error: any Error) -> String {
+        guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
+        let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+        return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
+    }
+}
+
+extension RequestError: LocalizedError {
+    /// The ``description``, so that Foundation's `localizedDescription` says it.
+    public var errorDescription: String? { description }
+}

@@ -1,0 +1,84 @@
+/// Knows the bytes that names and values of fields are made of (RFC 9110 §5).
+enum FieldSyntax {
+    /// Whether the byte may be part of a token (RFC 9110 §5.6.2).
+    @inline(__always)
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        // One bit for each of ! # $ % & ' * + - . 0-9 A-Z ^ _ ` a-z | ~
+        switch byte {
+        case 0..<64: 0x03ff_6cfa_0000_0000 as UInt64 >> UInt64(byte) & 1 == 1
+        case 64..<128: 0x57ff_ffff_c7ff_fffe as UInt64 >> UInt64(byte &- 64) & 1 == 1
+        default: false
+        }
+    }
+
+    /// Whether the byte ends a line or a C string: CR, LF and NUL, which no value may hold (RFC 9110 §5.5).
+    @inline(__always)
+    static func isForbiddenInValue(_ byte: UInt8) -> Bool {
+        byte == 0x0a || byte == 0x0d || byte == 0x00
+    }
+
+    /// Whether the byte is a space or a tab.
+    @inline(__always)
+    static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
+    }
+
+    /// Whether the byte is an ASCII letter or digit.
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        lowercased(byte) &- 0x61 < 26 || byte &- 0x30 < 10
+    }
+
+    /// Returns whether two texts of the same length are the same but for the case of ASCII letters.
+    static func isSame(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        for index in left.indices where lowercased(left[index]) != lowercased(right[index]) {
+            return false
+        }
+        return true
+    }
+
+    /// Returns the byte with ASCII upper case made lower case.
+    @inline(__always)
+    static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+}
+
+extension String.UTF8View {
+    /// Whether this is a token: at least one byte, and nothing else than token bytes.
+    var isToken: Bool {
+        guard !isEmpty else { return false }
+        let bytes = span
+        for index in bytes.indices where !FieldSyntax.isTokenByte(bytes[index]) {
+            return false
+        }
+        return true
+    }
+
+    /// Whether this may be the value of a field.
+    var isFieldValue: Bool {
+        let bytes = span
+        for index in bytes.indices where FieldSyntax.isForbiddenInValue(bytes[index]) {
+            return false
+        }
+        return true
+    }
+}
+
+extension String {
+    /// Whether two strings are the same but for the case of ASCII letters.
+    func isSameIgnoringCase(as other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        return FieldSyntax.isSame(utf8.span, other.utf8.span)
+    }
+}
+
+extension StringProtocol {
+    /// The text without spaces and tabs at its ends.
+    var trimmed: Substring {
+        let text = Substring(self)
+        guard let first = text.utf8.firstIndex(where: { !FieldSyntax.isWhitespace($0) }),
+            let last = text.utf8.lastIndex(where: { !FieldSyntax.isWhitespace($0) })
+        else { return "" }
+        return text[first...last]
+    }
+}

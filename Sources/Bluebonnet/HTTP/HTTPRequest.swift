@@ -1,0 +1,114 @@
+public import FoundationEssentials
+
+/// Describes a request: what is to be sent where, and how.
+///
+/// A value that anybody may change until it is started; it is checked then.
+public struct HTTPRequest: Sendable {
+    /// What is asked of the resource.
+    public var method: HTTPMethod {
+        get { parts.method }
+        set { parts.method = newValue }
+    }
+
+    /// Where the request goes: an absolute `http` or `https` URL.
+    public var url: URL {
+        get { parts.url }
+        set { parts.url = newValue }
+    }
+
+    /// The fields to send, beside those that the session adds and in place of those of the same names.
+    ///
+    /// A field with an empty value is sent with an empty value. `Content-Length` and `Transfer-Encoding` are left out:
+    /// they are libcurl's to set.
+    public var headers: HTTPHeaders {
+        get { parts.headers }
+        set { parts.headers = newValue }
+    }
+
+    /// What is sent after the head; a GET must have none.
+    public var body: RequestBody? {
+        get { parts.body }
+        set { parts.body = newValue }
+    }
+
+    /// The limits for this request; `nil` for those of the session.
+    public var timeouts: Timeouts? {
+        get { parts.timeouts }
+        set { parts.timeouts = newValue }
+    }
+
+    /// The version of HTTP to use; `nil` for the session's choice.
+    public var httpVersion: HTTPVersionPreference? {
+        get { parts.httpVersion }
+        set { parts.httpVersion = newValue }
+    }
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - url: Where the request goes.
+    ///   - method: What is asked; GET by default.
+    ///   - headers: The fields to send.
+    ///   - body: What is sent after the head.
+    public init(url: URL, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil) {
+        box = Box(Parts(method: method, url: url, headers: headers, body: body))
+    }
+
+    /// All of the request, on the heap: a request is handed on a dozen times, and changed rarely.
+    private var box: Box
+
+    private var parts: Parts {
+        get { box.parts }
+        set { box = Box(newValue) }
+    }
+
+    private struct Parts {
+        var method: HTTPMethod
+        var url: URL
+        var headers: HTTPHeaders
+        var body: RequestBody?
+        var timeouts: Timeouts?
+        var httpVersion: HTTPVersionPreference?
+    }
+
+    private final class Box: Sendable {
+        let parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    /// Creates a request to what can be converted to a URL.
+    ///
+    /// - Parameters:
+    ///   - url: Where the request goes.
+    ///   - method: What is asked; GET by default.
+    ///   - headers: The fields to send.
+    ///   - body: What is sent after the head.
+    /// - Throws: `.invalidURL` when there is no URL in it, or `.invalidRequest(.conversion)` around another error.
+    public init(
+        url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil
+    ) throws(RequestError) {
+        let converted: URL
+        do {
+            converted = try url.asURL()
+        } catch {
+            throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
+        }
+        self.init(url: converted, method: method, headers: headers, body: body)
+    }
+
+    /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.
+    package func validate() throws(RequestError) {
+        try url.checkRequestable()
+        guard method.isValid else { throw RequestError(.invalidRequest(.method(method.rawValue))) }
+        guard body == nil || (method != .get && method != .head && method != .trace) else {
+            throw RequestError(.invalidRequest(.bodyDataInGETRequest))
+        }
+        try headers.validate()
+    }
+}
+
+extension HTTPRequest: CustomStringConvertible {
+    /// The method and the URL without its secrets.
+    public var description: String { "\(method.rawValue) \(url.redactedDescription)" }
+}

@@ -1,0 +1,102 @@
+/// Names the format of a body, or a range of formats (RFC 9110 §8.3.1, §12.5.1).
+public struct MediaType: Sendable {
+    /// The part before the slash, in lower case; `*` in a range.
+    public let type: String
+
+    /// The part after the slash, in lower case; `*` in a range.
+    public let subtype: String
+
+    private let text: String
+
+    /// Parses a media type such as `text/html; charset=utf-8`.
+    ///
+    /// `nil` when the text does not begin with two tokens and a slash between them.
+    ///
+    /// - Parameter text: The value of a `Content-Type` field or an element of `Accept`; parameters that cannot be parsed
+    ///   are left out.
+    public init?(_ text: String) {
+        let bytes = text.utf8
+        let start = bytes.firstIndex { !FieldSyntax.isWhitespace($0) } ?? bytes.endIndex
+        let slash = bytes[start...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
+        guard slash > start, slash < bytes.endIndex, bytes[slash] == 0x2f else { return nil }
+        let subtypeStart = bytes.index(after: slash)
+        let end = bytes[subtypeStart...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
+        let next = bytes[end...].first { !FieldSyntax.isWhitespace($0) }
+        guard end > subtypeStart, next == nil || next == 0x3b || next == 0x2c else { return nil }
+        type = text[start..<slash].lowercased()
+        subtype = text[subtypeStart..<end].lowercased()
+        self.text = text
+    }
+
+    /// The type and the subtype with a slash between them, without parameters.
+    public var essence: String { "\(type)/\(subtype)" }
+
+    /// Returns the value of a parameter, without quotes.
+    ///
+    /// - Parameter name: The parameter's name; its case does not matter.
+    /// - Returns: The value of the first parameter of the name.
+    public func parameter(_ name: String) -> String? {
+        text.utf8.contains(0x3b) ? parameters.first { $0.name.isSameIgnoringCase(as: name) }?.value : nil
+    }
+
+    /// Returns whether this range takes in another media type; parameters do not count.
+    ///
+    /// - Parameter other: The media type; `*` in it is taken in by everything.
+    /// - Returns: Whether the types and the subtypes are the same or one is `*`.
+    public func matches(_ other: MediaType) -> Bool {
+        Self.matches(type, other.type) && Self.matches(subtype, other.subtype)
+    }
+
+    private static func matches(_ left: String, _ right: String) -> Bool {
+        left == right || left == "*" || right == "*"
+    }
+
+    private var parameters: [(name: String, value: String)] { Self.parameters(of: text) }
+
+    /// Returns the parameters after the first semicolon, names in lower case and values without quotes.
+    static func parameters(of text: String) -> [(name: String, value: String)] {
+        var parameters: [(name: String, value: String)] = []
+        var rest = text.utf8[...]
+        while let semicolon = rest.firstIndex(of: 0x3b) {
+            rest = rest[rest.index(after: semicolon)...].drop { FieldSyntax.isWhitespace($0) }
+            let name = rest.prefix { FieldSyntax.isTokenByte($0) }
+            rest = rest[name.endIndex...].drop { FieldSyntax.isWhitespace($0) }
+            guard !name.isEmpty, rest.first == 0x3d else { continue }
+            rest = rest.dropFirst().drop { FieldSyntax.isWhitespace($0) }
+            let value = takeValue(from: &rest)
+            parameters.append((String(Substring(name)).lowercased(), value))
+        }
+        return parameters
+    }
+
+    /// Takes a token or a quoted string (RFC 9110 §5.6.4) from the front.
+    private static func takeValue(from rest: inout Substring.UTF8View) -> String {
+        guard rest.first == 0x22 else {
+            let value = Substring(rest.prefix { $0 != 0x3b && $0 != 0x2c })
+            rest = rest[value.endIndex...]
+            return String(value.trimmed)
+        }
+        var bytes: [UInt8] = []
+        rest = rest.dropFirst()
+        while let byte = rest.popFirst(), byte != 0x22 {
+            bytes.append(byte == 0x5c ? rest.popFirst() ?? byte : byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension MediaType: Hashable {
+    /// Returns whether two media types have the same type, subtype and parameters.
+    public static func == (left: MediaType, right: MediaType) -> Bool {
+        left.type == right.type && left.subtype == right.subtype
+            && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
+    }
+
+    /// Feeds the type and the subtype to a hasher.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(subtype)
+    }
+}

@@ -1,0 +1,75 @@
+package import FoundationEssentials
+
+extension URL {
+    /// The URL without what may be secret: no user info, no values in the query; ready for logs and errors.
+    package var redactedDescription: String { redactedURL(absoluteString) }
+}
+
+/// Returns a URL's text without user info and query values; the text needs not be a URL.
+///
+/// A part of the query without `=` could be a value: it is redacted whole. A fragment is kept unless it looks like a
+/// query. Control characters come out percent-encoded, so that the text stays in its line.
+package func redactedURL(_ text: String) -> String {
+    var rest = text.utf8[...]
+    let fragment = takeSuffix(of: &rest, after: 0x23)
+    let query = takeSuffix(of: &rest, after: 0x3f)
+    var result = printable(withoutUserInfo(rest))
+    if let query {
+        result += "?" + redactedPairs(query)
+    }
+    if let fragment {
+        result += "#" + (fragment.contains(0x3d) ? redactedPairs(fragment) : printable(fragment))
+    }
+    return result
+}
+
+/// Cuts the text at the first such byte and returns what follows it.
+private func takeSuffix(of text: inout Substring.UTF8View, after byte: UInt8) -> Substring.UTF8View? {
+    guard let index = text.firstIndex(of: byte) else { return nil }
+    defer { text = text[..<index] }
+    return text[text.index(after: index)...]
+}
+
+/// Returns the pairs of a query with their values redacted.
+private func redactedPairs(_ query: Substring.UTF8View) -> String {
+    query.split(separator: 0x26, omittingEmptySubsequences: false)
+        .map { pair in
+            guard let sign = pair.firstIndex(of: 0x3d) else { return pair.isEmpty ? "" : "<redacted>" }
+            return printable(pair[..<sign]) + "=<redacted>"
+        }
+        .joined(separator: "&")
+}
+
+/// Returns the text before the query without user info.
+private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    let bytes = Array(text)
+    let slash = bytes.firstIndex(of: 0x2f) ?? bytes.endIndex
+    let hasAuthority = slash + 1 < bytes.endIndex && bytes[slash + 1] == 0x2f
+    let start = hasAuthority ? slash + 2 : 0
+    let end = bytes[start...].firstIndex(of: 0x2f) ?? bytes.endIndex
+    // An @ in the path is usual; but a slash in a password, which makes the text no URL, must not show the password.
+    let authority = bytes[start..<end]
+    let isOdd = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
+    guard let sign = bytes[start..<(isOdd ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
+    return Substring(String(decoding: bytes[..<start] + bytes[(sign + 1)...], as: UTF8.self)).utf8
+}
+
+/// Whether what follows the last colon is no port.
+private func hasOddPort(_ authority: ArraySlice<UInt8>) -> Bool {
+    guard let colon = authority.lastIndex(of: 0x3a) else { return false }
+    return !authority[(colon + 1)...].allSatisfy { $0 &- 0x30 < 10 || $0 == 0x5d }
+}
+
+/// Returns the text with control characters percent-encoded.
+private func printable(_ text: Substring.UTF8View) -> String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count)
+    for byte in text {
+        if byte < 0x20 || byte == 0x7f {
+            PercentEncoding.append(byte, to: &bytes)
+        } else {
+            bytes.append(byte)
+        }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}

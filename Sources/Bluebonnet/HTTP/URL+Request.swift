@@ -1,0 +1,84 @@
+package import FoundationEssentials
+
+extension URL {
+    /// Checks that a request can be made to the URL: `http` or `https`, a host, and a port that exists.
+    ///
+    /// Runs for every request: it looks at the text only and allocates nothing but the error.
+    package func checkRequestable() throws(RequestError) {
+        let text = absoluteString
+        let bytes = text.utf8.span
+        let syntax = URLSyntax(bytes)
+        guard Self.isWeb(bytes.extracting(syntax.scheme)) else {
+            throw syntax.scheme.isEmpty
+                ? invalid("no scheme") : RequestError(.invalidRequest(.unsupportedScheme(scheme ?? "")))
+        }
+        guard !syntax.host.isEmpty, bytes[syntax.host.lowerBound] != 0x5b || syntax.host.count > 2 else {
+            throw invalid("no host")
+        }
+        if let port = syntax.port, !Self.isPort(bytes.extracting(port)) { throw invalid("the port is not one") }
+        guard Self.isEncoded(bytes.extracting(syntax.host)), Self.decodedHost(text, syntax) == nil else { return }
+        throw invalid("the host is not a name")
+    }
+
+    /// The URL as libcurl wants it: without fragment, and an international host's name in UTF-8.
+    package var curlString: String {
+        let text = absoluteString
+        let bytes = text.utf8.span
+        let syntax = URLSyntax(bytes)
+        var end = 0
+        while end < bytes.count, bytes[end] != 0x23 {
+            end += 1
+        }
+        guard Self.isEncoded(bytes.extracting(syntax.host)), let host = Self.decodedHost(text, syntax) else {
+            return end == bytes.count ? text : Self.slice(text, 0..<end)
+        }
+        return Self.slice(text, 0..<syntax.host.lowerBound) + host + Self.slice(text, syntax.host.upperBound..<end)
+    }
+
+    private func invalid(_ detail: String) -> RequestError {
+        RequestError.invalidURL(redactedDescription, detail: detail)
+    }
+
+    /// Whether a scheme is `http` or `https`, in any case.
+    private static func isWeb(_ scheme: Span<UInt8>) -> Bool {
+        guard scheme.count == 4 || scheme.count == 5 else { return false }
+        let isHTTP =
+            FieldSyntax.lowercased(scheme[0]) == 0x68 && FieldSyntax.lowercased(scheme[1]) == 0x74
+            && FieldSyntax.lowercased(scheme[2]) == 0x74 && FieldSyntax.lowercased(scheme[3]) == 0x70
+        return isHTTP && (scheme.count == 4 || FieldSyntax.lowercased(scheme[4]) == 0x73)
+    }
+
+    /// Whether the digits are a port; none at all stand for the scheme's own.
+    private static func isPort(_ digits: Span<UInt8>) -> Bool {
+        var port = 0
+        for index in digits.indices {
+            let digit = digits[index] &- 0x30
+            port = port * 10 + Int(digit)
+            guard digit < 10, port <= 65_535 else { return false }
+        }
+        return true
+    }
+
+    /// Whether a host has to be decoded: a name with a percent sign, not an IPv6 address with a zone (RFC 6874).
+    private static func isEncoded(_ host: Span<UInt8>) -> Bool {
+        for index in host.indices where host[index] == 0x25 {
+            return host[0] != 0x5b
+        }
+        return false
+    }
+
+    /// Returns the host without percent-encoding, or nil when that is not a name: not UTF-8, or with ASCII bytes that
+    /// mean something else in a URL.
+    private static func decodedHost(_ text: String, _ syntax: URLSyntax) -> String? {
+        let encoded = text.utf8.dropFirst(syntax.host.lowerBound).prefix(syntax.host.count)
+        guard let bytes = PercentEncoding.decode(encoded) else { return nil }
+        let isName = bytes.allSatisfy { byte in
+            byte >= 0x80 || FieldSyntax.isAlphanumeric(byte) || byte == 0x2d || byte == 0x2e || byte == 0x5f
+        }
+        return isName ? String(validating: bytes, as: UTF8.self) : nil
+    }
+
+    private static func slice(_ text: String, _ range: Range<Int>) -> String {
+        String(Substring(text.utf8.dropFirst(range.lowerBound).prefix(range.count)))
+    }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+
+extension HTTPRequest {
+    /// Returns a command for the `curl` tool that sends this request, ready to be pasted into bash.
+    ///
+    /// Unless secrets are to be shown, `<redacted>` stands for the values of fields that carry credentials or cookies,
+    /// for user info, and for the values with names like `token`, `password` or `key` in the query and in bodies that are
+    /// forms or JSON. What other bodies hold is shown. A body that is not text is piped in with `printf`; one of more than
+    /// 100,000 bytes is read from a file named `body`.
+    ///
+    /// - Parameters:
+    ///   - defaultHeaders: The fields that are sent unless the request has fields of their names.
+    ///   - revealingSecrets: Whether secrets are shown, so that the command does what the request does.
+    /// - Returns: The command, one option a line.
+    public func cURLDescription(defaultHeaders: HTTPHeaders = [:], revealingSecrets: Bool = false) -> String {
+        CURLCommand(request: self, defaultHeaders: defaultHeaders, revealsSecrets: revealingSecrets).text
+    }
+}
+
+/// Writes a request as a command.
+private struct CURLCommand {
+    /// The largest body that is written out, in bytes; Linux takes words of up to 128 KiB.
+    static let bodyLimit = 100_000
+
+    let request: HTTPRequest
+    let defaultHeaders: HTTPHeaders
+    let revealsSecrets: Bool
+
+    var text: String {
+        let (input, bodyOptions) = body
+        let options = [method, version, userInfo] + fields + bodyOptions + [url]
+        return (input.map { "\($0) | " } ?? "") + (["curl"] + options.compactMap { $0 }).joined(separator: " \\\n    ")
+    }
+
+    private var method: String? {
+        switch (request.method, request.body == nil) {
+        case (.get, true), (.post, false): nil
+        case (.head, true): "--head"
+        default: "-X \(ShellWord.quote(request.method.rawValue))"
+        }
+    }
+
+    private var version: String? {
+        switch request.httpVersion {
+        case .http1_1: "--http1.1"
+        case .http2PriorKnowledge: "--http2-prior-knowledge"
+        default: nil
+        }
+    }
+
+    private var userInfo: String? {
+        guard !revealsSecrets, Redaction.hasUserInfo(request.url.absoluteString) else { return nil }
+        return "--user \(ShellWord.quote(Redaction.placeholder))"
+    }
+
+    /// The fields that are sent; those that cannot be, because they would be refused, are left out.
+    private var headers: [HTTPHeader] {
+        let defaults = defaultHeaders.filter { !request.headers.contains($0.name) }
+        return (defaults + Array(request.headers)).filter { (try? $0.validate()) != nil }
+    }
+
+    private var fields: [String] {
+        let headers = headers
+        var options = headers.map { header in
+            let value = revealsSecrets ? header.value : Redaction.fieldValue(header)
+            guard value.isEmpty else { return "-H " + ShellWord.quote("\(header.name): \(value)") }
+            // The request's own field is sent without a value, a default is not sent: the tool tells them so apart.
+            let mark = request.headers.contains(header.name) ? ";" : ":"
+            return "-H " + ShellWord.quote(header.name + mark)
+        }
+        let codings = headers.last { $0.name.isSameIgnoringCase(as: "Accept-Encoding") }?.value ?? ""
+        if !codings.isEmpty, !codings.isSameIgnoringCase(as: "identity") { options.append("--compressed") }
+        let hasContentType = headers.contains { $0.name.isSameIgnoringCase(as: "Content-Type") }
+        // The tool would call every body a form.
+        if request.body != nil, !hasContentType { options.append("-H 'Content-Type:'") }
+        return options
+    }
+
+    /// A command that prints the body, if it cannot be an argument; and the options.
+    private var body: (input: String?, options: [String]) {
+        guard let body = request.body else { return (nil, []) }
+        guard let data = body.data, data.count <= Self.bodyLimit else { return (nil, ["--data-binary @body"]) }
+        guard let text = String(validating: data, as: UTF8.self), !text.utf8.contains(0) else {
+            return ("printf \(ShellWord.printfFormat(data))", ["--data-binary @-"])
+        }
+        let mediaType = request.headers["Content-Type"].flatMap { MediaType($0) }
+        return (nil, ["--data-raw \(ShellWord.quote(revealsSecrets ? text : Redaction.body(text, mediaType)))"])
+    }
+
+    private var url: String {
+        let sent = Redaction.withoutFragment(request.url.absoluteString)
+        let word = ShellWord.quote(revealsSecrets ? sent : Redaction.url(sent))
+        // Brackets and braces are a pattern to the tool; what begins with a hyphen is an option.
+        let globoff = sent.contains { "[]{}".contains($0) } ? "--globoff " : ""
+        return globoff + (sent.hasPrefix("-") ? "--url \(word)" : word)
+    }
+}

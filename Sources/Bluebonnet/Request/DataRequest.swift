@@ -1,0 +1,100 @@
+public import FoundationEssentials
+
+/// A request whose response is collected in memory.
+///
+/// Vended by ``Session``. Chained calls set it up; a `serializing…` method makes a ``DataTask`` to be awaited and, by
+/// default, starts the request:
+///
+/// ```swift
+/// let user = try await session.request(url).validate().serializingDecodable(User.self).value
+/// ```
+///
+/// Its members are `nonisolated`: they return at once, from anywhere. Conversion, validators and serializers run one after
+/// the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of whoever awaits,
+/// and never where the network is driven.
+public actor DataRequest: Request, CustomDebugStringConvertible {
+    /// What all kinds of request share; opaque outside Bluebonnet.
+    public nonisolated let core: RequestCore
+
+    init(core: RequestCore) {
+        self.core = core
+    }
+
+    /// What the request was made from.
+    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
+
+    /// The body of the response, once the request has been answered.
+    public nonisolated var data: Data? { core.mailbox.withLock { $0.last }?.data }
+
+    /// The request as a `curl` command, without secrets, and what became of it.
+    public nonisolated var debugDescription: String {
+        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
+        return "\(cURLDescription())\n# \(outcome)"
+    }
+}
+
+extension DataRequest: Hashable {
+    /// Whether two references are to the same request.
+    public static func == (left: DataRequest, right: DataRequest) -> Bool { left === right }
+
+    /// Hashes which request it is.
+    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}
+
+// MARK: Validation
+
+extension DataRequest {
+    /// Accepts a response by a check of your own.
+    ///
+    /// Runs on the global pool, once for each attempt that got a response, after the validators that were added
+    /// before and only if those accepted. A failure becomes a `.validation(.customValidationFailed)` error with yours as the underlying
+    /// one; a thrown ``RequestError`` stays as it is.
+    ///
+    /// - Parameter validation: Gets the request, the response and the body.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate(
+        _ validation:
+            @escaping @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ data: Data?) throws ->
+            ValidationResult
+    ) -> Self {
+        validate(by: .custom(validation))
+    }
+
+    /// Accepts the given status codes.
+    ///
+    /// - Parameter acceptable: The codes, such as `200..<300`.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
+        validate(by: .statusCodes(acceptable))
+    }
+
+    /// Accepts the given content types (RFC 9110 §8.3), such as `application/json` or `image/*`.
+    ///
+    /// A response without a body is accepted whatever its type.
+    ///
+    /// - Parameter acceptable: The types.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate(contentType acceptable: some Sequence<String> & Sendable) -> Self {
+        validate(by: .contentTypes(acceptable))
+    }
+
+    /// Accepts status codes from 200 to 299, and content types that the request's `Accept` asks for.
+    ///
+    /// A request without an `Accept` field of its own accepts every type, and a response without a body is accepted
+    /// whatever its type.
+    ///
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate() -> Self {
+        core.mailbox.withLock { $0.validators.appendDefaults() }
+        return self
+    }
+
+    private nonisolated func validate(by validator: ResponseValidator) -> Self {
+        core.mailbox.withLock { $0.validators.append(validator) }
+        return self
+    }
+}

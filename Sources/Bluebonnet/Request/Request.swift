@@ -1,0 +1,126 @@
+/// A request that a session vends: it can be started, held back, cancelled and watched.
+///
+/// All members are `nonisolated`: they return at once and may be used from anywhere. ``DataRequest`` is the kind for
+/// bodies in memory.
+public protocol Request: Actor, CustomStringConvertible {
+    /// What all kinds of request share; opaque outside Bluebonnet.
+    nonisolated var core: RequestCore { get }
+}
+
+extension Request {
+    /// Names the request within the process.
+    public nonisolated var id: RequestID { core.id }
+
+    // MARK: Control
+
+    /// Starts the request, or lets it go on after ``suspend()``.
+    ///
+    /// Called for you when the first serializer is attached, unless the session was made with
+    /// `startRequestsImmediately: false` or the request was suspended before.
+    ///
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func resume() -> Self {
+        core.resume(self)
+        return self
+    }
+
+    /// Holds the request back: nothing is read from or written to the network until ``resume()``.
+    ///
+    /// Meanwhile the limit for idle time does not count, and the one for the exchange as a whole does.
+    ///
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func suspend() -> Self {
+        core.suspend(self)
+        return self
+    }
+
+    /// Ends the request; everyone who awaits it is answered with `.cancelled`.
+    ///
+    /// Does nothing once the request has been answered.
+    ///
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func cancel() -> Self {
+        core.cancel(self)
+        return self
+    }
+
+    // MARK: State
+
+    /// Where the request is in its life.
+    public nonisolated var state: RequestState { core.state }
+
+    /// Whether the request has not been started.
+    public nonisolated var isInitialized: Bool { state == .initialized }
+
+    /// Whether the request is under way.
+    public nonisolated var isResumed: Bool { state == .resumed }
+
+    /// Whether the request is held back.
+    public nonisolated var isSuspended: Bool { state == .suspended }
+
+    /// Whether the request was cancelled.
+    public nonisolated var isCancelled: Bool { state == .cancelled }
+
+    /// Whether the request has been answered.
+    public nonisolated var isFinished: Bool { state == .finished }
+
+    /// The requests that were made, one for each attempt; the latest is the last.
+    public nonisolated var requests: [HTTPRequest] { core.mailbox.withLock { $0.requests } }
+
+    /// The latest request that was made.
+    public nonisolated var request: HTTPRequest? { requests.last }
+
+    /// The head of the response, once the request has been answered.
+    public nonisolated var response: HTTPResponse? { core.mailbox.withLock { $0.last }?.response }
+
+    /// Why the request failed, once it has.
+    public nonisolated var error: RequestError? { core.mailbox.withLock { $0.error } }
+
+    /// What was measured of the last exchange, once the request has been answered.
+    public nonisolated var metrics: TransferMetrics? { core.mailbox.withLock { $0.last }?.metrics }
+
+    /// How often the request was tried again.
+    public nonisolated var retryCount: Int { core.mailbox.withLock { max(0, $0.attempts - 1) } }
+
+    /// How much of the response's body is there.
+    public nonisolated var downloadProgress: TransferProgress {
+        core.mailbox.withLock { $0.progress } ?? TransferProgress()
+    }
+
+    /// Returns the progress of the response's body, as it changes.
+    ///
+    /// Begins with the latest value, if there is one, skips values that nobody took in time, and ends when the request
+    /// does. Watching neither starts nor slows the request, and any number may watch.
+    ///
+    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
+    /// - Returns: The sequence of values.
+    public nonisolated func downloadProgressUpdates(
+        bufferingPolicy: StreamBufferingPolicy = .latest
+    ) -> StreamOf<TransferProgress> {
+        core.progressUpdates(bufferingPolicy)
+    }
+
+    // MARK: Descriptions
+
+    /// The method, the URL without secrets and, once there is one, the status code.
+    public nonisolated var description: String {
+        guard let request else { return "No request created yet." }
+        guard let response else { return request.description }
+        return "\(request.description) (\(response.statusCode))"
+    }
+
+    /// A `curl` command for the request with the session's fields, to be pasted into a shell.
+    ///
+    /// - Parameter revealingSecrets: Whether secrets are shown, so that the command does what the request does; `false`
+    ///   by default, which shows placeholders, as ``HTTPRequest/cURLDescription(defaultHeaders:revealingSecrets:)`` says.
+    /// - Returns: The command, or a comment when no request was made so far.
+    public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
+        // One that has not been started may be one that cannot be, and what is no URL cannot be redacted like one.
+        guard let request = request ?? core.validRequest else { return "# no request could be created" }
+        return request.cURLDescription(
+            defaultHeaders: core.context.effectiveHeaders, revealingSecrets: revealingSecrets)
+    }
+}

@@ -1,0 +1,210 @@
+import FoundationEssentials
+
+/// The attempt loop: what happens to a request between its start and its answers, in order.
+///
+/// It is driven by the task that awaits the answer where there is one, so that a request needs no task of its own, and
+/// by a new task otherwise. It runs wherever that task runs, never on the network's loop unless the task prefers that.
+///
+/// Where no code of the user's has to run first, the exchange is started by whoever starts the request (`startExchange`),
+/// and the loop finds it under way.
+extension RequestCore: ExchangeObserver {
+    // MARK: Who drives
+
+    /// Makes the caller the driver, if the request has begun and nobody drives it.
+    func claimDriving() -> Bool {
+        mailbox.withLock { mailbox in
+            guard mailbox.isRegistered, !mailbox.lifecycle.isSettled, !mailbox.isDriven else { return false }
+            mailbox.isDriven = true
+            return true
+        }
+    }
+
+    /// Runs the attempt loop to its end; the caller has claimed it.
+    @concurrent
+    func drive() async {
+        // 1-4: convert, adapt, look in the cache, execute.
+        if convertible.runsUserCode, mailbox.withLock({ $0.isRegistered }) { startExchange() }
+        let outcome = await exchangeOutcome()
+        // 5: validate.
+        let attempt = completed(outcome)
+        // 6: serialize, each in the order attached. What is attached meanwhile joins in.
+        var served: [SerializationSlot] = []
+        repeat {
+            let slots = mailbox.withLock { $0.takeSlots() }
+            for slot in slots { await serialize(attempt, into: slot) }
+            served += slots
+            // A place for the retriers: asked once for each distinct failure, of the attempt or of a serializer.
+        } while !settle(attempt, served)
+        for slot in served { slot.deliver() }
+    }
+
+    // MARK: Steps 1 to 4
+
+    /// Converts the request and starts its exchange.
+    ///
+    /// Nothing is awaited here, which allows whoever starts the request to do it, unless code of the user's takes part:
+    /// that is never run on the caller's thread. A place for adapters and the cache, which the driver awaits.
+    func startExchange() {
+        let request: HTTPRequest
+        do {
+            request = try convertible.asHTTPRequest()
+        } catch {
+            let error = error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
+            return refuseAttempt(error)
+        }
+        do throws(RequestError) {
+            try request.validate()
+            if let error = context.configurationError { throw error }
+        } catch {
+            return refuseAttempt(error.during(request, attempts: 0))
+        }
+        let (isSuspended, isCancelled) = mailbox.withLock { mailbox in
+            mailbox.requests.append(request)
+            mailbox.attempts += 1
+            return (mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled)
+        }
+        guard !isCancelled else {
+            return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.cancelled)))
+        }
+        let options = ExchangeOptions(
+            maximumResponseBytes: context.configuration.maximumResponseBytes, startsSuspended: isSuspended)
+        let exchange = context.transport.start(request, options: options, observer: self)
+        let state = mailbox.withLock { mailbox in
+            // It may be over already.
+            if mailbox.outcome == nil, !mailbox.lifecycle.isSettled { mailbox.exchange = exchange }
+            return mailbox.lifecycle.state
+        }
+        // Whatever happened meanwhile did not reach the exchange.
+        if state == .cancelled { exchange.cancel() }
+        if (state == .suspended) != isSuspended { alignExchange() }
+    }
+
+    /// Ends an attempt whose request cannot be sent.
+    private func refuseAttempt(_ error: RequestError) {
+        mailbox.withLock { $0.attempts += 1 }
+        exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
+    }
+
+    private func exchangeOutcome() async -> ExchangeOutcome {
+        await withCheckedContinuation { continuation in
+            let outcome = mailbox.withLock { mailbox in
+                guard let outcome = mailbox.outcome.take() else {
+                    mailbox.driver = continuation
+                    return nil as ExchangeOutcome?
+                }
+                return outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+    }
+
+    /// Notes how the exchange ended and has the attempt loop go on.
+    public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
+        let (driver, needsDriver) = mailbox.withLock { mailbox in
+            mailbox.exchange = nil
+            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false) }
+            mailbox.outcome = outcome
+            let needsDriver = !mailbox.isDriven
+            mailbox.isDriven = true
+            return (nil, needsDriver)
+        }
+        driver?.resume(returning: outcome)
+        // Nobody awaits the answer for now; the request ends all the same.
+        if needsDriver { Task { await drive() } }
+    }
+
+    /// Notes how much of the body is there.
+    public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        report(TransferProgress(completed: received, total: expected))
+    }
+
+    // MARK: Step 5
+
+    /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
+    private func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
+        let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
+        let isComplete = outcome.error == nil
+        let (request, attempts, isCancelled, validators, updates) = mailbox.withLock { mailbox in
+            if isComplete { mailbox.progress = progress }
+            return (
+                mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled, mailbox.validators,
+                isComplete ? mailbox.progressUpdates : nil
+            )
+        }
+        updates?.send(progress)
+        var error = outcome.error
+        if isComplete, !isCancelled, !validators.isEmpty, let response = outcome.response {
+            do {
+                try validators.run(request: request, response: response, data: outcome.body)
+            } catch {
+                return made(error)
+            }
+        }
+        if isCancelled, error?.isCancellation != true { error = .cancelled(after: error) }
+        return made(error)
+
+        func made(_ error: RequestError?) -> CompletedAttempt {
+            CompletedAttempt(
+                request: request, outcome: outcome, error: error?.during(request, attempts: attempts),
+                attempts: attempts)
+        }
+    }
+
+    // MARK: Step 6
+
+    private func serialize(_ attempt: CompletedAttempt, into slot: SerializationSlot) async {
+        if let error = attempt.error { return slot.fail(attempt, error) }
+        guard !slot.isSynchronous else { return slot.serialize(attempt) }
+        // The user's code may take its time; a cancelled request does not wait for it.
+        let answered = await interruptible { await slot.serializeAwaiting(attempt) }
+        if !answered { fail(attempt, into: slot) }
+    }
+
+    /// Serves a serializer that was attached when the outcome was there already.
+    func serializeOutcome(into slot: SerializationSlot) async {
+        let (last, error) = mailbox.withLock { ($0.last, $0.error) }
+        // Without an outcome, the request was cancelled before it began.
+        let attempt =
+            last ?? CompletedAttempt(request: nil, outcome: nil, error: error ?? RequestError(.cancelled), attempts: 0)
+        if attempt.error == nil, !slot.isSynchronous {
+            let answered = await interruptible(by: slot) { await slot.serializeAwaiting(attempt) }
+            if !answered { fail(attempt, into: slot) }
+        } else {
+            await serialize(attempt, into: slot)
+        }
+        slot.deliver()
+    }
+
+    private func fail(_ attempt: CompletedAttempt, into slot: SerializationSlot) {
+        slot.fail(attempt, RequestError(.cancelled).during(attempt.request, attempts: attempt.attempts))
+    }
+
+    /// Makes the outcome final, unless there is a serializer left to serve; returns whether it is.
+    ///
+    /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
+    private func settle(_ attempt: CompletedAttempt, _ served: [SerializationSlot]) -> Bool {
+        let (isSettled, isCancelled, updates) = mailbox.withLock { mailbox in
+            guard mailbox.slots.isEmpty else { return (false, false, nil as Broadcast<TransferProgress>?) }
+            mailbox.lifecycle.settled()
+            mailbox.error = attempt.error
+            mailbox.last = attempt
+            return (true, mailbox.lifecycle.state == .cancelled, mailbox.progressUpdates)
+        }
+        guard isSettled else { return false }
+        if isCancelled, attempt.error?.isCancellation != true { replace(attempt, in: served) }
+        updates?.finish()
+        ended()
+        return true
+    }
+
+    /// Answers with a cancellation what was cancelled while its serializers were at work.
+    private func replace(_ attempt: CompletedAttempt, in served: [SerializationSlot]) {
+        let error = RequestError.cancelled(after: attempt.error).during(attempt.request, attempts: attempt.attempts)
+        let cancelled = attempt.failing(with: error)
+        mailbox.withLock { mailbox in
+            mailbox.error = error
+            mailbox.last = cancelled
+        }
+        for slot in served { slot.fail(cancelled, error) }
+    }
+}

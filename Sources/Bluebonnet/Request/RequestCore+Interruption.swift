@@ -1,0 +1,50 @@
+extension RequestCore {
+    /// Awaits the user's code for as long as the request is not cancelled; returns whether it came to its end.
+    ///
+    /// The code runs in a task of its own. When the request is cancelled that task is, and this returns at once: code
+    /// that does not heed its cancellation keeps nobody waiting.
+    func interruptible(_ work: @escaping @Sendable () async -> Void) async -> Bool {
+        await raced(work) { interruption in
+            mailbox.withLock { mailbox in
+                mailbox.interruption = interruption
+                return mailbox.lifecycle.state == .cancelled
+            }
+        }
+    }
+
+    /// As ``interruptible(_:)``, for a serializer of a request that can no longer be cancelled: its own task can.
+    func interruptible(by slot: SerializationSlot, _ work: @escaping @Sendable () async -> Void) async -> Bool {
+        await raced(work) { slot.setInterruption($0) }
+    }
+
+    /// Awaits the work or its interruption; `keep` keeps what ends the wait, and returns whether it is to be ended now.
+    private func raced(
+        _ work: @escaping @Sendable () async -> Void, keep: (@escaping @Sendable () -> Void) -> Bool
+    ) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let race = InterruptionRace(continuation)
+            let task = Task {
+                await work()
+                race.end(with: true)
+            }
+            let interruption: @Sendable () -> Void = {
+                task.cancel()
+                race.end(with: false)
+            }
+            if keep(interruption) { interruption() }
+        }
+    }
+}
+
+/// Lets the first of two ends win.
+private final class InterruptionRace: Sendable {
+    private let waiting: Locked<CheckedContinuation<Bool, Never>?>
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) {
+        waiting = Locked(continuation)
+    }
+
+    func end(with answer: Bool) {
+        waiting.withLock { $0.take() }?.resume(returning: answer)
+    }
+}

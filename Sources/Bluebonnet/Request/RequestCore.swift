@@ -1,0 +1,197 @@
+import FoundationEssentials
+import Synchronization
+
+/// What all kinds of request share: the lifecycle, what was attached, and what became of it.
+///
+/// Opaque outside Bluebonnet. Everything here may be called from any thread. The state is a mailbox behind one lock; the
+/// effects of what is put into it are carried out after the lock is released, and the attempt loop
+/// (`RequestCore+AttemptLoop.swift`) is the only one to answer a request that has begun.
+public final class RequestCore: Sendable {
+    /// Numbers the requests of the process in the order of their creation.
+    let id: RequestID
+    let context: SessionContext
+    /// Makes the request anew for every attempt.
+    let convertible: any HTTPRequestConvertible
+    let mailbox = Locked(RequestMailbox())
+    private let creationEpoch: Int
+    /// Whether the request may still need its session's transport.
+    private let needsTransport = Atomic<Bool>(true)
+
+    init(convertible: any HTTPRequestConvertible, context: SessionContext) {
+        self.convertible = convertible
+        self.context = context
+        id = RequestID.next()
+        creationEpoch = context.cancellationEpoch
+        context.retained()
+    }
+
+    deinit {
+        releaseTransport()
+    }
+
+    /// The request as it would be made now, if it can be.
+    var validRequest: HTTPRequest? {
+        guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
+        return request
+    }
+
+    // MARK: Control
+
+    /// Starts the request, or lets it go on.
+    func resume(_ request: any Request) {
+        perform(mailbox.withLock { $0.lifecycle.resumed() }, for: request)
+    }
+
+    func suspend(_ request: any Request) {
+        perform(mailbox.withLock { $0.lifecycle.suspended() }, for: request)
+    }
+
+    func cancel(_ request: any Request) {
+        perform(mailbox.withLock { $0.lifecycle.cancelled() }, for: request)
+    }
+
+    /// Ends a request that waits for its start when the session goes.
+    func refuse(_ request: any Request) {
+        perform(mailbox.withLock { $0.lifecycle.refused() }, error: RequestError(.sessionShutDown), for: request)
+    }
+
+    /// Attaches a serializer, and starts the request if that is how the session works.
+    func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
+        let action = mailbox.withLock { mailbox in
+            let action = mailbox.lifecycle.serializerAttached(startsImmediately: startsImmediately)
+            if action != .serializeOutcome { mailbox.slots.append(slot) }
+            return action
+        }
+        guard action == .serializeOutcome else { return perform(action, for: request) }
+        Task { await serializeOutcome(into: slot) }
+    }
+
+    var state: RequestState {
+        // A request that the session's `cancelAllRequests()` could not know of, since it had not begun.
+        let isStale = creationEpoch != context.cancellationEpoch
+        return mailbox.withLock { mailbox in
+            let state = mailbox.lifecycle.state
+            return isStale && state == .initialized ? .cancelled : state
+        }
+    }
+
+    /// Someone awaits the request; if it has not begun, its session has to know of it, or nobody would answer.
+    func awaitedUnbegun(_ request: any Request) {
+        guard mailbox.withLock({ !$0.lifecycle.hasBegun && !$0.lifecycle.isSettled }) else { return }
+        if creationEpoch != context.cancellationEpoch { return cancel(request) }
+        if !context.register(request) { return refuse(request) }
+        // It may have been answered, or the session cancelled, since the first look.
+        if mailbox.withLock({ $0.lifecycle.isSettled }) { return context.remove(id) }
+        if creationEpoch != context.cancellationEpoch { cancel(request) }
+    }
+
+    private func perform(_ action: RequestLifecycle.Action, error: RequestError? = nil, for request: any Request) {
+        switch action {
+        case .nothing, .serializeOutcome: break
+        case .begin: begin(request)
+        case .alignExchange: alignExchange()
+        case .interrupt: interrupt()
+        case .settle: settleUnbegun(with: error ?? RequestError(.cancelled))
+        }
+    }
+
+    /// Makes the first attempt's exchange, or has a task do it when code of the user's takes part.
+    private func begin(_ request: any Request) {
+        guard context.register(request) else {
+            return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.sessionShutDown)))
+        }
+        // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
+        if creationEpoch != context.cancellationEpoch { cancel(request) }
+        mailbox.withLock { $0.isRegistered = true }
+        guard convertible.runsUserCode else { return startExchange() }
+        if claimDriving() { Task { await drive() } }
+    }
+
+    /// Ends the exchange or the user's code that is being awaited.
+    private func interrupt() {
+        let (exchange, interruption) = mailbox.withLock { ($0.exchange, $0.interruption.take()) }
+        exchange?.cancel()
+        interruption?()
+    }
+
+    /// Tells the exchange whether the request is suspended, until it was told the newest.
+    ///
+    /// Two threads may be here at once; whoever told the exchange something older than the newest tells it again.
+    func alignExchange() {
+        while true {
+            let (exchange, wish) = mailbox.withLock { ($0.exchange, $0.lifecycle.state) }
+            guard let exchange, wish == .resumed || wish == .suspended else { return }
+            if wish == .suspended { exchange.suspend() } else { exchange.resume() }
+            if mailbox.withLock({ $0.lifecycle.state }) == wish { return }
+        }
+    }
+
+    private func settleUnbegun(with error: RequestError) {
+        let error = error.during(mailbox.withLock { $0.requests.last }, attempts: 0)
+        let slots = mailbox.withLock { mailbox in
+            mailbox.error = error
+            return mailbox.takeSlots()
+        }
+        let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
+        for slot in slots {
+            slot.fail(outcome, error)
+            slot.deliver()
+        }
+        finishSequences()
+        ended()
+    }
+
+    /// Takes the request out of its session's books.
+    func ended() {
+        context.remove(id)
+        releaseTransport()
+    }
+
+    private func releaseTransport() {
+        if needsTransport.exchange(false, ordering: .acquiringAndReleasing) { context.released() }
+    }
+}
+
+/// What a request has been told and what it knows, behind its lock.
+struct RequestMailbox {
+    var lifecycle = RequestLifecycle()
+    var validators = ValidatorList()
+    /// Serializers that are to be served, in the order in which they were attached.
+    var slots: [SerializationSlot] = []
+
+    /// The exchange under way.
+    var exchange: (any Exchange)?
+    /// How the exchange ended, until the driver takes it.
+    var outcome: ExchangeOutcome?
+    /// Whether the session knows of the request, and the attempt loop may run.
+    var isRegistered = false
+    /// Whether some task runs the attempt loop.
+    var isDriven = false
+    /// The driver, when it waits for the exchange.
+    var driver: CheckedContinuation<ExchangeOutcome, Never>?
+    /// Ends the user's code that the driver awaits.
+    var interruption: (@Sendable () -> Void)?
+
+    var requests: [HTTPRequest] = []
+    var attempts = 0
+    var last: CompletedAttempt?
+    var error: RequestError?
+    var progress: TransferProgress?
+    var progressUpdates: Broadcast<TransferProgress>?
+
+    mutating func takeSlots() -> [SerializationSlot] {
+        defer { slots.removeAll() }
+        return slots
+    }
+}
+
+extension HTTPRequestConvertible {
+    /// Whether converting runs code of the user's, such as an encoder, which may take its time.
+    var runsUserCode: Bool {
+        switch self {
+        case is HTTPRequest: false
+        case let composed as ComposedRequest: composed.runsUserCode
+        default: true
+        }
+    }
+}

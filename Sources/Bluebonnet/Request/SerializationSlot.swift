@@ -1,0 +1,158 @@
+import FoundationEssentials
+
+/// The place of one attached serializer: the attempt loop fills it, and whoever awaits it is answered.
+///
+/// The type of the value is erased, so that the attempt loop serves slots of all types, and serves them without the
+/// run-time cost of generic code; ``DataTask`` knows the type and gets it back.
+final class SerializationSlot: Sendable {
+    /// An answer: how the attempt went, and the value in its box or the error.
+    struct Answer: Sendable {
+        let attempt: CompletedAttempt
+        let duration: Duration
+        let result: Result<any ValueHolder, RequestError>
+    }
+
+    private enum Phase {
+        case empty
+        case made(Answer)
+        case delivered(Answer)
+    }
+
+    private struct State {
+        var phase = Phase.empty
+        var waiting: [CheckedContinuation<Answer, Never>] = []
+        /// Ends a serializer that was attached when the request had been answered.
+        var interruption: (@Sendable () -> Void)?
+        var isInterrupted = false
+    }
+
+    private enum Serializer: Sendable {
+        case synchronous(@Sendable (SerializerInput) throws(RequestError) -> any ValueHolder)
+        case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any ValueHolder)
+    }
+
+    private let serializer: Serializer
+    private let state = Locked(State())
+
+    init<Value>(_ serializer: PreparedSerializer<Value>) {
+        self.serializer =
+            switch serializer {
+            case .synchronous(let serialize):
+                .synchronous { input throws(RequestError) in ValueBox(try serialize(input)) }
+            case .asynchronous(let serialize):
+                .asynchronous { input async throws(RequestError) in ValueBox(try await serialize(input)) }
+            }
+    }
+
+    // MARK: For the attempt loop
+
+    /// Whether the serializer never suspends.
+    var isSynchronous: Bool { if case .synchronous = serializer { true } else { false } }
+
+    /// Makes the answer of a successful attempt, without handing it out.
+    func serialize(_ attempt: CompletedAttempt) {
+        guard case .synchronous(let serialize) = serializer else { return }
+        let start = ContinuousClock.now
+        do {
+            make(.success(try serialize(attempt.serializerInput)), of: attempt, since: start)
+        } catch {
+            make(.failure(error), of: attempt, since: start)
+        }
+    }
+
+    /// As ``serialize(_:)``, for a serializer that may suspend.
+    func serializeAwaiting(_ attempt: CompletedAttempt) async {
+        guard case .asynchronous(let serialize) = serializer else { return serialize(attempt) }
+        let start = ContinuousClock.now
+        do {
+            make(.success(try await serialize(attempt.serializerInput)), of: attempt, since: start)
+        } catch {
+            make(.failure(error), of: attempt, since: start)
+        }
+    }
+
+    /// Makes the answer of an attempt that failed, without handing it out; replaces an answer that was made before.
+    func fail(_ attempt: CompletedAttempt, _ error: RequestError) {
+        let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
+        state.withLock { if case .delivered = $0.phase {} else { $0.phase = .made(answer) } }
+    }
+
+    /// Hands the answer out, to all who wait and all who ask later.
+    func deliver() {
+        let (answer, waiting) = state.withLock { state in
+            guard case .made(let answer) = state.phase else {
+                return (nil as Answer?, [] as [CheckedContinuation<Answer, Never>])
+            }
+            state.phase = .delivered(answer)
+            defer { state.waiting = [] }
+            return (answer, state.waiting)
+        }
+        guard let answer else { return }
+        for continuation in waiting { continuation.resume(returning: answer) }
+    }
+
+    private func make(
+        _ result: Result<any ValueHolder, RequestError>, of attempt: CompletedAttempt,
+        since start: ContinuousClock.Instant
+    ) {
+        let answer = Answer(
+            attempt: attempt, duration: .now - start,
+            result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
+        // A serializer that went on after the request was cancelled comes too late.
+        state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
+    }
+
+    /// Keeps what ends the serializer; returns whether it is to be ended now.
+    func setInterruption(_ interruption: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            state.interruption = interruption
+            return state.isInterrupted
+        }
+    }
+
+    // MARK: For whoever awaits
+
+    /// Ends the serializer if its request cannot be cancelled any more.
+    func interrupt() {
+        let interruption = state.withLock { state in
+            state.isInterrupted = true
+            return state.interruption.take()
+        }
+        interruption?()
+    }
+
+    /// The answer, if it has been handed out.
+    var answer: Answer? {
+        state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
+    }
+
+    /// Waits for the answer.
+    func wait() async -> Answer {
+        await withCheckedContinuation { continuation in
+            let answer = state.withLock { state in
+                guard case .delivered(let answer) = state.phase else {
+                    state.waiting.append(continuation)
+                    return nil as Answer?
+                }
+                return answer
+            }
+            if let answer { continuation.resume(returning: answer) }
+        }
+    }
+}
+
+/// Holds a value whose type is erased.
+protocol ValueHolder: AnyObject, Sendable {}
+
+/// Holds a value for whoever knows its type.
+final class ValueBox<Value: Sendable>: ValueHolder {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}
+
+extension CompletedAttempt {
+    fileprivate var serializerInput: SerializerInput {
+        SerializerInput(request: request, response: response, data: data ?? Data())
+    }
+}

@@ -1,0 +1,187 @@
+import FoundationEssentials
+
+/// A character encoding that text can be decoded from.
+enum Charset: Hashable, Sendable {
+    case utf8
+    /// `nil`: the byte order mark says the order; little-endian without one, as the WHATWG's Encoding Standard has it.
+    case utf16(ByteOrder?)
+    case utf32(ByteOrder?)
+    case latin1
+    /// Declared ASCII: most that say so mean "some superset of it".
+    case looseASCII
+    case windows1252
+    /// What Foundation decodes: most of it only in programs that link more than FoundationEssentials.
+    case other(String.Encoding)
+
+    enum ByteOrder: Hashable, Sendable { case big, little }
+
+    /// Finds the charset by one of its names (IANA's registry), in any case.
+    init?(name: String) {
+        guard let charset = Self.names[name.lowercased()] else { return nil }
+        self = charset
+    }
+
+    init(_ encoding: String.Encoding) {
+        self =
+            switch encoding {
+            case .utf8: .utf8
+            case .utf16, .unicode: .utf16(nil)
+            case .utf16BigEndian: .utf16(.big)
+            case .utf16LittleEndian: .utf16(.little)
+            case .utf32: .utf32(nil)
+            case .utf32BigEndian: .utf32(.big)
+            case .utf32LittleEndian: .utf32(.little)
+            case .isoLatin1: .latin1
+            case .windowsCP1252: .windows1252
+            default: .other(encoding)
+            }
+    }
+
+    /// Finds the charset by the byte order mark at the start of the text, if there is one.
+    init?(byteOrderMarkOf data: Data) {
+        let start = Array(data.prefix(4))
+        if start.starts(with: [0xEF, 0xBB, 0xBF]) {
+            self = .utf8
+        } else if start == [0xFF, 0xFE, 0, 0], data.count.isMultiple(of: 4) {
+            // Also a UTF-16 text that begins with U+0000, which nobody sends.
+            self = .utf32(.little)
+        } else if start == [0, 0, 0xFE, 0xFF] {
+            self = .utf32(.big)
+        } else if start.starts(with: [0xFF, 0xFE]) {
+            self = .utf16(.little)
+        } else if start.starts(with: [0xFE, 0xFF]) {
+            self = .utf16(.big)
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether Bluebonnet decodes it by itself.
+    var isBuiltIn: Bool { if case .other = self { false } else { true } }
+
+    /// The preferred name (IANA's registry).
+    var name: String {
+        switch self {
+        case .utf8: "utf-8"
+        case .utf16(nil): "utf-16"
+        case .utf16(.big): "utf-16be"
+        case .utf16(.little): "utf-16le"
+        case .utf32(nil): "utf-32"
+        case .utf32(.big): "utf-32be"
+        case .utf32(.little): "utf-32le"
+        case .latin1: "iso-8859-1"
+        case .looseASCII, .other(.ascii): "us-ascii"
+        case .windows1252: "windows-1252"
+        case .other(.macOSRoman): "macintosh"
+        case .other(let encoding): encoding.description
+        }
+    }
+
+    private static let names: [String: Charset] = [
+        "utf-8": .utf8, "utf8": .utf8, "unicode-1-1-utf-8": .utf8, "utf8mb4": .utf8,
+        "utf-16": .utf16(nil), "utf16": .utf16(nil), "unicode-1-1": .utf16(nil), "iso-10646-ucs-2": .utf16(nil),
+        "ucs-2": .utf16(nil), "utf-16be": .utf16(.big), "utf-16le": .utf16(.little),
+        "utf-32": .utf32(nil), "utf32": .utf32(nil), "iso-10646-ucs-4": .utf32(nil), "ucs-4": .utf32(nil),
+        "utf-32be": .utf32(.big), "utf-32le": .utf32(.little),
+        "iso-8859-1": .latin1, "iso8859-1": .latin1, "iso88591": .latin1, "iso_8859-1": .latin1, "latin1": .latin1,
+        "l1": .latin1, "ibm819": .latin1, "cp819": .latin1,
+        "us-ascii": .looseASCII, "ascii": .looseASCII, "ansi_x3.4-1968": .looseASCII, "iso-ir-6": .looseASCII,
+        "windows-1252": .windows1252, "cp1252": .windows1252, "x-cp1252": .windows1252, "cp-1252": .windows1252,
+        "iso-8859-2": .other(.isoLatin2), "windows-1250": .other(.windowsCP1250),
+        "windows-1251": .other(.windowsCP1251),
+        "windows-1253": .other(.windowsCP1253), "windows-1254": .other(.windowsCP1254),
+        "shift_jis": .other(.shiftJIS), "sjis": .other(.shiftJIS), "euc-jp": .other(.japaneseEUC),
+        "iso-2022-jp": .other(.iso2022JP),
+    ]
+}
+
+extension Charset {
+    /// Returns the text of the bytes without its byte order mark, or `nil` when it is not well-formed.
+    func decode(_ data: Data) -> String? {
+        switch self {
+        case .utf8:
+            String(validating: data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data, as: UTF8.self)
+        case .utf16(let order): Self.decodeUTF16(data, order)
+        case .utf32(let order): Self.decodeUTF32(data, order)
+        case .latin1: Self.decodeLatin1(data)
+        case .looseASCII: TextDecoder.detect(data)
+        case .windows1252: Self.decodeWindows1252(data)
+        // FoundationEssentials' table is wrong (Swift 6.3): 0x8E is read as something else than é.
+        case .other(.macOSRoman): nil
+        case .other(let encoding): String(data: data, encoding: encoding)
+        }
+    }
+
+    private static func decodeUTF16(_ data: Data, _ declared: ByteOrder?) -> String? {
+        guard data.count.isMultiple(of: 2) else { return nil }
+        let bytes = data.span
+        var units: [UInt16] = []
+        units.reserveCapacity(bytes.count / 2)
+        for index in stride(from: 0, to: bytes.count, by: 2) {
+            units.append(UInt16(bytes[index]) | UInt16(bytes[index + 1]) << 8)
+        }
+        let swaps: Bool
+        switch (declared, units.first) {
+        case (.big, _), (nil, 0xFFFE): swaps = true
+        default: swaps = false
+        }
+        if swaps { units = units.map(\.byteSwapped) }
+        return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF16.self)
+    }
+
+    private static func decodeUTF32(_ data: Data, _ declared: ByteOrder?) -> String? {
+        guard data.count.isMultiple(of: 4) else { return nil }
+        var units: [UInt32] = []
+        units.reserveCapacity(data.count / 4)
+        var unit: UInt32 = 0
+        for (offset, byte) in data.enumerated() {
+            unit |= UInt32(byte) << UInt32(offset % 4 * 8)
+            guard offset % 4 == 3 else { continue }
+            units.append(unit)
+            unit = 0
+        }
+        let swaps: Bool
+        switch (declared, units.first) {
+        case (.big, _), (nil, 0xFFFE_0000): swaps = true
+        default: swaps = false
+        }
+        if swaps { units = units.map(\.byteSwapped) }
+        return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF32.self)
+    }
+
+    /// Returns the text of the bytes, each one the Unicode scalar of the same number.
+    static func decodeLatin1(_ data: Data) -> String {
+        decode(data) { Unicode.Scalar($0) }
+    }
+
+    private static func decodeWindows1252(_ data: Data) -> String {
+        decode(data) { byte in
+            byte < 0xA0 ? windows1252Scalars[Int(byte) - 0x80] : Unicode.Scalar(byte)
+        }
+    }
+
+    /// Returns the text of bytes that are ASCII below 0x80, and above what the closure says.
+    private static func decode(_ data: Data, _ scalar: (UInt8) -> Unicode.Scalar) -> String {
+        let upper = (0x80...0xFF).map { Array(String(Character(scalar($0))).utf8) }
+        let bytes = data.span
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count + bytes.count / 8)
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte < 0x80 {
+                text.append(byte)
+            } else {
+                text.append(contentsOf: upper[Int(byte) - 0x80])
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The scalars of the bytes 0x80 to 0x9F; the five that are not assigned stand for themselves (Encoding Standard).
+    private static let windows1252Scalars: [Unicode.Scalar] = [
+        "\u{20AC}", "\u{81}", "\u{201A}", "\u{192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}",
+        "\u{2C6}", "\u{2030}", "\u{160}", "\u{2039}", "\u{152}", "\u{8D}", "\u{17D}", "\u{8F}",
+        "\u{90}", "\u{2018}", "\u{2019}", "\u{201C}", "\u{201D}", "\u{2022}", "\u{2013}", "\u{2014}",
+        "\u{2DC}", "\u{2122}", "\u{161}", "\u{203A}", "\u{153}", "\u{9D}", "\u{17E}", "\u{178}",
+    ]
+}

@@ -1,0 +1,25 @@
+public import FoundationEssentials
+
+/// What a serializer makes a value of: the exchange as far as it went.
+public struct SerializerInput: Sendable {
+    /// The request of the last attempt, without the fields that the session adds.
+    public var request: HTTPRequest?
+
+    /// The head of the response.
+    public var response: HTTPResponse?
+
+    /// The body, decoded from its content coding; empty when there was none.
+    public var data: Data
+
+    /// Creates the input of a serializer.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - response: The head of the response.
+    ///   - data: The body.
+    public init(request: HTTPRequest?, response: HTTPResponse?, data: Data) {
+        self.request = request
+        self.response = response
+        self.data = data
+    }
+}

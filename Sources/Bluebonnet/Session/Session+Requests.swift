@@ -1,0 +1,98 @@
+import FoundationEssentials
+
+extension Session {
+    /// Changes a request before its parameters are encoded into it.
+    ///
+    /// What it throws is reported as `.invalidRequest(.conversion)` with it as the underlying error; a ``RequestError``
+    /// stays as it is.
+    public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
+
+    /// Vends a request.
+    ///
+    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
+    /// awaits the value.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; GET by default.
+    ///   - headers: Fields that replace the session's of the same names.
+    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
+    ///     again for each attempt.
+    /// - Returns: The request.
+    public nonisolated func request(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        request(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil))
+    }
+
+    /// Vends a request with parameters.
+    ///
+    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
+    /// awaits the value.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; GET by default.
+    ///   - parameters: What the encoder puts into the query or the body.
+    ///   - encoder: How the parameters are encoded; as a URL-encoded form by default, in the query for GET, HEAD and
+    ///     DELETE and in the body for other methods.
+    ///   - headers: Fields that replace the session's of the same names.
+    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
+    ///     encoded. Runs on the global pool, again for each attempt.
+    /// - Returns: The request.
+    public nonisolated func request<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> DataRequest {
+        request(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, requestModifier: requestModifier,
+                encode: { try encoder.encode(parameters, into: $0) }))
+    }
+
+    /// Vends a request that a type of your own describes, or one made by hand.
+    ///
+    /// Nothing happens before a serializer is attached.
+    ///
+    /// - Parameter convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func request(_ convertible: any HTTPRequestConvertible) -> DataRequest {
+        DataRequest(core: RequestCore(convertible: convertible, context: context))
+    }
+}
+
+/// A request described by its parts.
+struct ComposedRequest: HTTPRequestConvertible {
+    let url: any URLConvertible
+    let method: HTTPMethod
+    let headers: HTTPHeaders?
+    let requestModifier: Session.RequestModifier?
+    let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
+
+    var runsUserCode: Bool { requestModifier != nil || encode != nil || !(url is String || url is URL) }
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:])
+        do {
+            try requestModifier?(&request)
+        } catch {
+            throw Self.error(from: error, .invalidRequest(.conversion), request)
+        }
+        guard let encode else { return request }
+        do {
+            return try encode(request)
+        } catch {
+            throw Self.error(from: error, .parameterEncoding(.encoderFailed), request)
+        }
+    }
+
+    private static func error(
+        from error: any Error, _ kind: RequestError.Kind, _ request: HTTPRequest
+    ) -> RequestError {
+        (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
+    }
+}

@@ -1,0 +1,77 @@
+/// Makes requests: holds what they have in common, and the connections that they share.
+///
+/// Make one session for each set of common settings and keep it: connections are reused within a session only. A session
+/// may be dropped while requests are under way; they are answered, and then its connections are closed.
+///
+/// Runs here: nothing that waits. Requests are vended by `nonisolated` methods and run on actors of their own.
+public actor Session {
+    /// The session that has the default configuration and lives as long as the process.
+    public static let `default` = Session()
+
+    nonisolated let context: SessionContext
+
+    /// Creates a session.
+    ///
+    /// Nothing is opened or started before the first request.
+    ///
+    /// - Parameters:
+    ///   - configuration: How requests are made.
+    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
+    ///     for its `resume()`.
+    ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
+    public init(
+        configuration: Configuration = .default, startRequestsImmediately: Bool = true,
+        transport: (any Transport)? = nil
+    ) {
+        context = SessionContext(
+            configuration: configuration, transport: transport ?? CurlTransport(configuration: configuration),
+            startsRequestsImmediately: startRequestsImmediately)
+    }
+
+    deinit {
+        context.released()
+    }
+
+    /// How the session makes requests.
+    public nonisolated var configuration: Configuration { context.configuration }
+
+    /// Whether a request starts when its first serializer is attached.
+    public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
+
+    /// The executor on which the session's network runs, to be preferred by tasks that make many requests in sequence.
+    ///
+    /// A task that prefers it saves two hops between threads for each request, and must not block.
+    public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
+
+    // MARK: All requests
+
+    /// Calls a closure with the requests that are under way or awaited.
+    ///
+    /// Runs on the session's actor.
+    ///
+    /// - Parameter perform: Gets the requests, in the order of their creation.
+    /// - Returns: What the closure returns.
+    /// - Throws: What the closure throws.
+    @discardableResult
+    public nonisolated(nonsending) func withAllRequests<Result, Failure: Error>(
+        _ perform: ([any Request]) throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        try perform(context.requests.sorted { $0.id.number < $1.id.number })
+    }
+
+    /// Cancels every request that was made so far, and returns when all of them have been answered.
+    ///
+    /// Requests that are made meanwhile go on, and are not waited for.
+    public func cancelAllRequests() async {
+        context.cancelAll()
+        await context.drained()
+    }
+
+    /// Lets the requests that are under way finish, then closes the connections and frees the loop.
+    ///
+    /// Requests that begin after this, and those that wait for their start, fail with `.sessionShutDown`. If the calling
+    /// task is cancelled, the remaining requests are, so that this returns soon.
+    public func shutdown() async {
+        await context.shutDown()
+    }
+}

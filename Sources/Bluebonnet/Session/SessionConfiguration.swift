@@ -1,0 +1,119 @@
+extension Session {
+    /// Says how a session's requests are made; a value, read once when the session is created.
+    public struct Configuration: Sendable {
+        /// The fields that every request has unless it sets them itself: those of ``HTTPHeaders/default``.
+        ///
+        /// `Accept-Encoding` goes with ``decodesContent``: the default one is left out when that is `false`. A field with
+        /// an empty value is not sent at all.
+        public var headers: HTTPHeaders = .default
+
+        /// The time limits of a request that has none of its own: connect 30 s, idle 60 s, total none.
+        public var timeouts: Timeouts = .default
+
+        /// How many connections there may be, and for how long unused ones are kept.
+        public var connectionLimits = ConnectionLimits()
+
+        /// The version of HTTP to speak; HTTP/2 where TLS offers it by default, HTTP/1.1 elsewhere.
+        public var httpVersion: HTTPVersionPreference = .automatic
+
+        /// Where connections lead through; what the environment says (`http_proxy`, `no_proxy`, …) by default.
+        public var proxy: Proxy = .environment
+
+        /// How servers are authenticated and what TLS may be spoken.
+        public var tls = TLS()
+
+        /// Whether to ask for compressed content, and decode what libcurl can (gzip, deflate, br, zstd); `true` by default.
+        public var decodesContent = true
+
+        /// The largest body that is collected in memory, in bytes after decoding; 256 MiB by default, `nil` for no limit.
+        ///
+        /// A response that is larger fails with `.invalidResponse(.bodyTooLarge)` as soon as the limit is passed, so
+        /// that neither a mistake nor a compression bomb takes the machine.
+        public var maximumResponseBytes: Int64? = 256 * 1024 * 1024
+
+        /// The largest head of a response, in bytes; 256 KiB by default.
+        ///
+        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Libcurl allows 100 KB for a single field.
+        public var maximumResponseHeadBytes = 256 * 1024
+
+        /// The size of the buffer that receives from a connection, in bytes; 64 KiB by default.
+        ///
+        /// Libcurl takes 1 KiB to 512 KiB. Each exchange in flight has such a buffer.
+        public var receiveBufferBytes = 64 * 1024
+
+        /// The loop that the session runs on, to share a thread with other sessions; one of its own when `nil`.
+        public var eventLoop: EventLoop?
+
+        /// Creates the default configuration.
+        public init() {}
+
+        /// The default configuration.
+        public static var `default`: Configuration { Configuration() }
+    }
+}
+
+extension Session.Configuration {
+    /// The fields that a request has unless it sets them itself, with what libcurl adds.
+    var effectiveHeaders: HTTPHeaders {
+        guard decodesContent else { return HTTPHeaders(headers.filter { $0 != .defaultAcceptEncoding }) }
+        guard !headers.contains("Accept-Encoding") else { return headers }
+        return HTTPHeaders([.defaultAcceptEncoding] + Array(headers))
+    }
+}
+
+extension Session.Configuration {
+    /// Limits how many connections a session opens and keeps.
+    public struct ConnectionLimits: Hashable, Sendable {
+        /// How many connections there may be to one host; `nil`, the default, for no limit.
+        ///
+        /// Further requests wait; the time they wait counts as connecting.
+        public var perHost: Int?
+
+        /// How many connections there may be in all; `nil`, the default, for no limit.
+        public var total: Int?
+
+        /// How many connections are kept open, the ones in use included, once a request has ended; 1,024 by default.
+        ///
+        /// Above that, the one that has been unused for longest is closed.
+        public var kept = 1024
+
+        /// How long an unused connection may be used again; 118 s by default, as libcurl has it.
+        public var idleLifetime: Duration = .seconds(118)
+
+        /// Creates limits that limit nothing.
+        public init() {}
+    }
+
+    /// Says through which proxy connections lead.
+    @nonexhaustive
+    public enum Proxy: Hashable, Sendable {
+        /// What the environment says: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
+        /// upper-case forms of all but the first.
+        case environment
+        /// No proxy, whatever the environment says.
+        case none
+        /// The proxy at a URL, such as `http://user:password@127.0.0.1:3128` or `socks5h://127.0.0.1:1080`.
+        case url(String)
+    }
+
+    /// Says how servers are authenticated and what TLS may be spoken.
+    public struct TLS: Hashable, Sendable {
+        /// The lowest version of TLS to accept; 1.2 by default.
+        public var minimumVersion: Version = .v1_2
+
+        /// A file of PEM certificates to trust instead of the system's; `nil` by default.
+        public var caFile: String?
+
+        /// Creates the default settings.
+        public init() {}
+
+        /// A version of TLS.
+        @nonexhaustive
+        public enum Version: Hashable, Sendable {
+            /// TLS 1.2 (RFC 5246).
+            case v1_2
+            /// TLS 1.3 (RFC 8446).
+            case v1_3
+        }
+    }
+}

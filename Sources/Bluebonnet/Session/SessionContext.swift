@@ -1,0 +1,86 @@
+import Synchronization
+
+/// What a session's requests need of it; outlives the session until the last of them has been answered.
+final class SessionContext: Sendable {
+    let configuration: Session.Configuration
+    let transport: any Transport
+    let startsRequestsImmediately: Bool
+    /// Why no request of the session can be sent: one of its own fields cannot.
+    let configurationError: RequestError?
+    private let registry = Locked(RequestRegistry())
+    private let epoch = Atomic<Int>(0)
+    /// How many there are who may still need the transport: the session, and each request that is not answered yet.
+    private let users = Atomic<Int>(1)
+
+    init(configuration: Session.Configuration, transport: any Transport, startsRequestsImmediately: Bool) {
+        self.configuration = configuration
+        self.transport = transport
+        self.startsRequestsImmediately = startsRequestsImmediately
+        do throws(RequestError) {
+            try configuration.headers.validate()
+            configurationError = nil
+        } catch {
+            configurationError = error
+        }
+    }
+
+    /// Counts how often all requests were cancelled; one that was made before that and begins after it is cancelled too.
+    var cancellationEpoch: Int { epoch.load(ordering: .acquiring) }
+
+    /// The fields that a request has unless it sets them itself.
+    var effectiveHeaders: HTTPHeaders { configuration.effectiveHeaders }
+
+    var requests: [any Request] { Array(registry.withLock { $0.requests }.values) }
+
+    /// Keeps the request until it has been answered; returns `false` when the session has been shut down.
+    func register(_ request: any Request) -> Bool {
+        registry.withLock { $0.began(request) }
+    }
+
+    func remove(_ id: RequestID) {
+        perform(registry.withLock { $0.ended(id) })
+    }
+
+    func cancelAll() {
+        epoch.add(1, ordering: .acquiringAndReleasing)
+        for request in requests { request.cancel() }
+    }
+
+    /// Waits until the requests that are under way have ended.
+    func drained() async {
+        await withCheckedContinuation { continuation in
+            perform(registry.withLock { $0.awaited(by: continuation) })
+        }
+    }
+
+    func shutDown() async {
+        registry.withLock { $0.shutDown() }
+        // What waits for its start would wait for ever.
+        for request in requests { request.core.refuse(request) }
+        await withTaskCancellationHandler {
+            await drained()
+        } onCancel: {
+            cancelAll()
+        }
+        await transport.shutDown()
+    }
+
+    /// Counts someone who may need the transport.
+    func retained() {
+        users.add(1, ordering: .relaxed)
+    }
+
+    /// Takes note that the session, or a request of it, needs the transport no longer; the last one shuts it down.
+    func released() {
+        guard users.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        let transport = transport
+        Task { await transport.shutDown() }
+    }
+
+    private func perform(_ action: RequestRegistry.Action) {
+        switch action {
+        case .nothing: break
+        case .resume(let waiting): for continuation in waiting { continuation.resume() }
+        }
+    }
+}

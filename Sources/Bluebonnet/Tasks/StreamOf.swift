@@ -1,0 +1,71 @@
+/// A sequence of values that a request sends while it runs.
+///
+/// The values of which an observer has not asked for the next one yet are kept by a ``StreamBufferingPolicy``, so that a
+/// slow observer costs bounded memory and never slows the request. The sequence ends when the request has ended; one that
+/// is asked for afterwards yields the latest value, if there is one to replay, and ends.
+///
+/// Every `for await` observes by itself, also two of them over the same sequence at once. The first one begins with the
+/// values sent since the sequence was made, later ones with the latest value. Leaving the loop, and cancelling the task
+/// that runs it, ends that observation and no other.
+public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
+    /// A sequence of values never fails.
+    public typealias Failure = Never
+
+    /// Says which elements are kept for a slow observer.
+    public typealias BufferingPolicy = StreamBufferingPolicy
+
+    private let opening: Opening
+
+    package init(makeSubscription: @escaping @Sendable () -> StreamSubscription<Element>) {
+        opening = Opening(first: makeSubscription(), makeAnother: makeSubscription)
+    }
+
+    /// Creates an observation of the sequence.
+    ///
+    /// - Returns: The iterator; dropping it ends the observation.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(subscription: opening.claim())
+    }
+
+    /// Observes a ``StreamOf``.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// A sequence of values never fails.
+        public typealias Failure = Never
+
+        fileprivate let subscription: StreamSubscription<Element>
+
+        /// Returns the next value, when there is one.
+        ///
+        /// Cancelling the task ends the observation: `nil`, now and from then on.
+        ///
+        /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
+        public mutating func next() async -> Element? {
+            await subscription.next()
+        }
+
+        /// Returns the next value, when there is one.
+        ///
+        /// Cancelling the task ends the observation: `nil`, now and from then on.
+        ///
+        /// - Parameter actor: The actor that the caller is isolated to.
+        /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            await subscription.next(isolation: actor)
+        }
+    }
+
+    /// Keeps the observation that began with the sequence until the first iterator takes it over.
+    private final class Opening: Sendable {
+        private let first: Locked<StreamSubscription<Element>?>
+        private let makeAnother: @Sendable () -> StreamSubscription<Element>
+
+        init(first: StreamSubscription<Element>, makeAnother: @escaping @Sendable () -> StreamSubscription<Element>) {
+            self.first = Locked(first)
+            self.makeAnother = makeAnother
+        }
+
+        func claim() -> StreamSubscription<Element> {
+            first.withLock { $0.take() } ?? makeAnother()
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import CCurl
+
+/// Says which kind of failure each of libcurl's codes is.
+///
+/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's own words as the detail. Some
+/// codes mean different things in different circumstances; ``kind(of:in:)`` tells those apart.
+enum CurlErrorTable {
+    /// What is known when a transfer fails.
+    struct Circumstances {
+        /// Libcurl's words.
+        var message = ""
+        /// OpenSSL's verdict on the certificate chain (`X509_V_…`), 0 when it was good or there was none.
+        var verifyResult = 0
+        /// Whether the request has gone out.
+        var wasSent = false
+        /// Whether the time limit for the exchange as a whole is over.
+        var isTotalTimeOver = false
+        /// Whether the head of a response was received.
+        var hasHead = false
+        /// The largest head that is allowed.
+        var headLimit = 0
+    }
+
+    /// The kind of a code, by what else is known.
+    static func kind(of code: CURLcode, in circumstances: Circumstances) -> RequestError.Kind {
+        switch code {
+        case CURLE_OPERATION_TIMEDOUT:
+            circumstances.wasSent || circumstances.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
+        case CURLE_PEER_FAILED_VERIFICATION:
+            // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
+            circumstances.message.contains("target host name")
+                ? .trust(.hostMismatch) : .trust(trustReason(verifyResult: circumstances.verifyResult))
+        // The scheme was checked before, so this is libcurl's way to say that the answer is not HTTP.
+        case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
+            .invalidResponse(.malformed)
+        // A single line of a head that outgrows libcurl's buffer.
+        case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead:
+            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 100 * 1024)))
+        // All heads of an exchange, and a head of HTTP/2, which is handed over as a whole.
+        case CURLE_RECV_ERROR where circumstances.message.contains("Too large response headers"):
+            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 300 * 1024)))
+        case CURLE_RECV_ERROR where circumstances.message.contains("nghttp2_session_mem_recv() returned -902"):
+            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 128 * 1024)))
+        case CURLE_PARTIAL_FILE where !circumstances.hasHead:
+            .connection(.lost)
+        case CURLE_COULDNT_RESOLVE_PROXY where circumstances.message.hasPrefix(unsupportedProxy),
+            CURLE_COULDNT_CONNECT where circumstances.message.hasPrefix(unsupportedProxy):
+            .invalidRequest(.configuration("the proxy"))
+        case CURLE_RECV_ERROR where circumstances.message.contains("chunk"):
+            .invalidResponse(.malformed)
+        case CURLE_RECV_ERROR where circumstances.message.contains("CONNECT"):
+            .connection(.proxy)
+        case CURLE_WRITE_ERROR where circumstances.message.contains("unencoding"):
+            .invalidResponse(.undecodableContent)
+        default:
+            kind(of: code)
+        }
+    }
+
+    /// Libcurl's words without secrets: the only ones that quote a URL are those about a proxy's.
+    static func redacted(_ message: String) -> String {
+        guard message.hasPrefix(unsupportedProxy), let first = message.firstIndex(of: "'"),
+            let last = message.lastIndex(of: "'"), first < last
+        else { return message }
+        return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
+    }
+
+    private static let unsupportedProxy = "Unsupported proxy"
+
+    /// The kind of a code on its own.
+    static func kind(of code: CURLcode) -> RequestError.Kind {
+        switch code {
+        case CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest(.unsupportedScheme(""))
+        case CURLE_URL_MALFORMAT: .invalidURL
+        case CURLE_COULDNT_RESOLVE_HOST: .connection(.nameNotResolved)
+        case CURLE_COULDNT_RESOLVE_PROXY: .connection(.proxyNameNotResolved)
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: .connection(.refused)
+        case CURLE_PROXY: .connection(.proxy)
+        // SEND_FAIL_REWIND: the connection was lost, and the body must not be sent again.
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
+            .connection(.lost)
+        case CURLE_HTTP2, CURLE_NO_CONNECTION_AVAILABLE, CURLE_UNRECOVERABLE_POLL: .connection(.http2)
+        case CURLE_HTTP2_STREAM: .invalidResponse(.http2Stream)
+        case CURLE_OPERATION_TIMEDOUT: .timedOut(.total)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED: .trust(.handshake)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CLIENTCERT:
+            .trust(.certificateRefused)
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CRL_BADFILE,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED:
+            .trust(.configuration)
+        case CURLE_PARTIAL_FILE: .invalidResponse(.truncated)
+        case CURLE_BAD_CONTENT_ENCODING: .invalidResponse(.undecodableContent)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_RANGE_ERROR, CURLE_HTTP_RETURNED_ERROR, CURLE_TOO_MANY_REDIRECTS:
+            .invalidResponse(.malformed)
+        case CURLE_FILESIZE_EXCEEDED: .invalidResponse(.bodyTooLarge(limit: 0))
+        case CURLE_ABORTED_BY_CALLBACK: .cancelled
+        default: .internal
+        }
+    }
+
+    /// The reason behind OpenSSL's verdict; libcurl compares the host's name itself, after a good verdict.
+    private static func trustReason(verifyResult: Int) -> RequestError.TrustReason {
+        switch verifyResult {
+        case 0, 62, 64: .hostMismatch  // OK, HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH
+        case 9, 10: .certificateExpired  // CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
+        case 18: .selfSigned  // DEPTH_ZERO_SELF_SIGNED_CERT
+        case 2, 19, 20, 21: .untrustedIssuer  // no issuer, a self-signed one in the chain, the first not verifiable
+        default: .certificateRefused
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Synchronization
+
+/// Makes requests with libcurl: the transport of every session that is not given another.
+///
+/// A thin hull around the engine: it takes calls from any thread and hands them to the loop, in order.
+final class CurlTransport: Transport {
+    private let loop: EventLoop
+    private let engine: TransferEngine
+    private let lastID = Atomic<TransferID>(0)
+
+    init(configuration: Session.Configuration) {
+        loop = configuration.eventLoop ?? EventLoop()
+        engine = TransferEngine(loop: loop, configuration: configuration)
+    }
+
+    var executor: (any TaskExecutor)? { loop }
+
+    func start(
+        _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
+    ) -> any Exchange {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        loop.submit { [engine] in
+            engine.assumeIsolated { $0.start(id, request, options, observer) }
+        }
+        return CurlExchange(id: id, loop: loop, engine: engine)
+    }
+
+    func shutDown() async {
+        await engine.shutDown()
+    }
+}
+
+/// The handle of one transfer, for any thread.
+private struct CurlExchange: Exchange {
+    let id: TransferID
+    let loop: EventLoop
+    let engine: TransferEngine
+
+    func cancel() {
+        loop.submit { [engine, id] in engine.assumeIsolated { $0.cancel(id) } }
+    }
+
+    func suspend() {
+        loop.submit { [engine, id] in engine.assumeIsolated { $0.suspend(id) } }
+    }
+
+    func resume() {
+        loop.submit { [engine, id] in engine.assumeIsolated { $0.resume(id) } }
+    }
+}

@@ -1,0 +1,148 @@
+import CCurl
+
+/// Owns one of libcurl's easy handles, with what libcurl keeps pointers to while a transfer runs.
+///
+/// Belongs to the engine; never leaves the loop's thread.
+// Safety: the handle, the message and the lists live as long as their owner, which the loop's thread alone knows.
+@safe
+final class EasyHandle {
+    private(set) var pointer: UnsafeMutableRawPointer
+    private let message: UnsafeMutablePointer<CChar>
+    private var ownFields: UnsafeMutablePointer<curl_slist>?
+    private var url: String?
+
+    /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
+    var transfer: Transfer?
+    /// What the handle is set up for, if another request may be made with no more than a new URL.
+    var profile: TransferProfile?
+    /// The multi handle whose socket callbacks are set.
+    var socketOwner: ObjectIdentifier?
+    /// The first option that libcurl refused since the last reset.
+    private(set) var firstFailure: CURLcode = CURLE_OK
+
+    init?() {
+        guard let pointer = unsafe curl_easy_init() else { return nil }
+        unsafe self.pointer = unsafe pointer
+        unsafe message = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe message.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(pointer)
+        unsafe curl_slist_free_all(ownFields)
+        unsafe message.deallocate()
+    }
+
+    /// Forgets all options, so that nothing of one request reaches the next; connections and caches stay.
+    func reset() {
+        // Libcurl keeps a transfer's receive buffer if others go on using the connection (`multi_done` in 7.88), as with
+        // HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
+        let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
+        if hasBuffer, let fresh = unsafe curl_easy_init() {
+            unsafe curl_easy_cleanup(pointer)
+            unsafe pointer = unsafe fresh
+        } else {
+            unsafe curl_easy_reset(pointer)
+        }
+        unsafe curl_slist_free_all(ownFields)
+        unsafe ownFields = nil
+        url = nil
+        profile = nil
+        socketOwner = nil
+        unsafe message[0] = 0
+        firstFailure = CURLE_OK
+        note(unsafe bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message))
+    }
+
+    /// Makes the handle ready for a request that differs from the last one in its URL at most.
+    func reuse(for url: String) {
+        unsafe message[0] = 0
+        setURL(url)
+    }
+
+    func setURL(_ url: String) {
+        guard self.url != url else { return }
+        self.url = url
+        set(CURLOPT_URL, url)
+    }
+
+    /// Libcurl's words about what failed; empty when it had none.
+    var errorMessage: String { unsafe String(cString: message) }
+
+    func set(_ option: CURLoption, _ value: Int) {
+        note(unsafe bb_curl_set_long(pointer, option, value))
+    }
+
+    func set(_ option: CURLoption, offset value: Int64) {
+        note(unsafe bb_curl_set_offset(pointer, option, curl_off_t(value)))
+    }
+
+    func set(_ option: CURLoption, _ value: String) {
+        note(unsafe bb_curl_set_string(pointer, option, value))
+    }
+
+    func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
+        note(unsafe bb_curl_set_pointer(pointer, option, value))
+    }
+
+    func set(_ option: CURLoption, callback: bb_curl_data_callback) {
+        note(unsafe bb_curl_set_data_callback(pointer, option, callback))
+    }
+
+    func setSeek(callback: bb_curl_seek_callback) {
+        note(unsafe bb_curl_set_seek_callback(pointer, callback))
+    }
+
+    func setSockets(
+        open: bb_curl_opensocket_callback, close: bb_curl_closesocket_callback, context: UnsafeMutableRawPointer
+    ) {
+        note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context))
+    }
+
+    /// Uses field lines that somebody else keeps.
+    func setFields(shared fields: FieldList) {
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer))
+    }
+
+    /// Uses field lines that are this transfer's own.
+    func setFields(own lines: [String]) {
+        unsafe curl_slist_free_all(ownFields)
+        unsafe ownFields = nil
+        for line in lines {
+            guard let longer = unsafe curl_slist_append(ownFields, line) else { return note(CURLE_OUT_OF_MEMORY) }
+            unsafe ownFields = longer
+        }
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields))
+    }
+
+    func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
+
+    func offset(_ info: CURLINFO) -> Int64 { unsafe Int64(bb_curl_get_offset(pointer, info)) }
+
+    func string(_ info: CURLINFO) -> String? {
+        guard let text = unsafe bb_curl_get_string(pointer, info) else { return nil }
+        return unsafe String(cString: text)
+    }
+
+    private func note(_ code: CURLcode) {
+        if code != CURLE_OK, firstFailure == CURLE_OK { firstFailure = code }
+    }
+}
+
+/// Owns field lines in libcurl's form that many transfers use and none changes.
+// Safety: whoever uses the list keeps its owner, too.
+@safe
+final class FieldList {
+    private(set) var pointer: UnsafeMutablePointer<curl_slist>?
+
+    init(_ lines: [String]) {
+        for line in lines {
+            guard let longer = unsafe curl_slist_append(pointer, line) else { continue }
+            unsafe pointer = longer
+        }
+    }
+
+    deinit {
+        unsafe curl_slist_free_all(pointer)
+    }
+}

@@ -1,0 +1,280 @@
+import CSystem
+import Glibc
+import Synchronization
+
+/// Runs everything that touches the network on one thread that waits for sockets, timers and work.
+///
+/// A session makes a loop of its own unless its configuration hands it one; several sessions can share a loop, and so a
+/// thread. As a task executor it saves the hops between threads to a task that prefers it:
+///
+/// ```swift
+/// await withTaskExecutorPreference(session.executor) { … }
+/// ```
+///
+/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs here:
+/// code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
+///
+/// The thread lives while somebody is attached or work is waiting, and is started again when there is work anew, so
+/// that a job which arrives late is never lost.
+public final class EventLoop: TaskExecutor {
+    private let name: String
+    private let inbox = Locked(LoopInbox())
+    private let serial = LoopSerialExecutor()
+    private let threadIdentity = Atomic<UInt>(0)
+
+    /// Safety: used on the loop's thread alone, of which there is one at a time; the inbox's lock orders them.
+    nonisolated(unsafe) private let reactor: Reactor
+
+    /// Safety: as `reactor`.
+    nonisolated(unsafe) private var clients: [any EventLoopClient] = []
+
+    /// Creates a loop; its thread starts with the first work.
+    ///
+    /// - Parameter name: What the thread is called in a debugger; 15 bytes of it are shown.
+    public init(name: String = "bluebonnet") {
+        self.name = name
+        unsafe reactor = Reactor()
+        serial.belongs(to: self)
+    }
+
+    /// The executor for actors that live on the loop.
+    ///
+    /// An executor of its own, since the runtime has to know which of a loop's jobs are an actor's: a task that prefers
+    /// the loop would else be sent round the loop at each call of an `async` function.
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        unsafe UnownedSerialExecutor(ordinary: serial)
+    }
+
+    // MARK: Work from anywhere
+
+    /// Has work done on the loop's thread, in the order of submission.
+    package func submit(_ work: @escaping @Sendable () -> Void) {
+        accept(.closure(work))
+    }
+
+    /// Takes over a job of Swift's runtime.
+    ///
+    /// - Parameter job: The job to run on the loop's thread.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        accept(.job(UnownedJob(job)))
+    }
+
+    func enqueueIsolated(_ job: UnownedJob) {
+        accept(.isolatedJob(job))
+    }
+
+    /// Keeps the thread alive until ``detach()`` is called as often.
+    package func attach() {
+        perform(inbox.withLock { $0.attached() })
+    }
+
+    /// Allows the thread to end when there is no more work.
+    package func detach() {
+        perform(inbox.withLock { $0.detached() })
+    }
+
+    private func accept(_ entry: LoopInbox.Entry) {
+        perform(inbox.withLock { $0.accepted(entry) })
+    }
+
+    private func perform(_ action: LoopInbox.Action) {
+        switch action {
+        case .nothing: break
+        case .wakeThread: unsafe reactor.wake()
+        case .startThread: startThread()
+        }
+    }
+
+    // MARK: Isolation
+
+    /// Traps unless the caller is on the loop's thread.
+    private func checkIsolated() {
+        precondition(isCurrentThread, "not on the event loop's thread")
+    }
+
+    package var isCurrentThread: Bool {
+        threadIdentity.load(ordering: .relaxed) == Self.currentThread
+    }
+
+    private static var currentThread: UInt { UInt(pthread_self()) }
+
+    // MARK: On the loop's thread
+
+    /// Calls `client` in every turn of the loop.
+    package func add(_ client: any EventLoopClient) {
+        checkIsolated()
+        unsafe clients.append(client)
+    }
+
+    /// Calls `client` no longer.
+    package func remove(_ client: any EventLoopClient) {
+        checkIsolated()
+        unsafe clients.removeAll { $0 === client }
+    }
+
+    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched.
+    package func watch(_ descriptor: Int32, for interest: Interest, _ handler: @escaping (Readiness) -> Void) {
+        checkIsolated()
+        unsafe reactor.watch(descriptor, for: interest, handler)
+    }
+
+    /// Changes what a watched descriptor is watched for; an empty interest keeps it registered, which saves calls.
+    package func setInterest(_ interest: Interest, of descriptor: Int32) {
+        checkIsolated()
+        unsafe reactor.setInterest(interest, of: descriptor)
+    }
+
+    /// Watches a descriptor no longer; to be called before it is closed.
+    package func unwatch(_ descriptor: Int32) {
+        checkIsolated()
+        unsafe reactor.unwatch(descriptor)
+    }
+
+    /// Whether a descriptor is being watched.
+    package func isWatching(_ descriptor: Int32) -> Bool {
+        checkIsolated()
+        return unsafe reactor.isWatching(descriptor)
+    }
+
+    /// Has an action done once, after a delay.
+    package func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerID {
+        checkIsolated()
+        return unsafe reactor.timers.schedule(at: Reactor.now() + delay.nanoseconds, action)
+    }
+
+    /// Takes a scheduled action back; does nothing if it has been done.
+    package func cancel(_ timer: TimerID) {
+        checkIsolated()
+        unsafe reactor.timers.cancel(timer)
+    }
+
+    private func startThread() {
+        var attributes = pthread_attr_t()
+        unsafe pthread_attr_init(&attributes)
+        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let context = unsafe Unmanaged.passRetained(self).toOpaque()
+        // The thread inherits the signal mask: signals are for the program's own threads, and a write to a closed
+        // socket must not raise SIGPIPE.
+        var all = sigset_t()
+        var previous = sigset_t()
+        unsafe sigfillset(&all)
+        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
+        var code: Int32
+        repeat {
+            code = unsafe pthread_create(
+                &thread, &attributes,
+                { context in
+                    guard let context = unsafe context else { return nil }
+                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
+                    loop.run()
+                    return nil
+                }, context)
+            // Out of threads or memory: whoever waits must get an answer, so keep trying.
+            if code != 0 { usleep(1000) }
+        } while code != 0
+        unsafe pthread_sigmask(SIG_SETMASK, &previous, nil)
+    }
+
+    private func run() {
+        threadIdentity.store(Self.currentThread, ordering: .relaxed)
+        unsafe bb_name_current_thread(name)
+        var batch: [LoopInbox.Entry] = []
+        var turnsSincePoll = 0
+        while true {
+            doWork(&batch)
+            let deadline = letClientsAct()
+            let next = inbox.withLock { $0.willWait() }
+            // Work that came of this turn is done before the sockets are asked, which is a system call; not for ever.
+            turnsSincePoll += 1
+            if next == .poll, turnsSincePoll < Self.turnsPerPoll { continue }
+            turnsSincePoll = 0
+            switch next {
+            case .stop:
+                // The system may give another thread the same name.
+                _ = threadIdentity.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
+                return
+            case .poll: unsafe reactor.wait(until: 0)
+            case .sleep: unsafe reactor.wait(until: deadline ?? .max)
+            }
+            inbox.withLock { $0.woke() }
+            unsafe reactor.dispatch()
+        }
+    }
+
+    /// How many turns there may be, and how often the inbox may be emptied in one, before the sockets are looked at.
+    private static let turnsPerPoll = 4
+    private static let roundsPerTurn = 16
+
+    /// Does what is in the inbox, and what comes of that.
+    private func doWork(_ batch: inout [LoopInbox.Entry]) {
+        for _ in 0..<Self.roundsPerTurn {
+            inbox.withLock { $0.took(into: &batch) }
+            guard !batch.isEmpty else { return }
+            // By index: an iterator would share the storage, which is to be used again.
+            for index in batch.indices {
+                switch batch[index] {
+                case .closure(let work): work()
+                case .job(let job):
+                    unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+                case .isolatedJob(let job):
+                    unsafe job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                }
+            }
+            batch.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Lets timers and clients act; returns when one of them wants to be called at the latest.
+    private func letClientsAct() -> Int64? {
+        var deadline = unsafe reactor.runDueTimers()
+        for client in unsafe clients {
+            if let wish = client.loopWillWait() { deadline = min(deadline ?? wish, wish) }
+        }
+        return deadline
+    }
+}
+
+/// Has a part in every turn of an event loop.
+package protocol EventLoopClient: AnyObject {
+    /// Called on the loop's thread, after the work of a turn is done and before the loop waits.
+    ///
+    /// - Returns: When, on the monotonic clock in nanoseconds, the client wants to be called at the latest.
+    func loopWillWait() -> Int64?
+}
+
+/// Names a scheduled action.
+package struct TimerID: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// What to watch a descriptor for.
+package struct Interest: OptionSet, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package static let readable = Interest(rawValue: bb_epoll_in)
+    package static let writable = Interest(rawValue: bb_epoll_out)
+}
+
+/// What a descriptor is ready for.
+package struct Readiness: OptionSet, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package static let readable = Readiness(rawValue: bb_epoll_in)
+    package static let writable = Readiness(rawValue: bb_epoll_out)
+    package static let error = Readiness(rawValue: bb_epoll_error)
+    package static let hangup = Readiness(rawValue: bb_epoll_hangup)
+}
+
+extension Duration {
+    /// The duration in nanoseconds, or the largest number there is.
+    package var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds < Int64.max / 2_000_000_000 else { return Int64.max / 2 }
+        guard seconds > Int64.min / 2_000_000_000 else { return Int64.min / 2 }
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

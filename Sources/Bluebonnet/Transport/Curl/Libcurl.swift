@@ -1,0 +1,44 @@
+import CCurl
+import CSystem
+
+/// What the libcurl at hand can do, found out at run time.
+// Safety: what libcurl says of its version is constant.
+enum Libcurl {
+    /// Makes libcurl ready, once for the process.
+    static let isReady: Bool = curl_global_init(bb_curl_global_default) == CURLE_OK
+
+    /// The version as one number, `0xMMmmpp`.
+    static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
+
+    /// The content codings that libcurl decodes, as a value for `Accept-Encoding` (RFC 9110 §12.5.3).
+    static let acceptEncoding: String = {
+        let features = unsafe bb_curl_version()?.pointee.features ?? 0
+        var codings: [String] = []
+        if features & CURL_VERSION_BROTLI != 0 { codings.append("br") }
+        if features & CURL_VERSION_LIBZ != 0 { codings += ["gzip", "deflate"] }
+        if features & CURL_VERSION_ZSTD != 0 { codings.append("zstd") }
+        return codings.enumerated().map { "\($1);q=\(quality($0))" }.joined(separator: ", ")
+    }()
+
+    /// Whether HTTP/2 streams may share a connection without TLS, at once or one after the other.
+    ///
+    /// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.
+    static let multiplexesClearText = version >= 0x08_01_00
+
+    /// Whether bytes of an HTTP/2 stream may be left lying that came while another stream was being read.
+    ///
+    /// Up to 8.0, a stream whose bytes are in libcurl already may wait for the next time that the connection's socket is
+    /// ready, which is never when it was the last one (`data->state.drain` in `http2.c`: a head is handed out without
+    /// a second look for the body behind it).
+    static let forgetsStreams = version < 0x08_01_00
+
+    /// Has libcurl take host names that it is given on this thread for UTF-8, whatever the program's locale.
+    static func useUTF8() {
+        unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
+    }
+
+    /// The address of the locale, which is made when the first international host name comes up, and kept.
+    private static let utf8Locale = UInt(bitPattern: unsafe bb_make_utf8_locale())
+
+    private static func quality(_ index: Int) -> String { index == 0 ? "1.0" : "0.\(max(1, 10 - index))" }
+}

@@ -1,0 +1,93 @@
+/// Decides when the loop's thread is started, woken and ended, as a value.
+///
+/// Events are reported under the inbox's lock; the actions they return are carried out after it is released.
+struct LoopInbox {
+    /// A piece of work.
+    enum Entry {
+        case closure(@Sendable () -> Void)
+        /// A job of a task that prefers the loop.
+        case job(UnownedJob)
+        /// A job of an actor that lives on the loop.
+        case isolatedJob(UnownedJob)
+    }
+
+    /// What the reporter of an event has to do.
+    enum Action: Equatable {
+        case nothing
+        case wakeThread
+        case startThread
+    }
+
+    /// What the thread has to do next.
+    enum Wait: Equatable {
+        /// There is more work: look at the sockets and come back.
+        case poll
+        /// Nothing to do: wait for sockets, timers or a wake-up.
+        case sleep
+        /// Nobody needs the thread.
+        case stop
+    }
+
+    /// What the thread is doing.
+    private enum Phase {
+        /// There is no thread; work starts one.
+        case stopped
+        /// The thread will look into the inbox again before it waits.
+        case awake
+        /// The thread waits, and must be woken by whoever brings work; the first to do so makes it `awake`.
+        case sleeping
+    }
+
+    private var phase = Phase.stopped
+    private var attachments = 0
+    private var entries: [Entry] = []
+
+    mutating func accepted(_ entry: Entry) -> Action {
+        entries.append(entry)
+        return rouse()
+    }
+
+    mutating func attached() -> Action {
+        attachments += 1
+        return .nothing
+    }
+
+    mutating func detached() -> Action {
+        precondition(attachments > 0, "a loop was detached more often than attached")
+        attachments -= 1
+        // A thread that is asleep has to notice that it may end.
+        return attachments == 0 && phase == .sleeping ? rouse() : .nothing
+    }
+
+    /// Hands the thread all that is there; `batch` has to be empty.
+    mutating func took(into batch: inout [Entry]) {
+        swap(&entries, &batch)
+    }
+
+    mutating func willWait() -> Wait {
+        guard entries.isEmpty else { return .poll }
+        guard attachments > 0 else {
+            phase = .stopped
+            return .stop
+        }
+        phase = .sleeping
+        return .sleep
+    }
+
+    mutating func woke() {
+        phase = .awake
+    }
+
+    private mutating func rouse() -> Action {
+        switch phase {
+        case .stopped:
+            phase = .awake
+            return .startThread
+        case .sleeping:
+            phase = .awake
+            return .wakeThread
+        case .awake:
+            return .nothing
+        }
+    }
+}

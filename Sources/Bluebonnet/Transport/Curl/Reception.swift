@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Glibc
+
+/// What a transfer has received so far: the head as one buffer, then the body.
+///
+/// One value that libcurl's callbacks change in place, since they are called some ten times for a small response.
+// Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
+struct Reception {
+    var state: TransferState
+    private(set) var head: ReceivedHead?
+    private(set) var body = Data()
+    /// What is wrong with what was received; goes before what libcurl makes of the refusal.
+    private(set) var failure: RequestError?
+    /// When bytes were last seen, on the monotonic clock in nanoseconds.
+    var lastActivity: Int64
+    /// When the first head began to arrive, on the same clock.
+    private(set) var firstByte: Int64?
+
+    private let url: URL
+    private var headBytes: [UInt8] = []
+    /// The beginning of a line of a head whose end is yet to come.
+    private var partialLine: [UInt8] = []
+    private var lengthCheck = LengthCheck()
+    private var statusCode: Int?
+
+    init(url: URL, state: TransferState, now: Int64) {
+        self.url = url
+        self.state = state
+        lastActivity = now
+    }
+
+    /// The head as a response, once it is complete.
+    var response: HTTPResponse? { head.map { HTTPResponse(url: url, head: $0) } }
+
+    /// What is wrong although libcurl found nothing: it takes a connection that is closed within the head for a response.
+    var headError: RequestError? {
+        guard head == nil else { return nil }
+        return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
+    }
+
+    // MARK: Head
+
+    /// Takes bytes of a head; returns whether to go on.
+    ///
+    /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
+    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> Bool {
+        lastActivity = now
+        var start = 0
+        while start < bytes.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[start...])
+            guard let count = unsafe Self.lineLength(in: rest) else {
+                unsafe partialLine.append(contentsOf: rest)
+                return true
+            }
+            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+            start += count
+            let goesOn = partialLine.isEmpty ? unsafe receivedLine(line) : unsafe completedLine(line)
+            guard goesOn else { return false }
+        }
+        return true
+    }
+
+    /// The bytes of `HTTP/`, with which a status line begins.
+    private static let protocolName: [UInt8] = [0x48, 0x54, 0x54, 0x50, 0x2f]
+
+    private static func lineLength(in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let base = bytes.baseAddress, let end = unsafe memchr(base, 0x0a, bytes.count) else { return nil }
+        return unsafe UnsafeRawPointer(end) - base + 1
+    }
+
+    private mutating func completedLine(_ end: UnsafeRawBufferPointer) -> Bool {
+        unsafe partialLine.append(contentsOf: end)
+        let line = partialLine
+        partialLine = []
+        return unsafe line.withUnsafeBytes { unsafe receivedLine($0) }
+    }
+
+    private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        let isStatusLine = unsafe line.starts(with: Self.protocolName)
+        let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
+        if isStatusLine {
+            statusCode = unsafe Self.statusCode(in: line)
+            if firstByte == nil { firstByte = Reactor.now() }
+        }
+        let action = state.headLineReceived(
+            bytes: line.count, isStatusLine: isStatusLine, isEmpty: isEmpty, statusCode: statusCode)
+        switch action {
+        case .beginHead:
+            headBytes.removeAll(keepingCapacity: true)
+            headBytes.reserveCapacity(512)
+            lengthCheck = LengthCheck()
+            unsafe headBytes.append(contentsOf: line)
+            body = Data()
+            head = nil
+        case .append:
+            let start = headBytes.count
+            unsafe headBytes.append(contentsOf: line)
+            let bytes = headBytes
+            guard lengthCheck.accepts(bytes.span.extracting(start...)) else { return refuse(.malformed) }
+        case .completeHead:
+            guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
+            headBytes = []
+            self.head = head
+        case .dropInformationalHead:
+            headBytes.removeAll(keepingCapacity: true)
+        case .ignore:
+            break
+        case .refuse(let reason):
+            return refuse(reason)
+        }
+        return true
+    }
+
+    /// The three digits after the version (RFC 9112 §4), or `nil`.
+    private static func statusCode(in line: UnsafeRawBufferPointer) -> Int? {
+        guard let space = unsafe line.firstIndex(of: 0x20), space + 3 < line.count else { return nil }
+        var code = 0
+        for index in space + 1...space + 3 {
+            let digit = unsafe line[index]
+            guard (0x30...0x39).contains(digit) else { return nil }
+            code = code * 10 + Int(digit - 0x30)
+        }
+        return code
+    }
+
+    // MARK: Body
+
+    /// No more than this is set aside because a server says so.
+    private static let largestReservation: Int64 = 1 << 20
+    /// A body whose first piece is smaller is not worth a look at its length.
+    private static let smallestReservation = 8 * 1024
+
+    /// How large the body will be, if the head says so.
+    var expectedBytes: Int64? { response?.expectedContentLength }
+
+    /// Takes decoded bytes of the body; returns what the state says.
+    mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
+        let action = state.bodyBytesReceived(bytes.count)
+        switch action {
+        case .accept:
+            lastActivity = now
+            if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes, expectedBytes > bytes.count {
+                body.reserveCapacity(Int(min(expectedBytes, Self.largestReservation)))
+            }
+            unsafe body.append(contentsOf: bytes)
+        case .pause:
+            break
+        case .refuse(let reason):
+            _ = refuse(reason)
+        }
+        return action
+    }
+
+    private mutating func refuse(_ reason: RequestError.InvalidResponseReason) -> Bool {
+        failure = RequestError(.invalidResponse(reason))
+        return false
+    }
+}

@@ -1,0 +1,309 @@
+import CCurl
+import FoundationEssentials
+
+/// Carries out transfers with libcurl, all on its event loop.
+///
+/// Runs here: everything that touches one of libcurl's handles; the compiler checks it. Never runs here: code of the
+/// user's. An observer is called from here, and only takes note and resumes whoever waits.
+///
+/// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
+/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells the
+/// observers, all at once.
+// Safety: the actor keeps its executor alive; a finished transfer's context is its handle, kept until `finish`.
+actor TransferEngine: EventLoopClient {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let options: TransferOptions
+    private let shared = EngineTurn()
+    private var transfers: [TransferID: Transfer] = [:]
+    private var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
+    private var pool: [EasyHandle] = []
+    /// For everything but HTTP/2 without TLS where libcurl cannot multiplex that.
+    private var multi: MultiHandle?
+    private var unmultiplexed: MultiHandle?
+    private var isAttached = false
+    private var isShutDown = false
+    /// When the time limits are looked at again.
+    private var nextCheck: Int64?
+    /// The transfers that libcurl was given since it last ran.
+    private var fresh: [Transfer] = []
+    /// When to have libcurl look for what it has left lying.
+    private var nextRead: Int64?
+
+    /// More handles than this are not kept; each takes some 10 KB.
+    private static let poolLimit = 256
+
+    init(loop: EventLoop, configuration: Session.Configuration) {
+        self.loop = loop
+        options = TransferOptions(configuration: configuration)
+    }
+
+    // MARK: Work from the transport
+
+    func start(
+        _ id: TransferID, _ request: HTTPRequest, _ exchangeOptions: ExchangeOptions, _ observer: any ExchangeObserver
+    ) {
+        shared.now = Reactor.now()
+        let transfer = Transfer(
+            id: id, request: request, observer: observer,
+            timeouts: request.timeouts ?? options.configuration.timeouts,
+            state: TransferState(
+                hasStreamedBody: TransferOptions.isStreamed(request), isSuspended: exchangeOptions.startsSuspended,
+                headLimit: options.configuration.maximumResponseHeadBytes,
+                bodyLimit: exchangeOptions.maximumResponseBytes),
+            upload: TransferOptions.isStreamed(request) ? request.body?.data ?? Data() : Data(), turn: shared)
+        guard !isShutDown else {
+            finish(transfer, with: RequestError(.sessionShutDown))
+            return tellObservers()
+        }
+        attach()
+        transfers[id] = transfer
+        perform(transfer.reception.state.started(), on: transfer)
+        checkLimits(of: transfer)
+    }
+
+    func cancel(_ id: TransferID) {
+        guard let transfer = transfers[id] else { return }
+        finish(transfer, with: RequestError(.cancelled))
+    }
+
+    func suspend(_ id: TransferID) {
+        guard let transfer = transfers[id] else { return }
+        perform(transfer.reception.state.suspended(), on: transfer)
+    }
+
+    func resume(_ id: TransferID) {
+        guard let transfer = transfers[id] else { return }
+        shared.now = Reactor.now()
+        transfer.reception.lastActivity = shared.now
+        perform(transfer.reception.state.resumed(), on: transfer)
+        if transfers[id] != nil { checkLimits(of: transfer) }
+    }
+
+    func shutDown() {
+        isShutDown = true
+        for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
+        tellObservers()
+        pool.removeAll()
+        multi = nil
+        unmultiplexed = nil
+        guard isAttached else { return }
+        isAttached = false
+        loop.remove(self)
+        loop.detach()
+    }
+
+    private func attach() {
+        guard !isAttached else { return }
+        isAttached = true
+        loop.attach()
+        loop.add(self)
+    }
+
+    private func perform(_ action: TransferState.ControlAction, on transfer: Transfer) {
+        switch action {
+        case .nothing: break
+        case .add: add(transfer)
+        case .pause: pause(transfer, bb_curl_pause_all)
+        case .unpause: pause(transfer, bb_curl_pause_none)
+        }
+    }
+
+    private func pause(_ transfer: Transfer, _ directions: Int32) {
+        guard let easy = transfer.easy else { return }
+        if transfer.reception.state.isSuspended, !wasSent(transfer) {
+            // Libcurl pauses connections, not the making of them: it would send the request. So it is taken back.
+            transfer.multi?.remove(easy)
+            return transfer.reception.state.withdrawn()
+        }
+        let code = unsafe curl_easy_pause(easy.pointer, directions)
+        // A transfer that has no connection any more is complete, and about to be finished.
+        guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT else { return }
+        finish(transfer, with: error(for: code, of: transfer))
+    }
+
+    private func add(_ transfer: Transfer) {
+        guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
+            let multi = multi(for: transfer.request)
+        else {
+            return finish(transfer, with: RequestError(.internal, detail: "libcurl is out of memory"))
+        }
+        transfer.easy = easy
+        transfer.multi = multi
+        if let error = options.apply(to: easy, for: transfer) { return finish(transfer, with: error) }
+        let code = multi.add(easy)
+        guard code == CURLM_OK else {
+            let words = unsafe String(cString: curl_multi_strerror(code))
+            return finish(transfer, with: RequestError(.internal, detail: words))
+        }
+        transfer.isFresh = true
+        fresh.append(transfer)
+        transfer.limits.addedAt = shared.now
+    }
+
+    /// Whether the connection was there and the request was about to go out.
+    private func wasSent(_ transfer: Transfer) -> Bool {
+        !transfer.isFresh && transfer.easy?.hasSentRequest == true
+    }
+
+    private func multi(for request: HTTPRequest) -> MultiHandle? {
+        let version = request.httpVersion ?? options.configuration.httpVersion
+        let limits = options.configuration.connectionLimits
+        if version == .http2PriorKnowledge, request.url.scheme != "https", !Libcurl.multiplexesClearText {
+            if unmultiplexed == nil {
+                unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false)
+            }
+            return unmultiplexed
+        }
+        if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true) }
+        return multi
+    }
+
+    // MARK: A turn of the loop
+
+    nonisolated func loopWillWait() -> Int64? {
+        assumeIsolated { $0.turn() }
+    }
+
+    private func turn() -> Int64? {
+        shared.now = Reactor.now()
+        let isReading = readAllIfDue()
+        for multi in [multi, unmultiplexed] {
+            guard let multi else { continue }
+            multi.runTimeouts(now: shared.now)
+            unsafe multi.takeFinished { context, code in
+                let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+                guard let transfer = easy.transfer else { return }
+                // It may have begun and ended in this very turn.
+                transfer.isFresh = false
+                finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+            }
+        }
+        for transfer in fresh { transfer.isFresh = false }
+        fresh.removeAll(keepingCapacity: true)
+        checkLimits()
+        reportProgress()
+        tellObservers()
+        scheduleRead(isReading: isReading)
+        return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead].compactMap { $0 }.min()
+    }
+
+    // MARK: Streams that libcurl forgets
+
+    /// How long nothing must have come in before libcurl is made to look.
+    private static let readDelay: Int64 = 5_000_000
+
+    /// Has libcurl look for what came in on streams, if there has been nothing for a moment; returns whether it did.
+    private func readAllIfDue() -> Bool {
+        guard let due = nextRead, due <= shared.now else { return false }
+        nextRead = nil
+        multi?.readAll()
+        unmultiplexed?.readAll()
+        return true
+    }
+
+    /// Sees to it that libcurl looks once after something came in on a stream, and again while that brings more.
+    private func scheduleRead(isReading: Bool) {
+        guard Libcurl.forgetsStreams else { return }
+        if shared.hasReceivedOnStream {
+            let time = shared.now + (isReading ? 0 : Self.readDelay)
+            // Not later than it was to be: a busy stream must not keep one that was forgotten waiting.
+            nextRead = min(nextRead ?? time, time)
+        }
+        shared.hasReceivedOnStream = false
+        if transfers.isEmpty { nextRead = nil }
+    }
+
+    private func reportProgress() {
+        guard !shared.progressed.isEmpty else { return }
+        for transfer in shared.progressed {
+            transfer.hasUnreportedProgress = false
+            // What has ended is told with the outcome.
+            guard transfers[transfer.id] != nil else { continue }
+            transfer.observer.exchangeDidReceive(
+                transfer.reception.state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+        }
+        shared.progressed.removeAll(keepingCapacity: true)
+    }
+
+    private func tellObservers() {
+        while !ended.isEmpty {
+            let outcomes = ended
+            ended.removeAll(keepingCapacity: true)
+            for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }
+        }
+    }
+
+    // MARK: Time limits
+
+    private func checkLimits() {
+        guard let due = nextCheck, due <= shared.now else { return }
+        nextCheck = nil
+        for transfer in transfers.values { checkLimits(of: transfer) }
+    }
+
+    /// Ends the transfer if a limit has run out, or sees to it that it is looked at again.
+    private func checkLimits(of transfer: Transfer) {
+        if let easy = transfer.easy, !transfer.isFresh {
+            // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
+            let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
+            if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !easy.hasSentRequest {
+                transfer.reception.lastActivity = shared.now
+            }
+            transfer.lastSentBytes = sent
+            transfer.lastReceivedBytes = received
+        }
+        let isSuspended = transfer.reception.state.isSuspended
+        if isSuspended { transfer.reception.lastActivity = shared.now }
+        let situation = TransferLimits.Situation(
+            now: shared.now, isSuspended: isSuspended, wasSent: wasSent(transfer),
+            lastActivity: transfer.reception.lastActivity)
+        switch transfer.limits.verdict(in: situation) {
+        case .within(let lookAgain):
+            if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
+        case .exceeded(let stage):
+            finish(transfer, with: RequestError(.timedOut(stage), detail: transfer.limits.words(for: stage)))
+        }
+    }
+
+    // MARK: The end of a transfer
+
+    private func finish(_ transfer: Transfer, with error: RequestError?) {
+        transfers[transfer.id] = nil
+        let outcome = ExchangeOutcome(
+            response: transfer.reception.response, body: transfer.reception.body,
+            error: transfer.reception.failure ?? error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
+        )
+        if let easy = transfer.easy {
+            transfer.multi?.remove(easy)
+            transfer.easy = nil
+            transfer.multi = nil
+            easy.transfer = nil
+            // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
+            if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
+            // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
+            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended {
+                // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
+                if easy.profile == nil { easy.reset() }
+                pool.append(easy)
+            }
+        }
+        ended.append((transfer.observer, outcome))
+    }
+
+    private func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
+        guard let easy = transfer.easy else { return RequestError(.internal) }
+        let total = transfer.limits.timeouts.total
+        let elapsed = Reactor.now() - transfer.limits.startedAt
+        let circumstances = CurlErrorTable.Circumstances(
+            message: easy.errorMessage, verifyResult: easy.long(CURLINFO_SSL_VERIFYRESULT),
+            wasSent: wasSent(transfer),
+            isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
+            headLimit: options.configuration.maximumResponseHeadBytes)
+        let words = CurlErrorTable.redacted(circumstances.message)
+        return RequestError(
+            CurlErrorTable.kind(of: code, in: circumstances),
+            detail: words.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : words)
+    }
+}

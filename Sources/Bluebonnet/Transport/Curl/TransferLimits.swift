@@ -1,0 +1,65 @@
+/// Decides which of a transfer's time limits has run out, as a value; times are nanoseconds of the monotonic clock.
+///
+/// Libcurl keeps limits too, but not for a transfer that waits for a connection, and it begins anew when a transfer is
+/// added again.
+struct TransferLimits: Equatable {
+    /// What is known of the transfer when it is looked at.
+    struct Situation: Equatable {
+        var now: Int64
+        var isSuspended = false
+        /// Whether the connection was there and the request was about to go out.
+        var wasSent = false
+        /// When bytes were last seen, in either direction.
+        var lastActivity: Int64 = 0
+    }
+
+    enum Verdict: Equatable {
+        /// No limit has run out; look again at the given time, if at all.
+        case within(lookAgain: Int64?)
+        case exceeded(RequestError.TimeoutStage)
+    }
+
+    let timeouts: Timeouts
+    let startedAt: Int64
+    /// When libcurl was given the transfer, the last time.
+    var addedAt: Int64
+
+    /// Nobody is looked at more often than this.
+    private static let shortestInterval: Int64 = 5_000_000
+
+    func verdict(in situation: Situation) -> Verdict {
+        var next: Int64?
+        func isOver(_ limit: Duration?, since start: Int64) -> Bool {
+            guard let limit else { return false }
+            let end = start + limit.nanoseconds
+            guard end > situation.now else { return true }
+            next = min(next ?? end, end)
+            return false
+        }
+        if isOver(timeouts.total, since: startedAt) { return .exceeded(.total) }
+        guard !situation.isSuspended else { return .within(lookAgain: next) }
+        guard situation.wasSent else {
+            if isOver(timeouts.connect, since: addedAt) { return .exceeded(.connect) }
+            // The limit for silence holds from when the request goes out, which is not known before one looks.
+            if let idle = timeouts.idle { next = min(next ?? .max, situation.now + Self.interval(idle)) }
+            return .within(lookAgain: next)
+        }
+        if let idle = timeouts.idle {
+            guard situation.now - situation.lastActivity < idle.nanoseconds else { return .exceeded(.idle) }
+            next = min(next ?? .max, situation.now + Self.interval(idle))
+        }
+        return .within(lookAgain: next.map { max($0, situation.now + Self.shortestInterval) })
+    }
+
+    /// What is known of a limit that has run out.
+    func words(for stage: RequestError.TimeoutStage) -> String {
+        switch stage {
+        case .connect: "there was no connection after \(timeouts.connect ?? .zero)"
+        case .idle: "nothing came or went for \(timeouts.idle ?? .zero)"
+        case .total: "there was no end after \(timeouts.total ?? .zero)"
+        }
+    }
+
+    /// Silence is noticed to an eighth of its limit, so that the limit costs nothing while bytes flow.
+    private static func interval(_ limit: Duration) -> Int64 { max(shortestInterval, limit.nanoseconds / 8) }
+}

@@ -1,0 +1,40 @@
+import CCurl
+
+extension TransferMetrics {
+    /// Asks libcurl for what it measured of a transfer that has ended.
+    init(of transfer: Transfer, _ easy: EasyHandle) {
+        self.init()
+        guard !transfer.isFresh else { return }
+        isReusedConnection = easy.hasSentRequest && easy.long(CURLINFO_NUM_CONNECTS) == 0
+        if !isReusedConnection {
+            nameLookup = easy.duration(CURLINFO_NAMELOOKUP_TIME_T)
+            connect = easy.duration(CURLINFO_CONNECT_TIME_T)
+            tlsHandshake = easy.duration(CURLINFO_APPCONNECT_TIME_T)
+        }
+        requestStart = easy.duration(CURLINFO_PRETRANSFER_TIME_T)
+        total = easy.duration(CURLINFO_TOTAL_TIME_T) ?? .zero
+        // Libcurl's own (STARTTRANSFER) is the first byte sent, where a body is.
+        firstByte = transfer.reception.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
+        bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
+        bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        httpVersion = transfer.reception.head?.httpVersion
+        remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)
+        localAddress = easy.address(CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT)
+    }
+}
+
+extension EasyHandle {
+    /// Whether the connection was there and the request was about to go out.
+    var hasSentRequest: Bool { offset(CURLINFO_PRETRANSFER_TIME_T) > 0 }
+
+    /// A time that libcurl took, which is 0 for what did not happen.
+    fileprivate func duration(_ info: CURLINFO) -> Duration? {
+        let microseconds = offset(info)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    fileprivate func address(_ host: CURLINFO, _ port: CURLINFO) -> SocketAddress? {
+        guard let host = string(host), !host.isEmpty else { return nil }
+        return SocketAddress(host: host, port: long(port))
+    }
+}

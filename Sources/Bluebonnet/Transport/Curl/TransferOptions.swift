@@ -1,0 +1,209 @@
+import CCurl
+import FoundationEssentials
+
+/// Maps a request and the session's configuration to libcurl's options.
+///
+/// Belongs to the engine. What is the same for every request of a session is prepared once.
+// Safety: libcurl copies what it is given, within the call.
+final class TransferOptions {
+    let configuration: Session.Configuration
+    private let sharedFields: FieldList
+    private let defaultFields: [HTTPHeader]
+    private let acceptEncoding: String
+
+    init(configuration: Session.Configuration) {
+        self.configuration = configuration
+        defaultFields = configuration.effectiveHeaders.filter { !Self.isFraming($0.name) }
+        sharedFields = FieldList(defaultFields.map(Self.defaultLine))
+        acceptEncoding = Libcurl.acceptEncoding
+    }
+
+    /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
+    func apply(to easy: EasyHandle, for transfer: Transfer) -> RequestError? {
+        let request = transfer.request
+        easy.transfer = transfer
+        let url = request.url.curlString
+        if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
+        let profile = TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts)
+        if let profile, easy.profile == profile {
+            easy.reuse(for: url)
+            return nil
+        }
+        easy.reset()
+        applyConstants(to: easy)
+        easy.setURL(url)
+        applyMethod(of: request, to: easy)
+        applyFields(of: request, to: easy)
+        applyVersion(of: request, isSecure: Self.isSecure(url), to: easy)
+        applyTimeouts(transfer.limits.timeouts, to: easy)
+        switch configuration.proxy {
+        case .environment: break
+        case .none: easy.set(CURLOPT_PROXY, "")
+        case .url(let url): easy.set(CURLOPT_PROXY, url)
+        }
+        TransferCallbacks.install(on: easy, isUploading: Self.isStreamed(request))
+        guard easy.firstFailure != CURLE_OK else {
+            easy.profile = profile
+            return nil
+        }
+        let words = unsafe String(cString: curl_easy_strerror(easy.firstFailure))
+        return RequestError(.invalidRequest(.configuration(words)))
+    }
+
+    private func applyConstants(to easy: EasyHandle) {
+        easy.set(CURLOPT_NOSIGNAL, 1)
+        // Without this, libcurl waits for its resolver's thread when a lookup is cancelled, and the loop with it.
+        easy.set(CURLOPT_QUICK_EXIT, 1)
+        easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        easy.set(CURLOPT_PATH_AS_IS, 1)
+        easy.set(CURLOPT_BUFFERSIZE, configuration.receiveBufferBytes)
+        easy.set(CURLOPT_MAXAGE_CONN, Int(max(1, configuration.connectionLimits.idleLifetime.components.seconds)))
+        if configuration.decodesContent { easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding) }
+        switch configuration.tls.minimumVersion {
+        case .v1_2: easy.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        case .v1_3: easy.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_3)
+        }
+        if let file = configuration.tls.caFile {
+            // Debian's libcurl trusts the system's directory as well, unless it is told not to.
+            easy.set(CURLOPT_CAINFO, file)
+            unsafe easy.set(CURLOPT_CAPATH, pointer: nil)
+            easy.set(CURLOPT_PROXY_CAINFO, file)
+            unsafe easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
+        }
+    }
+
+    private func applyMethod(of request: HTTPRequest, to easy: EasyHandle) {
+        let method = request.method
+        switch method {
+        case .get where request.body == nil:
+            break  // what a handle does after a reset
+        case .head:
+            easy.set(CURLOPT_NOBODY, 1)
+        default:
+            // RFC 9110 §8.6: a method that anticipates content says so when there is none.
+            if request.body != nil || method == .post || method == .put || method == .patch {
+                applyBody(of: request, to: easy)
+            }
+            if method != .post || request.body == nil { easy.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+        }
+    }
+
+    private func applyBody(of request: HTTPRequest, to easy: EasyHandle) {
+        let data = request.body?.data ?? Data()
+        easy.set(CURLOPT_POST, 1)
+        easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: Int64(data.count))
+        guard !Self.isStreamed(request) else { return }
+        // The size is set first, and tells libcurl how much to copy.
+        unsafe data.withUnsafeBytes { bytes in
+            let start = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+            if let start = unsafe start {
+                unsafe easy.set(CURLOPT_COPYPOSTFIELDS, pointer: start)
+            } else {
+                easy.set(CURLOPT_POSTFIELDS, "")
+            }
+        }
+    }
+
+    private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
+        let hasBody = request.body != nil
+        let anticipates = request.method == .post || request.method == .put || request.method == .patch
+        guard !request.headers.isEmpty || hasBody || anticipates else { return easy.setFields(shared: sharedFields) }
+        var lines: [String] = []
+        lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
+        for field in request.headers where !Self.isFraming(field.name) { lines.append(Self.line(field)) }
+        for field in defaultFields where !request.headers.contains(field.name) {
+            lines.append(Self.defaultLine(field))
+        }
+        if hasBody || anticipates, !request.headers.contains("Content-Type") {
+            // A colon alone keeps libcurl from adding a type of its own.
+            lines.append("Content-Type:")
+        }
+        easy.setFields(own: lines)
+    }
+
+    private func applyVersion(of request: HTTPRequest, isSecure: Bool, to easy: EasyHandle) {
+        switch request.httpVersion ?? configuration.httpVersion {
+        case .automatic:
+            easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+            // Wait for a connection that is being made if it may turn out to be shareable.
+            if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
+        case .http1_1:
+            easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        case .http2PriorKnowledge:
+            easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+            if Libcurl.multiplexesClearText || request.url.scheme == "https" {
+                easy.set(CURLOPT_PIPEWAIT, 1)
+            } else {
+                easy.set(CURLOPT_FORBID_REUSE, 1)
+            }
+        }
+    }
+
+    private func applyTimeouts(_ timeouts: Timeouts, to easy: EasyHandle) {
+        // 0 would be libcurl's default of 300 s.
+        easy.set(CURLOPT_CONNECTTIMEOUT_MS, timeouts.connect?.milliseconds ?? Int(Int32.max))
+        if let total = timeouts.total { easy.set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
+    }
+
+    /// Whether the body is handed over when libcurl asks for it, rather than at once.
+    ///
+    /// Large ones are, to be there once only, and those of requests that must not be sent twice: libcurl asks before it
+    /// sends a body again, and can be refused.
+    static func isStreamed(_ request: HTTPRequest) -> Bool {
+        guard let length = request.body?.length, length > 0 else { return false }
+        return length > 1 << 20 || !request.method.isIdempotent
+    }
+
+    /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.
+    private static func isSecure(_ url: String) -> Bool {
+        url.utf8.dropFirst(4).first.map { $0 | 0x20 == UInt8(ascii: "s") } ?? false
+    }
+
+    /// Whether a field says how the message is framed, which is libcurl's to say: two opinions make two messages of one.
+    private static func isFraming(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name == "content-length" || name == "transfer-encoding"
+    }
+
+    /// A field in libcurl's form, in which a semicolon instead of the colon stands for an empty value.
+    ///
+    /// White space around the value is no part of it (RFC 9110 §5.5), and with it an HTTP/2 request is malformed.
+    private static func line(_ field: HTTPHeader) -> String {
+        let value = field.value.trimmed
+        return value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
+    }
+
+    /// A field of the session's in libcurl's form, in which a colon alone removes what libcurl would add.
+    private static func defaultLine(_ field: HTTPHeader) -> String {
+        field.value.trimmed.isEmpty ? "\(field.name):" : line(field)
+    }
+}
+
+/// What a handle is set up for beyond the URL, of a request that has nothing of its own: no fields, no body.
+///
+/// Handles that are set up for the same are used again without a reset, which costs libcurl a tenth of a small request.
+struct TransferProfile: Equatable {
+    private let method: HTTPMethod
+    private let isSecure: Bool
+    private let version: HTTPVersionPreference?
+    private let timeouts: Timeouts
+
+    init?(of request: HTTPRequest, isSecure: Bool, timeouts: Timeouts) {
+        guard request.method == .get || request.method == .head, request.headers.isEmpty, request.body == nil else {
+            return nil
+        }
+        method = request.method
+        self.isSecure = isSecure
+        version = request.httpVersion
+        self.timeouts = timeouts
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, at least 1, for libcurl, to which 0 means none.
+    fileprivate var milliseconds: Int {
+        Int(min(Int64(Int32.max), max(1, nanoseconds / 1_000_000)))
+    }
+}

@@ -1,0 +1,162 @@
+/// Follows one exchange from libcurl's callbacks: which part of the message is under way in each direction, as a value.
+///
+/// Upload and download go on independently: a server may answer, and even finish, while the body is still being sent.
+struct TransferState: Equatable {
+    /// How far the request's body is.
+    enum Upload: Equatable {
+        /// There is none, or libcurl holds all of it.
+        case nothingToSend
+        /// Libcurl asks for more as it can send.
+        case sending(sent: Int64)
+        /// All of it was handed to libcurl.
+        case sent
+    }
+
+    /// How far the response is.
+    enum Download: Equatable {
+        /// No head so far, or informational ones (RFC 9110 §15.2) alone.
+        case awaitingHead
+        /// In a head, whose size so far is known.
+        case receivingHead(bytes: Int)
+        /// The final head is complete; the body or the trailers follow.
+        case receivingBody(bytes: Int64)
+    }
+
+    /// What to do with a line of a head.
+    enum HeadAction: Equatable {
+        /// Forget what is there, and keep this line: a status line.
+        case beginHead
+        /// Keep the line.
+        case append
+        /// The head is complete; keep it.
+        case completeHead
+        /// The head was an informational one; forget it.
+        case dropInformationalHead
+        /// Leave the line out: a trailer.
+        case ignore
+        /// End the exchange.
+        case refuse(RequestError.InvalidResponseReason)
+    }
+
+    /// What to do with bytes of the body.
+    enum BodyAction: Equatable {
+        case accept
+        /// Keep them in libcurl until the exchange is resumed.
+        case pause
+        case refuse(RequestError.InvalidResponseReason)
+    }
+
+    /// What the owner of an exchange asked for has what effect.
+    enum ControlAction: Equatable {
+        case nothing
+        case add
+        case pause
+        case unpause
+    }
+
+    private(set) var upload: Upload
+    private(set) var download = Download.awaitingHead
+    private(set) var isSuspended: Bool
+    /// Whether libcurl has been given the transfer.
+    private(set) var isAdded = false
+
+    private let headLimit: Int
+    private let bodyLimit: Int64?
+
+    init(hasStreamedBody: Bool, isSuspended: Bool, headLimit: Int, bodyLimit: Int64?) {
+        upload = hasStreamedBody ? .sending(sent: 0) : .nothingToSend
+        self.isSuspended = isSuspended
+        self.headLimit = headLimit
+        self.bodyLimit = bodyLimit
+    }
+
+    // MARK: Download
+
+    /// A line of a head or of the trailers came in.
+    ///
+    /// A status line begins a new head: after an informational one, or when libcurl has sent the request anew. In the
+    /// midst of a head it has no place. No field can be taken for one, since a field's name has no `/` (RFC 9110 §5.1).
+    mutating func headLineReceived(bytes: Int, isStatusLine: Bool, isEmpty: Bool, statusCode: Int?) -> HeadAction {
+        if isStatusLine {
+            if case .receivingHead = download { return .refuse(.malformed) }
+            download = .receivingHead(bytes: bytes)
+            return bytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .beginHead
+        }
+        switch download {
+        case .awaitingHead:
+            // The end of an informational head, or noise that libcurl has let through.
+            return .ignore
+        case .receivingHead(let before):
+            let total = before + bytes
+            guard total <= headLimit else { return .refuse(.headTooLarge(limit: headLimit)) }
+            guard isEmpty else {
+                download = .receivingHead(bytes: total)
+                return .append
+            }
+            guard let statusCode else { return .refuse(.malformed) }
+            if (100..<200).contains(statusCode), statusCode != 101 {
+                download = .awaitingHead
+                return .dropInformationalHead
+            }
+            download = .receivingBody(bytes: 0)
+            return .completeHead
+        case .receivingBody:
+            return .ignore
+        }
+    }
+
+    /// Decoded bytes of the body came in.
+    mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
+        guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
+        guard !isSuspended else { return .pause }
+        let (total, overflow) = before.addingReportingOverflow(Int64(count))
+        if let bodyLimit, overflow || total > bodyLimit { return .refuse(.bodyTooLarge(limit: bodyLimit)) }
+        download = .receivingBody(bytes: total)
+        return .accept
+    }
+
+    /// How many bytes of the body have been accepted.
+    var receivedBytes: Int64 {
+        if case .receivingBody(let bytes) = download { bytes } else { 0 }
+    }
+
+    // MARK: Upload
+
+    /// Bytes of the request's body were handed over; none means the end.
+    mutating func bodyBytesSent(_ count: Int) {
+        guard case .sending(let before) = upload else { return }
+        upload = count == 0 ? .sent : .sending(sent: before + Int64(count))
+    }
+
+    /// Libcurl goes back in the request's body, to send it again.
+    mutating func bodyRewound(to offset: Int64) {
+        guard upload != .nothingToSend else { return }
+        upload = .sending(sent: offset)
+    }
+
+    // MARK: Control
+
+    mutating func started() -> ControlAction {
+        guard !isSuspended, !isAdded else { return .nothing }
+        isAdded = true
+        return .add
+    }
+
+    /// Libcurl does not have the transfer any more, since it was suspended before its connection was there.
+    mutating func withdrawn() {
+        isAdded = false
+    }
+
+    mutating func suspended() -> ControlAction {
+        guard !isSuspended else { return .nothing }
+        isSuspended = true
+        return isAdded ? .pause : .nothing
+    }
+
+    mutating func resumed() -> ControlAction {
+        guard isSuspended else { return .nothing }
+        isSuspended = false
+        guard isAdded else { return started() }
+        return .unpause
+    }
+}

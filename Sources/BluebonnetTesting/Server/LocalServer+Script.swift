@@ -1,0 +1,132 @@
+public import FoundationEssentials
+
+extension LocalServer {
+    /// What to do on a connection, step by step and byte for byte.
+    ///
+    /// A script makes a server misbehave: it can send a head that is malformed, stop in the middle of a body, trickle,
+    /// reset the connection. It stands for the answer of a route
+    /// (``Response/script(_:)-(LocalServer.Script.Step...)``) or for a whole connection
+    /// (``LocalServer/scripted(options:_:)``). Each step begins when the one before it is done; after the last one the
+    /// connection is closed as by ``Step/close``. When the client is gone, the script ends.
+    public struct Script: Sendable, ExpressibleByArrayLiteral {
+        let steps: [Step]
+
+        /// Creates a script.
+        ///
+        /// - Parameter steps: The steps.
+        public init(_ steps: [Step]) {
+            self.steps = steps
+        }
+
+        /// Creates a script of the literal's elements.
+        ///
+        /// - Parameter elements: The steps.
+        public init(arrayLiteral elements: Step...) {
+            steps = elements
+        }
+
+        /// One thing to do on a connection.
+        public struct Step: Sendable {
+            enum Kind: Sendable {
+                case send([UInt8])
+                case drip([UInt8], piece: Int, interval: Duration)
+                case pause(Duration)
+                case wait(@Sendable () async -> Void)
+                case waitForHead
+                case waitForRequest
+                case waitForBytes(Int)
+                case waitForClose
+                case halfClose
+                case reset
+                case close
+                case stall
+                case serve
+            }
+
+            let kind: Kind
+        }
+    }
+}
+
+extension LocalServer.Script.Step {
+    /// Sends bytes; done when the socket has taken all of them.
+    ///
+    /// - Parameter bytes: The bytes.
+    /// - Returns: The step.
+    public static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(bytes)) }
+
+    /// Sends text in UTF-8; done when the socket has taken all of it.
+    ///
+    /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
+    /// - Returns: The step.
+    public static func bytes(_ text: String) -> Self { Self(kind: .send(Array(text.utf8))) }
+
+    /// Sends bytes; done when the socket has taken all of them.
+    ///
+    /// - Parameter data: The bytes.
+    /// - Returns: The step.
+    public static func bytes(_ data: Data) -> Self { Self(kind: .send(Array(data))) }
+
+    /// Sends text in UTF-8; the same as ``bytes(_:)-(String)``.
+    ///
+    /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
+    /// - Returns: The step.
+    public static func text(_ text: String) -> Self { .bytes(text) }
+
+    /// Sends text in small pieces, with a pause after each.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - piece: How many bytes to send at once.
+    ///   - interval: How long to pause after each piece.
+    /// - Returns: The step.
+    public static func drip(_ text: String, piece: Int = 1, every interval: Duration) -> Self {
+        Self(kind: .drip(Array(text.utf8), piece: max(1, piece), interval: interval))
+    }
+
+    /// Does nothing for a while.
+    ///
+    /// - Parameter duration: How long.
+    /// - Returns: The step.
+    public static func pause(_ duration: Duration) -> Self { Self(kind: .pause(duration)) }
+
+    /// Waits for a closure to return, such as for a ``Gate`` to be opened.
+    ///
+    /// - Parameter condition: Runs on the global pool; cancelled when the client goes away or the server stops.
+    /// - Returns: The step.
+    public static func wait(_ condition: @escaping @Sendable () async -> Void) -> Self { Self(kind: .wait(condition)) }
+
+    /// Reads the head of the next request, and none of its body; the request is recorded without a body.
+    public static let waitForHead = Self(kind: .waitForHead)
+
+    /// Reads the next request with its body, or the rest of the one whose head was read; it is recorded.
+    ///
+    /// No 100 is sent to a client that expects one. The connection is closed if what comes is not a request.
+    public static let waitForRequest = Self(kind: .waitForRequest)
+
+    /// Reads a number of bytes, whatever they are.
+    ///
+    /// - Parameter count: How many.
+    /// - Returns: The step.
+    public static func waitForBytes(_ count: Int) -> Self { Self(kind: .waitForBytes(count)) }
+
+    /// Reads and forgets until the client has closed its side.
+    public static let waitForClose = Self(kind: .waitForClose)
+
+    /// Says that nothing more will be sent (`FIN`), and goes on with the next step; reading is still possible.
+    public static let halfClose = Self(kind: .halfClose)
+
+    /// Breaks the connection off (`RST`); the last step.
+    public static let reset = Self(kind: .reset)
+
+    /// Closes the connection (`FIN`); the last step.
+    ///
+    /// What the client has sent so far is read first, since the system turns a close with unread bytes into a reset.
+    public static let close = Self(kind: .close)
+
+    /// Holds the connection open and reads nothing, until the client closes it or the server stops; the last step.
+    public static let stall = Self(kind: .stall)
+
+    /// Goes on as an ordinary server, with the routes; the last step.
+    public static let serve = Self(kind: .serve)
+}

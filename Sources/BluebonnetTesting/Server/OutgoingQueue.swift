@@ -1,0 +1,81 @@
+import FoundationEssentials
+
+/// Holds what a connection has yet to send, and who waits for it to be sent.
+struct OutgoingQueue {
+    /// Is told how sending ended.
+    typealias Waiter = CheckedContinuation<LocalServer.Failure?, Never>
+
+    enum Piece {
+        case bytes([UInt8])
+        case data(Data)
+
+        var count: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .data(let data): data.count
+            }
+        }
+    }
+
+    /// What came of sending.
+    enum Outcome {
+        case sent
+        /// The socket takes no more for now.
+        case blocked
+        case failed
+    }
+
+    private var pieces: [Piece] = []
+    private var first = 0
+    private var offset = 0
+    private var waiters: [Waiter] = []
+
+    var isEmpty: Bool { first == pieces.count }
+
+    mutating func append(_ bytes: [UInt8]) {
+        if !bytes.isEmpty { pieces.append(.bytes(bytes)) }
+    }
+
+    mutating func append(_ data: Data) {
+        if !data.isEmpty { pieces.append(.data(data)) }
+    }
+
+    /// Has a waiter told when all that is in the queue by now is sent.
+    mutating func notify(_ waiter: Waiter) {
+        waiters.append(waiter)
+    }
+
+    /// Sends as much as the socket takes.
+    mutating func send(on socket: Socket) -> Outcome {
+        while first < pieces.count {
+            let moreFollows = first + 1 < pieces.count
+            let outcome =
+                switch pieces[first] {
+                case .bytes(let bytes): socket.write(bytes, from: offset, moreFollows: moreFollows)
+                case .data(let data): socket.write(data, from: offset, moreFollows: moreFollows)
+                }
+            switch outcome {
+            case .done(let count):
+                offset += count
+                guard offset == pieces[first].count else { continue }
+                offset = 0
+                pieces[first] = .bytes([])
+                first += 1
+            case .wouldBlock:
+                return .blocked
+            case .ended, .failed:
+                return .failed
+            }
+        }
+        pieces.removeAll(keepingCapacity: true)
+        first = 0
+        return .sent
+    }
+
+    /// Takes out those who wait; to be told after the queue was sent or the connection closed.
+    mutating func takeWaiters() -> [Waiter] {
+        guard !waiters.isEmpty else { return [] }
+        defer { waiters.removeAll(keepingCapacity: true) }
+        return waiters
+    }
+}

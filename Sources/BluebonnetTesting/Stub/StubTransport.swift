@@ -1,0 +1,170 @@
+public import Bluebonnet
+import FoundationEssentials
+
+/// Answers requests without a network, for tests of code that makes requests.
+///
+/// ```swift
+/// let transport = StubTransport { request in .json(["name": "Ada"]) }
+/// let session = Session(transport: transport)
+/// ```
+///
+/// Answers come from the table first (``stub(_:_:_:)-(_,_,StubTransport.Response...)``), then from the closure; a
+/// request that neither answers fails with `RequestError` `.connection(.refused)`. Time limits are not applied: answer
+/// with the failure.
+///
+/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are told
+/// there, too. Every exchange ends once, also when its closure never returns.
+public final class StubTransport: Transport {
+    /// Answers a request; a `RequestError` that it throws is the failure, another error is the failure's cause.
+    public typealias Handler = @Sendable (HTTPRequest) async throws -> Response
+
+    private struct State: Sendable {
+        var table = StubTable()
+        var requests = RecentElements<HTTPRequest>(capacity: 10_000)
+        var exchanges: [Int: StubExchange] = [:]
+        var lastNumber = 0
+        var isShutDown = false
+    }
+
+    private let state = Watched(State())
+    private let clock: any Clock<Duration>
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - clock: The clock by which answers are delayed.
+    ///   - handler: Answers the requests that are not in the table; without it they fail.
+    public init(clock: any Clock<Duration> = ContinuousClock(), _ handler: Handler? = nil) {
+        self.clock = clock
+        guard let handler else { return }
+        state.change { $0.table.setFallback(handler) }
+    }
+
+    // MARK: The table
+
+    /// Answers requests of a method, for a path, one after the other with the given answers.
+    ///
+    /// The last one is given again and again. Stubbing the same anew replaces what was there.
+    ///
+    /// - Parameters:
+    ///   - method: The method; any if `nil`.
+    ///   - path: The path as it is in the URL, on any host; or a URL without a query. A segment `:name` stands for any
+    ///     segment, a last segment `*` for the rest.
+    ///   - responses: The answers. With none at all, requests fail.
+    public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
+        state.change { $0.table.set(responses, method: method, path: path) }
+    }
+
+    /// Answers requests of a method, for a path, with what a closure returns.
+    ///
+    /// - Parameters:
+    ///   - method: The method; any if `nil`.
+    ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
+    ///   - handler: Makes the answer.
+    public func stub(_ method: HTTPMethod?, _ path: String, _ handler: @escaping Handler) {
+        state.change { $0.table.set(handler, method: method, path: path) }
+    }
+
+    // MARK: What was requested
+
+    /// The requests that were started, the oldest first; at most the latest 10,000.
+    public var requests: [HTTPRequest] { state.read { $0.requests.elements } }
+
+    /// How many requests were started, ever.
+    public var requestCount: Int { state.read { $0.requests.count } }
+
+    /// How many exchanges have not ended.
+    public var runningCount: Int { state.read { $0.exchanges.count } }
+
+    /// Waits until a number of requests were started.
+    ///
+    /// - Parameter number: The number; 1 for the first.
+    /// - Returns: The request with that number.
+    /// - Throws: `CancellationError` when the task is cancelled or the request is not kept any more,
+    ///   `RequestError` with `.sessionShutDown` when the transport was shut down.
+    public func request(_ number: Int) async throws -> HTTPRequest {
+        try await state.wait { state in
+            if let request = state.requests[number] { return .success(request) }
+            if number <= state.requests.count { return .failure(CancellationError()) }
+            return state.isShutDown ? .failure(RequestError(.sessionShutDown)) : nil
+        }
+    }
+
+    /// Waits until every exchange has ended and its observer was told.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func waitUntilIdle() async throws {
+        try await state.wait { $0.exchanges.isEmpty ? .success(()) : nil }
+    }
+
+    // MARK: Transport
+
+    /// Starts an exchange; see `Transport`.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - options: What holds for this exchange. One that starts suspended is answered after it was resumed.
+    ///   - observer: Who is told.
+    /// - Returns: The exchange.
+    public func start(
+        _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
+    ) -> any Exchange {
+        let number = state.change { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let exchange = StubExchange(
+            observer: observer,
+            answer: { [self] in await answer(to: request, limit: options.maximumResponseBytes) },
+            ended: { [self] in state.change { $0.exchanges[number] = nil } })
+        let isShutDown = state.change { state in
+            state.requests.append(request)
+            state.exchanges[number] = exchange
+            return state.isShutDown
+        }
+        if isShutDown {
+            Task { exchange.shutDown() }
+        } else if !options.startsSuspended {
+            exchange.resume()
+        }
+        return exchange
+    }
+
+    /// Ends all exchanges with `.sessionShutDown`, also those that are started later.
+    ///
+    /// Returns when the observers were told. Closures that run are cancelled, but not waited for.
+    public func shutDown() async {
+        let exchanges = state.change { state in
+            state.isShutDown = true
+            return Array(state.exchanges.values)
+        }
+        for exchange in exchanges { exchange.shutDown() }
+        // Outcomes that were on their way; waited for also in a task that is cancelled.
+        await Task { try? await waitUntilIdle() }.value
+    }
+
+    /// None: the stub works on the global pool.
+    public var executor: (any TaskExecutor)? { nil }
+
+    private func answer(to request: HTTPRequest, limit: Int64?) async -> ExchangeOutcome {
+        let begin = ContinuousClock.now
+        let result: Result<StubTransport.Response.Storage, RequestError>
+        do {
+            let answer = state.change { $0.table.answer(to: request) }
+            var response = try await answer.response(to: request).storage
+            while case .delayed(let delay, let later) = response {
+                try await clock.sleep(for: delay)
+                response = later
+            }
+            if case .never = response { try await state.wait { _ in nil as Result<Void, any Error>? } }
+            result = .success(response)
+        } catch let error as RequestError {
+            result = .failure(error)
+        } catch is CancellationError {
+            result = .failure(RequestError(.cancelled))
+        } catch {
+            result = .failure(RequestError(.connection(.failed), detail: "the stub threw", underlying: error))
+        }
+        return StubOutcome(request: request, limit: limit, duration: ContinuousClock.now - begin).outcome(result)
+    }
+}

@@ -1,0 +1,118 @@
+// libcurl, with typed wrappers for its variadic functions, which Swift cannot call.
+#ifndef BLUEBONNET_CCURL_H
+#define BLUEBONNET_CCURL_H
+
+#include <curl/curl.h>
+#include <stddef.h>
+
+static inline CURLcode bb_curl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode bb_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode bb_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode bb_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode bb_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode bb_curl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
+
+static inline const curl_version_info_data *bb_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }
+
+// The shape of the write, header and read callbacks.
+typedef size_t (*bb_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*bb_curl_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef curl_socket_t (*bb_curl_opensocket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+typedef int (*bb_curl_closesocket_callback)(void *context, curl_socket_t socket);
+
+static inline CURLcode bb_curl_set_data_callback(CURL *easy, CURLoption option, bb_curl_data_callback callback) {
+    return curl_easy_setopt(easy, option, callback);
+}
+
+static inline CURLcode bb_curl_set_seek_callback(CURL *easy, bb_curl_seek_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
+static inline CURLcode bb_curl_set_socket_callbacks(
+    CURL *easy, bb_curl_opensocket_callback open, bb_curl_closesocket_callback close, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
+    return code;
+}
+
+static inline long bb_curl_get_long(CURL *easy, CURLINFO info) {
+    long value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+static inline curl_off_t bb_curl_get_offset(CURL *easy, CURLINFO info) {
+    curl_off_t value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+static inline const char *bb_curl_get_string(CURL *easy, CURLINFO info) {
+    char *value = NULL;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
+}
+
+static inline void *bb_curl_get_private(CURL *easy) {
+    char *value = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : NULL;
+}
+
+typedef int (*bb_curl_socket_callback)(CURL *easy, curl_socket_t socket, int what, void *context, void *socket_context);
+typedef int (*bb_curl_timer_callback)(CURLM *multi, long milliseconds, void *context);
+
+static inline CURLMcode bb_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode bb_curl_multi_set_callbacks(
+    CURLM *multi, bb_curl_socket_callback socket, bb_curl_timer_callback timer, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    return code;
+}
+
+// The next finished transfer: its easy handle and result, or NULL when there is none.
+static inline CURL *bb_curl_multi_next_finished(CURLM *multi, CURLcode *result) {
+    int left = 0;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+        if (message->msg == CURLMSG_DONE) {
+            *result = message->data.result;
+            return message->easy_handle;
+        }
+    }
+    return NULL;
+}
+
+// Macros with casts or unsigned values that the importer leaves out.
+static const curl_socket_t bb_curl_socket_timeout = CURL_SOCKET_TIMEOUT;
+static const size_t bb_curl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
+static const size_t bb_curl_readfunc_pause = CURL_READFUNC_PAUSE;
+static const size_t bb_curl_readfunc_abort = CURL_READFUNC_ABORT;
+static const long bb_curl_global_default = CURL_GLOBAL_DEFAULT;
+static const int bb_curl_pause_none = CURLPAUSE_CONT;
+static const int bb_curl_pause_all = CURLPAUSE_ALL;
+static const int bb_curl_pause_recv = CURLPAUSE_RECV;
+static const int bb_curl_pause_send = CURLPAUSE_SEND;
+
+#endif

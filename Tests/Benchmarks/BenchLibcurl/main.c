@@ -1,0 +1,199 @@
+// The yardstick: what a C program gets from libcurl with `curl_multi_socket_action` and epoll.
+//
+// It does as little as a client can that still checks its answers. As many easy handles as requests in flight, set up
+// once and used again without a reset or a further option; no callback for the head; bodies collected into a buffer
+// that each handle keeps; epoll_ctl exactly when libcurl says so. The request fields, the receive buffer of 64 KiB,
+// the number of connections kept, and the decoding of compressed bodies are those of Bluebonnet.
+#include <curl/curl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "CBenchMeter.h"
+
+// One request in flight: a handle and the body that it receives.
+typedef struct {
+    CURL *easy;
+    const char *target;
+    char *body;
+    size_t length, capacity;
+} transfer;
+
+static const char *url, *warmup_url, *ca_file;
+static long requests, concurrency, warmup, warmup_concurrency, expected_length;
+static bool http2;
+
+static CURLM *multi;
+static int epoll_descriptor;
+static int64_t deadline = -1;  // In milliseconds of the monotonic clock; -1 when libcurl has no timer.
+static transfer *transfers;
+static struct curl_slist *fields;
+
+static void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static int on_socket(CURL *easy, curl_socket_t socket, int what, void *context, void *socket_context) {
+    (void)easy, (void)context;
+    struct epoll_event event = {.data.fd = socket};
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(epoll_descriptor, EPOLL_CTL_DEL, socket, NULL);
+        curl_multi_assign(multi, socket, NULL);
+        return 0;
+    }
+    if (what & CURL_POLL_IN) event.events |= EPOLLIN;
+    if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
+    epoll_ctl(epoll_descriptor, socket_context == NULL ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
+    if (socket_context == NULL) curl_multi_assign(multi, socket, &epoll_descriptor);
+    return 0;
+}
+
+static int on_timer(CURLM *source, long milliseconds, void *context) {
+    (void)source, (void)context;
+    deadline = milliseconds < 0 ? -1 : now() + milliseconds;
+    return 0;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
+    transfer *transfer = context;
+    size_t needed = transfer->length + size * count;
+    if (needed > transfer->capacity) {
+        transfer->capacity = needed < 2 * transfer->capacity ? 2 * transfer->capacity : needed;
+        transfer->body = realloc(transfer->body, transfer->capacity);
+        if (transfer->body == NULL) return 0;
+    }
+    memcpy(transfer->body + transfer->length, bytes, size * count);
+    transfer->length = needed;
+    return size * count;
+}
+
+static void start(transfer *transfer, const char *target) {
+    if (transfer->easy == NULL) {
+        CURL *easy = transfer->easy = curl_easy_init();
+        curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+        curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 65536L);
+        curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "br, gzip, deflate");
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, http2 ? 1L : 0L);
+        if (ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
+    }
+    if (transfer->target != target) curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->target = target);
+    transfer->length = 0;
+    curl_multi_add_handle(multi, transfer->easy);
+}
+
+static void check(const transfer *transfer, CURLcode result) {
+    long status = 0;
+    if (result != CURLE_OK) fail("a request failed: %s", curl_easy_strerror(result));
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200) fail("the status was %ld instead of 200", status);
+    if (transfer->length != (size_t)expected_length) {
+        fail("the body had %zu bytes instead of %ld", transfer->length, expected_length);
+    }
+}
+
+static void act(curl_socket_t socket, int events) {
+    int running;
+    curl_multi_socket_action(multi, socket, events, &running);
+}
+
+// Sends `count` requests, `width` of them in flight.
+static void run(const char *target, long count, long width) {
+    struct epoll_event events[256];
+    long started = 0, finished = 0;
+    while (started < count && started < width) start(&transfers[started++], target);
+    while (finished < count) {
+        int timeout = -1;
+        if (deadline >= 0) {
+            int64_t left = deadline - now();
+            timeout = left < 0 ? 0 : (int)left;
+        }
+        int ready = epoll_wait(epoll_descriptor, events, 256, timeout);
+        for (int i = 0; i < ready; i++) {
+            int mask = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
+                | (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
+                | (events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+            act(events[i].data.fd, mask);
+        }
+        if (deadline >= 0 && deadline <= now()) {
+            deadline = -1;
+            act(CURL_SOCKET_TIMEOUT, 0);
+        }
+        CURLMsg *message;
+        int left;
+        while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+            if (message->msg != CURLMSG_DONE) continue;
+            transfer *transfer;
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+            check(transfer, message->data.result);
+            curl_multi_remove_handle(multi, transfer->easy);
+            finished++;
+            if (started < count) {
+                started++;
+                start(transfer, target);
+            }
+        }
+    }
+}
+
+// Reads `name=value` arguments; the harness writes the same ones for every client.
+static void parse(int count, char **arguments) {
+    for (int i = 1; i < count; i++) {
+        char *value = strchr(arguments[i], '=');
+        if (value == NULL) fail("not name=value: %s", arguments[i]);
+        *value++ = '\0';
+        const char *name = arguments[i];
+        if (strcmp(name, "url") == 0) url = value;
+        else if (strcmp(name, "warmup-url") == 0) warmup_url = value;
+        else if (strcmp(name, "ca-file") == 0) ca_file = value;
+        else if (strcmp(name, "requests") == 0) requests = atol(value);
+        else if (strcmp(name, "concurrency") == 0) concurrency = atol(value);
+        else if (strcmp(name, "warmup") == 0) warmup = atol(value);
+        else if (strcmp(name, "warmup-concurrency") == 0) warmup_concurrency = atol(value);
+        else if (strcmp(name, "length") == 0) expected_length = atol(value);
+        else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
+    }
+    if (url == NULL || warmup_url == NULL || requests < 1 || concurrency < 1) fail("url, warmup-url, requests, concurrency?");
+}
+
+int main(int count, char **arguments) {
+    parse(count, arguments);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    fields = curl_slist_append(fields, "User-Agent: BenchLibcurl/1.0 (Linux)");
+    fields = curl_slist_append(fields, "Accept-Language: en;q=1.0");
+    epoll_descriptor = epoll_create1(EPOLL_CLOEXEC);
+    multi = curl_multi_init();
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1024L);
+    if (http2) curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    transfers = calloc((size_t)concurrency, sizeof *transfers);
+    if (transfers == NULL) fail("out of memory");
+
+    run(warmup_url, warmup, warmup_concurrency);
+    bench_meter_start();
+    run(url, requests, concurrency);
+    bench_meter_finish(requests);
+}

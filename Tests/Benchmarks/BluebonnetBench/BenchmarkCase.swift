@@ -1,0 +1,75 @@
+import BenchSupport
+
+/// A program that sends requests.
+enum BenchmarkClient: String, CaseIterable, Codable {
+    case libcurl, bluebonnet, urlsession
+
+    /// The name of the program, which lies beside this one.
+    var program: String {
+        switch self {
+        case .libcurl: "BenchLibcurl"
+        case .bluebonnet: "BenchBluebonnet"
+        case .urlsession: "BenchURLSession"
+        }
+    }
+
+    /// How many times fewer requests it sends, so that its rounds take about as long as those of the others.
+    var divisor: Int { self == .urlsession ? 10 : 1 }
+}
+
+/// One thing to measure.
+///
+/// A new one is a new entry in ``all``.
+struct BenchmarkCase {
+    /// Which server is asked.
+    enum Origin {
+        /// nginx, HTTP/1.1.
+        case plain
+        /// nginx, HTTP/2 over TLS.
+        case tls
+        /// The late server, which answers when all requests of the round wait.
+        case late
+    }
+
+    let name: String
+    var origin = Origin.plain
+    var path = "/small"
+    /// The length of the right body.
+    var length = Person.json.utf8.count
+    /// How many requests are in flight; `nil` for as many as were asked for.
+    var concurrency: Int?
+    /// How many requests a round has; `nil` for as many as were asked for, divided by `divisor` and the client's.
+    var requests: Int?
+    var divisor = 1
+    /// How many connections a client may open; `nil` for any number.
+    var maximumConnections: Int?
+    /// Whether client and server are each kept on a core of their own.
+    ///
+    /// With one request in flight they take turns, and whether the kernel puts both on one core or not decides between
+    /// two speeds, one three times the other. Apart is how client and server are elsewhere.
+    var isPinned = false
+    var clients = BenchmarkClient.allCases
+    /// Further arguments for the clients.
+    var arguments: [String] = []
+
+    static let all = [
+        BenchmarkCase(name: "small-get"),
+        // C has no Codable: the row of libcurl is the body as bytes, as in small-get.
+        BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
+        // URLSession on Linux cannot be told which certificate authority to trust.
+        BenchmarkCase(
+            name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
+            arguments: ["http2=1"]),
+        // One at a time, by a task that prefers the executor of the session...
+        BenchmarkCase(
+            name: "small-get-sequential", concurrency: 1, divisor: 4, isPinned: true, arguments: ["executor=1"]),
+        // ...and by one that does not, and so changes threads twice for every request.
+        BenchmarkCase(
+            name: "small-get-sequential-pool", concurrency: 1, divisor: 4, isPinned: true,
+            clients: [.libcurl, .bluebonnet]),
+        // URLSession was still at full load after two minutes, when it was stopped.
+        BenchmarkCase(
+            name: "late-10000", origin: .late, path: "/late/10000", concurrency: 10_000, requests: 10_000,
+            clients: [.libcurl, .bluebonnet]),
+    ]
+}

@@ -1,0 +1,91 @@
+import BenchSupport
+import Foundation
+
+/// Runs the cases for the clients, interleaved, and reports the medians.
+struct Comparison {
+    private let options: BenchmarkOptions
+
+    init(_ options: BenchmarkOptions) {
+        self.options = options
+    }
+
+    /// Measures, prints the table, and writes the JSON file if one was asked for.
+    ///
+    /// - Throws: ``BenchFailure`` when a client fails or gets a wrong response.
+    func run() throws {
+        let servers = try BenchmarkServers()
+        defer { servers.stop() }
+        var report = BenchmarkReport()
+        // What has been measured is printed also when a later case fails.
+        defer { print(report.table) }
+        let lastCore = ProcessInfo.processInfo.processorCount - 1
+        for benchmark in options.cases {
+            try servers.keepNginx(on: benchmark.isPinned ? "\(lastCore)" : "0-\(lastCore)")
+            let clients = options.clients.filter { benchmark.clients.contains($0) }
+            var samples: [BenchmarkClient: [Sample]] = [:]
+            for round in 0..<options.rounds {
+                // Every round starts with another client, so that none always follows the same one.
+                for index in clients.indices {
+                    let client = clients[(index + round) % clients.count]
+                    progress("\(benchmark.name): round \(round + 1) of \(options.rounds), \(client.rawValue)")
+                    samples[client, default: []].append(try measure(client, benchmark, servers))
+                }
+            }
+            progress("")
+            for client in clients {
+                report.add(benchmark, client, concurrency(benchmark), samples[client, default: []])
+            }
+        }
+        if let json = options.json { try report.encoded().write(to: URL(fileURLWithPath: json)) }
+    }
+
+    private func measure(
+        _ client: BenchmarkClient, _ benchmark: BenchmarkCase, _ servers: BenchmarkServers
+    ) throws -> Sample {
+        let concurrency = concurrency(benchmark)
+        let requests = benchmark.requests ?? options.requests / benchmark.divisor / client.divisor
+        let warmup = max(requests / 10, 4 * min(concurrency, 64))
+        let arguments = [
+            "url=\(servers.url(benchmark.origin, benchmark.path))",
+            "warmup-url=\(servers.url(benchmark.origin, benchmark.origin == .late ? "/now" : benchmark.path))",
+            "requests=\(max(requests, concurrency))", "concurrency=\(concurrency)",
+            "warmup=\(benchmark.origin == .late ? 64 : warmup)", "warmup-concurrency=\(min(concurrency, 64))",
+            "length=\(benchmark.length)", "ca-file=\(servers.certificate.path)",
+        ]
+        let before = servers.acceptedConnections
+        let output = try ChildProcess.run(
+            client.program, arguments + benchmark.arguments, on: benchmark.isPinned ? "0" : nil)
+        var sample = try JSONDecoder().decode(Sample.self, from: output)
+        sample.connections = servers.acceptedConnections - before - 1
+        if let limit = benchmark.maximumConnections, sample.connections > limit {
+            throw BenchFailure("\(client.program) used \(sample.connections) connections in \(benchmark.name)")
+        }
+        return sample
+    }
+
+    private func concurrency(_ benchmark: BenchmarkCase) -> Int {
+        benchmark.concurrency ?? options.concurrency
+    }
+
+    private func progress(_ text: String) {
+        guard isatty(2) == 1 else { return }
+        FileHandle.standardError.write(Data("\u{1B}[2K\r\(text)".utf8))
+    }
+}
+
+/// What a client measured of itself in a round.
+struct Sample: Decodable {
+    private enum CodingKeys: CodingKey {
+        case requests, seconds, cpuSeconds, startKiB, peakKiB
+    }
+
+    let requests: Int
+    let seconds: Double
+    let cpuSeconds: Double
+    /// The resident memory after the warm-up.
+    let startKiB: Int
+    /// The most resident memory of its whole life.
+    let peakKiB: Int
+    /// How many connections it opened to nginx, those of the warm-up included.
+    var connections = 0
+}

@@ -1,0 +1,38 @@
+import Bluebonnet
+
+@testable import BluebonnetTesting
+
+/// Notes what it is told about an exchange, and what is told against the rules.
+final class RecordingObserver: ExchangeObserver {
+    private struct State: Sendable {
+        var outcomes: [ExchangeOutcome] = []
+        var received: [Int64] = []
+        var violations = 0
+    }
+
+    private let state = Watched(State())
+
+    /// The outcome, as soon as it is there.
+    var outcome: ExchangeOutcome {
+        get async throws { try await state.wait { $0.outcomes.first.map { .success($0) } } }
+    }
+
+    var outcomeCount: Int { state.read { $0.outcomes.count } }
+    var received: [Int64] { state.read { $0.received } }
+    /// How often something was told after the outcome.
+    var violations: Int { state.read { $0.violations } }
+
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        state.change { state in
+            state.received.append(received)
+            if !state.outcomes.isEmpty { state.violations += 1 }
+        }
+    }
+
+    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
+        state.change { state in
+            if !state.outcomes.isEmpty { state.violations += 1 }
+            state.outcomes.append(outcome)
+        }
+    }
+}

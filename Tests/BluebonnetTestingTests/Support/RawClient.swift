@@ -1,0 +1,157 @@
+import Bluebonnet
+import Glibc
+
+@testable import BluebonnetTesting
+
+/// Speaks to a server byte by byte.
+///
+/// Lives on a loop of its own, so that waiting for bytes blocks no test.
+actor RawClient {
+    /// How a connection ended.
+    enum End: Equatable {
+        /// In order (`FIN`).
+        case closed
+        /// With a reset (`RST`).
+        case reset
+        case failed(Int32)
+
+        init(code: Int32) {
+            // A socket that was reset says so once; after that, writing to it is a broken pipe.
+            self = code == ECONNRESET || code == EPIPE ? .reset : .failed(code)
+        }
+    }
+
+    private nonisolated let loop = EventLoop(name: "raw-client")
+    // Safety: the actor keeps the loop alive.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let socket: Socket
+    private var received: [UInt8] = []
+    private var end: End?
+    /// How sending failed, which receiving may not show.
+    private var sendingEnd: End?
+    private var waiters: [(condition: ([UInt8]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    private var isOpen = true
+    private var isReading = false
+    private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+
+    init(_ server: LocalServer) throws {
+        socket = try Socket.connecting(to: UInt16(server.port))
+        loop.attach()
+    }
+
+    /// Connects, and sends a text at once.
+    static func sending(_ text: String, to server: LocalServer) async throws -> RawClient {
+        let client = try RawClient(server)
+        await client.send(text)
+        return client
+    }
+
+    func send(_ text: String) async {
+        await send(Array(text.utf8))
+    }
+
+    /// Sends bytes, as long as the other side takes them.
+    func send(_ bytes: [UInt8]) async {
+        var offset = 0
+        while offset < bytes.count, isOpen {
+            switch socket.write(bytes, from: offset, moreFollows: false) {
+            case .done(let count): offset += count
+            case .wouldBlock: await writable()
+            case .ended: return
+            case .failed(let code):
+                sendingEnd = End(code: code)
+                return
+            }
+        }
+    }
+
+    private func writable() async {
+        await withCheckedContinuation { continuation in
+            var waiter: CheckedContinuation<Void, Never>? = continuation
+            loop.watch(socket.descriptor, for: .writable) { [self] _ in
+                loop.unwatch(socket.descriptor)
+                waiter?.resume()
+                waiter = nil
+            }
+        }
+        if isReading { read() }
+    }
+
+    /// What has been received, when it contains a text or nothing more will come.
+    func receive(until text: String) async -> String {
+        let needle = Array(text.utf8)
+        await wait { $0.contains(needle) }
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    /// What has been received, when it is at least so many bytes or nothing more will come.
+    func receive(atLeast count: Int) async -> Int {
+        await wait { $0.count >= count }
+        return received.count
+    }
+
+    /// All that was received, when the connection has ended.
+    func receiveAll() async -> (text: String, end: End?) {
+        await wait { _ in false }
+        return (String(decoding: received, as: UTF8.self), end)
+    }
+
+    /// Forgets what was received so far.
+    func forget() {
+        received = []
+    }
+
+    func closeWriting() {
+        socket.shutDownWriting()
+    }
+
+    func close(resetting: Bool = false) {
+        guard isOpen else { return }
+        isOpen = false
+        loop.unwatch(socket.descriptor)
+        if resetting { socket.resetOnClose() }
+        socket.close()
+        finish(.failed(0))
+        loop.detach()
+    }
+
+    private func wait(until condition: @escaping ([UInt8]) -> Bool) async {
+        guard isOpen, end == nil, !condition(received) else { return }
+        await withCheckedContinuation { continuation in
+            waiters.append((condition, continuation))
+            read()
+        }
+    }
+
+    private func read() {
+        isReading = true
+        loop.watch(socket.descriptor, for: .readable) { [self] _ in
+            switch socket.read(into: &buffer) {
+            case .done(let count): received += buffer[..<count]
+            case .wouldBlock: return
+            case .ended: finish(sendingEnd ?? .closed)
+            case .failed(let code): finish(End(code: code))
+            }
+            wakeWaiters()
+        }
+    }
+
+    private func finish(_ end: End) {
+        if self.end == nil { self.end = end }
+        if isOpen { loop.unwatch(socket.descriptor) }
+        isReading = false
+        wakeWaiters()
+    }
+
+    private func wakeWaiters() {
+        let satisfied = waiters.filter { end != nil || $0.condition(received) }
+        waiters.removeAll { end != nil || $0.condition(received) }
+        // Nobody waits: what comes stays in the socket, as with a client that does not read.
+        if waiters.isEmpty, isReading, isOpen {
+            isReading = false
+            loop.unwatch(socket.descriptor)
+        }
+        for waiter in satisfied { waiter.continuation.resume() }
+    }
+}

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import BluebonnetTesting
+
+@Suite struct RecentElementsTests {
+    @Test(
+        arguments: [
+            (0, 3, []), (1, 0, []), (1, 1, [1]), (3, 2, [1, 2]), (3, 3, [1, 2, 3]), (3, 4, [2, 3, 4]),
+            (3, 8, [6, 7, 8]),
+            (-1, 2, []),
+        ] as [(Int, Int, [Int])])
+    func `The latest are kept, the oldest first`(capacity: Int, count: Int, kept: [Int]) {
+        var recent = RecentElements<Int>(capacity: capacity)
+        for number in 0..<count { recent.append(number + 1) }
+        #expect(recent.elements == kept)
+        #expect(recent.count == count)
+        #expect(recent.droppedCount == count - kept.count)
+        for number in -1...count + 1 { #expect(recent[number] == (kept.contains(number) ? number : nil)) }
+    }
+
+    @Test func `Numbers go on after everything was dropped`() {
+        var recent = RecentElements<Int>(capacity: 2)
+        for number in 1...3 { recent.append(number) }
+        recent.removeAll()
+        #expect(recent.elements.isEmpty)
+        recent.append(4)
+        #expect(recent[4] == 4)
+        #expect(recent[3] == nil)
+        #expect(recent.count == 4)
+    }
+}

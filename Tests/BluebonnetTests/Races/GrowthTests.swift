@@ -1,0 +1,90 @@
+import Bluebonnet
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// Counts what a process holds, from /proc.
+struct ProcessHoldings: CustomStringConvertible {
+    let descriptors: Int
+    let threads: Int
+    let residentKiB: Int
+
+    static func now() throws -> ProcessHoldings {
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        let status = try String(decoding: Data(contentsOf: URL(filePath: "/proc/self/status")), as: UTF8.self)
+        func number(_ name: String) -> Int {
+            let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""
+            return Int(line.split(whereSeparator: { !$0.isNumber }).first ?? "") ?? 0
+        }
+        return ProcessHoldings(
+            descriptors: descriptors, threads: number("Threads"), residentKiB: number("VmRSS"))
+    }
+
+    var description: String { "\(descriptors) descriptors, \(threads) threads, \(residentKiB) KiB" }
+}
+
+/// Growth shows only when nothing else runs in the process, so each of these has one of its own.
+@Suite(.timeLimit(.minutes(10))) struct GrowthTests {
+    @Test func `100,000 requests leave no descriptor, thread or memory behind`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let url = try TestServers.nginx.url("/small.json")
+            let session = Session()
+            try await get(url, count: 10_000, on: session)
+            let before = try ProcessHoldings.now()
+            try await get(url, count: 100_000, on: session)
+            let after = try ProcessHoldings.now()
+            print("before 100,000 requests: \(before); after: \(after)")
+            #expect(after.descriptors <= before.descriptors)
+            #expect(after.threads <= before.threads + 2)
+            #expect(Sanitizer.current != nil || after.residentKiB <= before.residentKiB + 4096)
+            await session.shutdown()
+            let closed = try ProcessHoldings.now()
+            #expect(closed.descriptors < before.descriptors)
+        }
+        report(result)
+    }
+
+    @Test func `1,000 sessions leave no descriptor, thread or memory behind`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let url = try TestServers.nginx.url("/small.json")
+            func open(_ count: Int) async throws {
+                for _ in 0..<count {
+                    let session = Session()
+                    try await get(url, count: 2, on: session)
+                    await session.shutdown()
+                }
+            }
+            try await open(100)
+            let before = try ProcessHoldings.now()
+            try await open(1000)
+            let after = try ProcessHoldings.now()
+            print("before 1,000 sessions: \(before); after: \(after)")
+            #expect(after.descriptors <= before.descriptors + 4)
+            #expect(after.threads <= before.threads + 2)
+            #expect(Sanitizer.current != nil || after.residentKiB <= before.residentKiB + 4096)
+        }
+        report(result)
+    }
+
+    /// Shows the figures that the process printed.
+    private func report(_ result: ExitTest.Result?) {
+        let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        for line in output.split(separator: "\n") where line.contains("before ") { print(line) }
+    }
+}
+
+/// Makes requests, up to 50 at a time, and checks each answer.
+private func get(_ url: URL, count: Int, on session: Session) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+        for _ in 0..<min(count, 50) {
+            tasks.addTask {
+                for _ in 0..<max(1, count / 50) {
+                    let data = try await session.request(url).serializingData().value
+                    #expect(!data.isEmpty)
+                }
+            }
+        }
+        try await tasks.waitForAll()
+    }
+}

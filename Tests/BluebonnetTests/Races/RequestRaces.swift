@@ -1,0 +1,241 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Where the races are run: on the engine against nginx, and without a network.
+enum RaceTrack: CaseIterable, Sendable {
+    case engine, stub
+
+    func session(startRequestsImmediately: Bool = true) throws -> (Session, URL) {
+        switch self {
+        case .engine:
+            var configuration = Session.Configuration()
+            configuration.connectionLimits.perHost = 64
+            let session = Session(
+                configuration: configuration, startRequestsImmediately: startRequestsImmediately)
+            return (session, try TestServers.nginx.url("/small.json"))
+        case .stub:
+            let transport = StubTransport { _ in .json(["name": "Ada"]) }
+            let session = Session(startRequestsImmediately: startRequestsImmediately, transport: transport)
+            return (session, try "http://stub.test/".asURL())
+        }
+    }
+}
+
+/// Repeats `body` in groups that run at once, 10,000 times in all.
+private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
+    for group in 0..<100 {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for member in 0..<100 { tasks.addTask { try await body(group * 100 + member) } }
+            try await tasks.waitForAll()
+        }
+    }
+}
+
+/// Lets other tasks run, more or less.
+private func dawdle(_ iteration: Int) async {
+    for _ in 0..<iteration % 23 { await Task.yield() }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct RequestRaces {
+    @Test(arguments: RaceTrack.allCases)
+    func `Cancelling against completion answers once, and as the state says`(track: RaceTrack) async throws {
+        let (session, url) = try track.session()
+        try await race { iteration in
+            let request = session.request(url)
+            let task = request.serializingData()
+            async let answer = task.response
+            await dawdle(iteration)
+            request.cancel()
+            let response = await answer
+            switch response.result {
+            case .success: #expect(request.state == .finished || request.state == .cancelled)
+            case .failure(let error):
+                #expect(error.isCancellation, "\(error)")
+                #expect(request.state == .cancelled)
+            }
+            let again = await task.response
+            #expect(again.error?.kind == response.error?.kind)
+        }
+        let left = await session.withAllRequests { $0.count }
+        #expect(left == 0)
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Cancelling against the start answers everyone`(track: RaceTrack) async throws {
+        let (session, url) = try track.session(startRequestsImmediately: false)
+        try await race { iteration in
+            let request = session.request(url)
+            let task = request.serializingString()
+            async let answer = task.response
+            async let start: Void = {
+                await dawdle(iteration)
+                request.resume()
+            }()
+            async let cancellation: Void = {
+                await dawdle(iteration / 23)
+                request.cancel()
+            }()
+            let response = await answer
+            _ = await (start, cancellation)
+            #expect(response.error == nil || response.error?.isCancellation == true, "\(response)")
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Cancelling the awaiting task answers it, and cancels the request`(track: RaceTrack) async throws {
+        let (session, url) = try track.session()
+        try await race { iteration in
+            let request = session.request(url)
+            let waiter = Task { await request.serializingData().result }
+            await dawdle(iteration)
+            waiter.cancel()
+            if case .failure(let error) = await waiter.value {
+                #expect(error.isCancellation, "\(error)")
+                #expect(request.isCancelled)
+            }
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Many awaiters of one task get the one answer`(track: RaceTrack) async throws {
+        let (session, url) = try track.session()
+        try await race { iteration in
+            let request = session.request(url)
+            let task = request.serializingData(automaticallyCancelling: iteration.isMultiple(of: 2))
+            let answers = await withTaskGroup(of: Data?.self) { waiters in
+                for _ in 0..<5 { waiters.addTask { await task.response.value } }
+                return await waiters.reduce(into: [Data?]()) { $0.append($1) }
+            }
+            #expect(answers.count == 5)
+            #expect(Set(answers).count == 1)
+            #expect(answers.first != .some(nil))
+            #expect(request.requests.count == 1)
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Serializers attached at any time are all served, from one exchange`(track: RaceTrack) async throws {
+        let (session, url) = try track.session()
+        try await race { iteration in
+            let request = session.request(url)
+            async let first = request.serializingData().response
+            await dawdle(iteration)
+            async let second = request.serializingString().response
+            async let third = request.serializingJSON().response
+            let answers = await (first, second, third)
+            #expect(answers.0.value?.isEmpty == false)
+            #expect(answers.1.value?.isEmpty == false)
+            #expect(answers.2.value != nil)
+            #expect(request.requests.count == 1)
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Storms of suspending and resuming lose nothing`(track: RaceTrack) async throws {
+        let (session, url) = try track.session()
+        try await race { iteration in
+            let request = session.request(url)
+            let task = request.serializingData()
+            await withTaskGroup(of: Void.self) { storm in
+                for thread in 0..<3 {
+                    storm.addTask {
+                        for step in 0..<4 {
+                            if (thread + step + iteration).isMultiple(of: 2) {
+                                request.suspend()
+                            } else {
+                                request.resume()
+                            }
+                            await Task.yield()
+                        }
+                    }
+                }
+            }
+            request.resume()
+            let response = await task.response
+            #expect(response.value?.isEmpty == false, "\(response)")
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Shutting down against running requests answers them all`(track: RaceTrack) async throws {
+        // 1,000 sessions with ten requests each.
+        for round in 0..<1000 {
+            let (session, url) = try track.session()
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<10 {
+                    tasks.addTask {
+                        await dawdle(member + round)
+                        let response = await session.request(url).serializingData().response
+                        let kind = response.error?.kind
+                        #expect(kind == nil || kind == .sessionShutDown || kind == .cancelled, "\(response)")
+                    }
+                }
+                tasks.addTask {
+                    await dawdle(round)
+                    if round.isMultiple(of: 3) { await session.cancelAllRequests() }
+                    await session.shutdown()
+                }
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    @Test(arguments: RaceTrack.allCases)
+    func `Requests outlive a session that is dropped`(track: RaceTrack) async throws {
+        for _ in 0..<1000 {
+            let tasks = try {
+                let (session, url) = try track.session()
+                return (0..<10).map { _ in session.request(url).serializingData() }
+            }()
+            for task in tasks { _ = try await task.value }
+        }
+    }
+
+    @Test func `Cancelling answers at once, though a serializer never returns`() async throws {
+        let (session, url) = try RaceTrack.stub.session()
+        for _ in 0..<1000 {
+            let (began, beginning) = AsyncStream<Void>.makeStream()
+            let stuck = StuckSerializer(began: beginning)
+            let request = session.request(url)
+            let task = request.serializingResponse(using: stuck)
+            async let answer = task.response
+            for await _ in began {}
+            request.cancel()
+            let response = await answer
+            #expect(response.error?.isCancellation == true)
+            stuck.letGo()
+        }
+        await session.shutdown()
+    }
+}
+
+/// A serializer that is deaf to its cancellation.
+private final class StuckSerializer: ResponseSerializer {
+    private let began: AsyncStream<Void>.Continuation
+    private let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
+
+    init(began: AsyncStream<Void>.Continuation) { self.began = began }
+
+    func serialize(_ input: SerializerInput) async throws -> String {
+        await withCheckedContinuation { continuation in
+            waiting.withLock { $0 = continuation }
+            began.finish()
+        }
+        return "too late"
+    }
+
+    func letGo() {
+        waiting.withLock { $0.take() }?.resume()
+    }
+}

@@ -1,0 +1,90 @@
+import CCurl
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct CurlErrorTableTests {
+    typealias Circumstances = CurlErrorTable.Circumstances
+
+    @Test func `Every code that HTTP can bring about has a kind of its own`() {
+        // Codes of other protocols, of options and of memory, which say something about us rather than the exchange.
+        let internals: Set<UInt32> = Set(
+            [
+                CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_OUT_OF_MEMORY,
+                CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION,
+                CURLE_CHUNK_FAILED, CURLE_AUTH_ERROR, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR, CURLE_LOGIN_DENIED,
+                CURLE_REMOTE_ACCESS_DENIED, CURLE_REMOTE_FILE_NOT_FOUND, CURLE_UPLOAD_FAILED,
+                CURLE_FUNCTION_NOT_FOUND, CURLE_FILE_COULDNT_READ_FILE, CURLE_BAD_DOWNLOAD_RESUME, CURLE_QUOTE_ERROR,
+                CURLE_REMOTE_DISK_FULL, CURLE_REMOTE_FILE_EXISTS, CURLE_SSH, CURLE_HTTP_POST_ERROR,
+                CURLE_LDAP_CANNOT_BIND, CURLE_LDAP_SEARCH_FAILED, CURLE_TFTP_NOTFOUND, CURLE_TFTP_PERM,
+                CURLE_TFTP_ILLEGAL, CURLE_TFTP_UNKNOWNID, CURLE_TFTP_NOSUCHUSER,
+                CURLE_SETOPT_OPTION_SYNTAX, CURLE_RTSP_CSEQ_ERROR, CURLE_RTSP_SESSION_ERROR,
+                CURLE_FTP_WEIRD_PASS_REPLY, CURLE_FTP_ACCEPT_FAILED, CURLE_FTP_ACCEPT_TIMEOUT,
+                CURLE_FTP_WEIRD_PASV_REPLY, CURLE_FTP_WEIRD_227_FORMAT, CURLE_FTP_CANT_GET_HOST,
+                CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_COULDNT_RETR_FILE, CURLE_FTP_PORT_FAILED,
+                CURLE_FTP_COULDNT_USE_REST, CURLE_FTP_PRET_FAILED, CURLE_FTP_BAD_FILE_LIST, CURLE_RECURSIVE_API_CALL,
+            ].map(\.rawValue))
+        for raw in 1..<CURL_LAST.rawValue {
+            let words = unsafe String(cString: curl_easy_strerror(CURLcode(raw)))
+            guard words != "Unknown error" else { continue }
+            let kind = CurlErrorTable.kind(of: CURLcode(raw))
+            #expect((kind == .internal) == internals.contains(raw), "\(raw) \(words): \(kind)")
+        }
+    }
+
+    @Test func `A code from the future is an internal error`() {
+        #expect(CurlErrorTable.kind(of: CURLcode(9_999)) == .internal)
+        #expect(CurlErrorTable.kind(of: CURLcode(9_999), in: Circumstances()) == .internal)
+    }
+
+    struct Row: Sendable {
+        let code: CURLcode
+        let circumstances: @Sendable (inout Circumstances) -> Void
+        let kind: RequestError.Kind
+    }
+
+    static let rows: [Row] = [
+        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { _ in }, kind: .timedOut(.connect)),
+        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.wasSent = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { _ in }, kind: .trust(.hostMismatch)),
+        Row(
+            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 10 },
+            kind: .trust(.certificateExpired)),
+        Row(
+            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 9 },
+            kind: .trust(.certificateExpired)),
+        Row(code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 18 }, kind: .trust(.selfSigned)),
+        Row(
+            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 20 },
+            kind: .trust(.untrustedIssuer)),
+        Row(
+            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 23 },
+            kind: .trust(.certificateRefused)),
+        Row(code: CURLE_UNSUPPORTED_PROTOCOL, circumstances: { $0.wasSent = true }, kind: .invalidResponse(.malformed)),
+        Row(
+            code: CURLE_OUT_OF_MEMORY,
+            circumstances: {
+                $0.wasSent = true
+                $0.headLimit = 7
+            }, kind: .invalidResponse(.headTooLarge(limit: 7))),
+        Row(
+            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Illegal or missing hexadecimal sequence in chunk" },
+            kind: .invalidResponse(.malformed)),
+        Row(
+            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Proxy CONNECT aborted" }, kind: .connection(.proxy)),
+        Row(
+            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Connection reset by peer" },
+            kind: .connection(.lost)),
+        Row(
+            code: CURLE_WRITE_ERROR, circumstances: { $0.message = "Error while processing content unencoding: x" },
+            kind: .invalidResponse(.undecodableContent)),
+    ]
+
+    @Test(arguments: rows)
+    func `Circumstances tell apart what one code can mean`(row: Row) {
+        var circumstances = Circumstances()
+        row.circumstances(&circumstances)
+        #expect(CurlErrorTable.kind(of: row.code, in: circumstances) == row.kind)
+    }
+}

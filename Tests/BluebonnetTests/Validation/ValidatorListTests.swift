@@ -1,0 +1,222 @@
+import Bluebonnet
+import FoundationEssentials
+import Testing
+
+/// An `Accept` field and a `Content-Type`, and whether the one takes the other.
+struct AcceptedType: Sendable {
+    let acceptable: [String]
+    let contentType: String?
+    let isAccepted: Bool
+
+    init(_ acceptable: [String], _ contentType: String?, _ isAccepted: Bool) {
+        self.acceptable = acceptable
+        self.contentType = contentType
+        self.isAccepted = isAccepted
+    }
+}
+
+@Suite struct ValidatorListTests {
+    struct Failure: Error, Hashable {}
+
+    let url: URL
+    let body = Data("body".utf8)
+
+    init() throws {
+        url = try #require(URL(string: "https://example.com/"))
+    }
+
+    // MARK: Status codes
+
+    @Test(arguments: [(199, false), (200, true), (204, true), (299, true), (300, false), (404, false), (500, false)])
+    func `by default 200 to 299 are acceptable`(_ code: Int, isAccepted: Bool) {
+        #expect((error(of: [.success], code) == nil) == isAccepted)
+    }
+
+    @Test func `any sequence of status codes will do`() {
+        #expect(error(of: [.statusCodes(200..<201)], 200) == nil)
+        #expect(error(of: [.statusCodes(200...201)], 201) == nil)
+        #expect(error(of: [.statusCodes([404, 410])], 410) == nil)
+        #expect(error(of: [.statusCodes(Set([404]))], 200) == .validation(.unacceptableStatusCode(200)))
+        #expect(error(of: [.statusCodes(stride(from: 200, to: 600, by: 100))], 300) == nil)
+        #expect(error(of: [.statusCodes(CollectionOfOne(200))], 201) == .validation(.unacceptableStatusCode(201)))
+        #expect(error(of: [.statusCodes([Int]())], 200) == .validation(.unacceptableStatusCode(200)))
+    }
+
+    @Test func `endless and extreme sequences end and do not trap`() {
+        #expect(error(of: [.statusCodes(400...)], 404) == nil)
+        #expect(error(of: [.statusCodes(400...)], 200) == .validation(.unacceptableStatusCode(200)))
+        #expect(error(of: [.statusCodes(Int.max...)], 200) != nil)
+        #expect(error(of: [.statusCodes(Int.min...Int.max)], 200) == nil)
+        #expect(error(of: [.statusCodes(Int.max...Int.max)], 200) != nil)
+        let endless = sequence(first: 200) { $0 == 299 ? 200 : $0 + 1 }
+        #expect(error(of: [.statusCodes(endless)], 250) == nil)
+        #expect(error(of: [.statusCodes(endless)], 404) == .validation(.unacceptableStatusCode(404)))
+    }
+
+    @Test func `an iterator that can be read once is asked once for all responses`() {
+        let validator = ResponseValidator.statusCodes(AnySequence([200, 404].makeIterator()))
+        for _ in 0..<3 {
+            #expect(error(of: [validator], 404) == nil)
+        }
+    }
+
+    // MARK: Content types
+
+    @Test(arguments: [
+        AcceptedType(["application/json"], "application/json", true),
+        AcceptedType(["application/json"], "Application/JSON", true),
+        AcceptedType(["APPLICATION/Json"], "application/json", true),
+        AcceptedType(["application/json"], "application/json; charset=utf-8", true),
+        AcceptedType(["application/json; q=0.5"], "application/json", true),
+        AcceptedType([" application/json ;q=1"], "application/json", true),
+        AcceptedType(["application/json"], "text/json", false),
+        AcceptedType(["application/json"], "application/xml", false),
+        AcceptedType(["application/*"], "application/xml", true), AcceptedType(["application/*"], "text/xml", false),
+        AcceptedType(["*/json"], "text/json", true), AcceptedType(["*/json"], "text/xml", false),
+        AcceptedType(["*/*"], "text/xml", true), AcceptedType(["*"], "text/xml", true),
+        AcceptedType(["*; q=.2"], "text/xml", true), AcceptedType(["text/xml", "text/plain"], "text/plain", true),
+        AcceptedType([], "text/plain", false), AcceptedType(["nonsense"], "text/plain", false),
+        AcceptedType(["application/json"], "application/json+x", false),
+        AcceptedType(["application/vnd.api+json"], "application/vnd.api+json", true),
+        AcceptedType(["*/*"], nil, true), AcceptedType(["*/*; q=0.1"], nil, true), AcceptedType(["text/*"], nil, false),
+        AcceptedType(["*/*"], "garbage", true), AcceptedType(["text/plain"], "garbage", false),
+        AcceptedType(["text/plain"], "", false), AcceptedType(["*/json"], nil, false),
+    ])
+    func `content types match without regard to case and parameters`(_ example: AcceptedType) {
+        let kind = error(of: [.contentTypes(example.acceptable)], 200, contentType: example.contentType)
+        #expect((kind == nil) == example.isAccepted)
+    }
+
+    @Test func `the error names what came and what would have been acceptable, sorted`() {
+        #expect(
+            error(of: [.contentTypes(["text/xml", "text/plain"])], 200, contentType: "Image/PNG; a=b")
+                == .validation(.unacceptableContentType("image/png", acceptable: ["text/plain", "text/xml"])))
+        #expect(
+            error(of: [.contentTypes(["text/xml", "text/plain"])], 200)
+                == .validation(.missingContentType(acceptable: ["text/plain", "text/xml"])))
+    }
+
+    @Test func `the content type of an empty body does not matter`() {
+        #expect(error(of: [.contentTypes(["text/xml"])], 200, contentType: "image/png", data: Data()) == nil)
+    }
+
+    @Test func `a body that is not at hand has its content type checked`() {
+        #expect(error(of: [.contentTypes(["text/xml"])], 200, contentType: "image/png", data: nil) != nil)
+    }
+
+    @Test(arguments: [
+        AcceptedType([], "image/png", true), AcceptedType([""], "image/png", true),
+        AcceptedType(["text/html, application/json;q=0.9"], "application/json", true),
+        AcceptedType(["text/html, application/json;q=0.9"], "image/png", false),
+        AcceptedType(["text/html", "application/json"], "application/json", true),
+        AcceptedType(["text/html, */*;q=0.1"], "image/png", true),
+        AcceptedType(["text/html, image/gif, *; q=.2, */*; q=.2"], "image/png", true),
+        AcceptedType([#"text/html;a=",image/png", text/plain"#], "image/png", false),
+        AcceptedType([#"text/html;a="\",image/png", text/plain"#], "text/plain", true),
+        AcceptedType([",, text/html ,"], "text/html", true),
+    ])
+    func `by default the request's Accept counts`(_ example: AcceptedType) {
+        let headers = HTTPHeaders(example.acceptable.map { HTTPHeader(name: "accept", value: $0) })
+        let kind = error(of: [.accepted], 200, contentType: example.contentType, headers: headers)
+        #expect((kind == nil) == example.isAccepted)
+    }
+
+    @Test func `without a request everything is acceptable`() throws {
+        let response = HTTPResponse(url: url, statusCode: 200, headers: ["Content-Type": "image/png"])
+        var list = ValidatorList()
+        list.appendDefaults()
+        try list.run(request: nil, response: response, data: body)
+    }
+
+    @Test func `validate() looks at the status code before the content type`() throws {
+        var list = ValidatorList()
+        list.appendDefaults()
+        let request = HTTPRequest(url: url, headers: ["Accept": "text/xml"])
+        func kind(_ code: Int) throws -> RequestError.Kind {
+            let response = HTTPResponse(url: url, statusCode: code, headers: ["Content-Type": "image/png"])
+            return try #require(throws: RequestError.self) {
+                try list.run(request: request, response: response, data: body)
+            }.kind
+        }
+        #expect(try kind(500) == .validation(.unacceptableStatusCode(500)))
+        #expect(try kind(200) == .validation(.unacceptableContentType("image/png", acceptable: ["text/xml"])))
+    }
+
+    // MARK: The list
+
+    @Test func `an empty list accepts everything`() {
+        #expect(ValidatorList().isEmpty)
+        #expect(error(of: [], 500) == nil)
+    }
+
+    @Test func `the first that refuses ends the run`() {
+        let later = ResponseValidator.custom { _, _, _ in
+            Issue.record("asked after a refusal")
+            return .success(())
+        }
+        #expect(error(of: [.success, later], 404) == .validation(.unacceptableStatusCode(404)))
+    }
+
+    @Test func `a validator sees the request, the response and the body`() {
+        let seeing = ResponseValidator.custom { request, response, data in
+            #expect(request?.headers["A"] == "b")
+            #expect(response.statusCode == 200)
+            #expect(data == Data("body".utf8))
+            return .success(())
+        }
+        #expect(error(of: [seeing], 200, headers: ["A": "b"]) == nil)
+    }
+
+    @Test func `an own error is wrapped once, whether returned or thrown`() throws {
+        for validator in [
+            ResponseValidator.custom { _, _, _ in .failure(Failure()) }, .custom { _, _, _ in throw Failure() },
+        ] {
+            let error = try #require(self.requestError(of: [validator], 200))
+            #expect(error.kind == .validation(.customValidationFailed))
+            #expect(error.underlying is Failure)
+        }
+    }
+
+    @Test func `an own RequestError stays itself`() {
+        #expect(error(of: [.custom { _, _, _ in .failure(RequestError(.sessionShutDown)) }], 200) == .sessionShutDown)
+        #expect(error(of: [.custom { _, _, _ in throw RequestError(.cancelled) }], 200) == .cancelled)
+    }
+
+    @Test func `the error carries the response and the first 64 KiB of the body`() throws {
+        let large = Data(repeating: 7, count: 100_000)
+        let error = try #require(requestError(of: [.success], 418, data: large))
+        #expect(error.response?.statusCode == 418)
+        #expect(error.body == large.prefix(64 * 1024))
+        #expect(error.statusCode == 418)
+    }
+
+    @Test func `the error's body decodes as the API's own error`() throws {
+        let error = try #require(requestError(of: [.success], 400, data: Data(#"{"reason":"late"}"#.utf8)))
+        #expect(try error.decodeBody(as: [String: String].self) == ["reason": "late"])
+    }
+
+    // MARK: Helpers
+
+    private func requestError(
+        of validators: [ResponseValidator], _ code: Int, contentType: String? = nil, headers: HTTPHeaders = [:],
+        data: Data? = Data("body".utf8)
+    ) -> RequestError? {
+        var list = ValidatorList()
+        for validator in validators { list.append(validator) }
+        let response = HTTPResponse(
+            url: url, statusCode: code, headers: contentType.map { ["Content-Type": $0] } ?? [:])
+        do throws(RequestError) {
+            try list.run(request: HTTPRequest(url: url, headers: headers), response: response, data: data)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func error(
+        of validators: [ResponseValidator], _ code: Int, contentType: String? = nil, headers: HTTPHeaders = [:],
+        data: Data? = Data("body".utf8)
+    ) -> RequestError.Kind? {
+        requestError(of: validators, code, contentType: contentType, headers: headers, data: data)?.kind
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// What the sources may not hold, whatever the compiler thinks of it.
+struct SourceRulesTests {
+    /// The files that may step outside of what the compiler checks, each with a line that says why it is safe.
+    private static let unsafeFiles: Set<String> = [
+        "Sources/Bluebonnet/Transport/Locked.swift",
+        "Sources/BluebonnetTesting/Server/ServerCore.swift",
+        "Sources/BluebonnetTesting/Wire/Socket.swift",
+    ]
+
+    /// The folder that talks to libcurl.
+    private static let unsafeFolder = "Sources/Bluebonnet/Transport/Curl/"
+
+    private static func mayBeUnsafe(_ path: String) -> Bool {
+        unsafeFiles.contains(path) || path.hasPrefix(unsafeFolder)
+    }
+
+    private let tree: SourceTree
+
+    init() throws {
+        tree = try SourceTree()
+    }
+
+    private static let uncheckedWords = ["@unchecked", "nonisolated(unsafe)", "@preconcurrency", "assumeIsolated"]
+
+    @Test(arguments: uncheckedWords)
+    func `what the compiler does not check is in the files that may hold it, and justified`(_ word: String) throws {
+        for file in try tree.files(in: "Sources") {
+            for line in file.code where line.text.contains(word) {
+                let place = "\(file.path):\(line.number)"
+                #expect(Self.mayBeUnsafe(file.path), "\(place): \(word) may not be used here")
+                guard word == "@unchecked" || word == "nonisolated(unsafe)" else { continue }
+                #expect(file.isJustified(line.number), "\(place): a line with `Safety:` says why this is safe")
+            }
+        }
+    }
+
+    @Test func `unsafe code is in the files that may hold it, each with a line that says why it is safe`() throws {
+        let word = try Regex(#"(^|[^\w.])unsafe\s|@unsafe|@safe\b|unsafeBitCast|Unmanaged|OpaquePointer"#)
+        for file in try tree.files(in: "Sources") {
+            guard let line = file.code.first(where: { $0.text.firstMatch(of: word) != nil }) else { continue }
+            #expect(Self.mayBeUnsafe(file.path), "\(file.path):\(line.number): unsafe code may not be here")
+            #expect(file.text.contains("Safety:"), "\(file.path): a line with `Safety:` says why this is safe")
+        }
+    }
+
+    @Test func `the core imports FoundationEssentials and never Foundation`() throws {
+        let allowed: Set<String> = [
+            "FoundationEssentials", "Synchronization", "Glibc", "CCurl", "COpenSSL", "CZlib", "CSystem",
+        ]
+        let packages: Set<String> = ["BluebonnetTesting": ["Bluebonnet"]]["BluebonnetTesting"] ?? []
+        for folder in ["Sources/Bluebonnet", "Sources/BluebonnetTesting"] {
+            let modules = folder.hasSuffix("Testing") ? allowed.union(packages) : allowed
+            for file in try tree.files(in: folder) {
+                for line in file.code {
+                    guard let module = Self.importedModule(line.text) else { continue }
+                    #expect(modules.contains(module), "\(file.path):\(line.number): imports \(module)")
+                }
+            }
+        }
+    }
+
+    @Test func `C modules are nobody's business outside`() throws {
+        for file in try tree.files(in: "Sources") {
+            for line in file.code {
+                guard let module = Self.importedModule(line.text), module == "Glibc" || module.hasPrefix("C") else {
+                    continue
+                }
+                let isOpen = ["public ", "package ", "@_exported"].contains { line.text.contains($0) }
+                #expect(!isOpen, "\(file.path):\(line.number): \(module) is imported for others to see")
+            }
+        }
+    }
+
+    private static func importedModule(_ line: String) -> String? {
+        let words = line.split(separator: " ")
+        guard let index = words.firstIndex(of: "import"), index + 1 < words.count,
+            words[..<index].allSatisfy({
+                ["public", "package", "internal", "private", "fileprivate"].contains($0) || $0.hasPrefix("@")
+            })
+        else { return nil }
+        let kinds = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+        let name =
+            kinds.contains(String(words[index + 1])) && index + 2 < words.count ? words[index + 2] : words[index + 1]
+        return String(name.prefix { $0 != "." })
+    }
+
+    @Test(arguments: [#"try!"#, #" as! "#, #"fatalError("#, #"DispatchQueue"#, #"Thread.sleep"#, #"Task.sleep"#])
+    func `nothing in the library traps, blocks or sleeps`(_ word: String) throws {
+        for file in try tree.files(in: "Sources/Bluebonnet") {
+            for line in file.code {
+                #expect(!line.text.contains(word), "\(file.path):\(line.number): \(word)")
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# Installs Debian packages that are missing. Sourced by Tests/run, Snippets/run and .ci/run.
+
+# What `swift build` needs: the headers and libraries behind CCurl, COpenSSL and CZlib.
+# shellcheck disable=SC2034 # used by those that source this file
+readonly BUILD_PACKAGES=(libcurl4-openssl-dev libssl-dev zlib1g-dev pkg-config)
+
+# Prints those of the packages named that dpkg does not have installed.
+missing_packages() {
+    local package status
+    for package in "$@"; do
+        status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+        [[ $status == "install ok installed" ]] || printf '%s\n' "$package"
+    done
+}
+
+# Runs a command as root, by sudo when need be.
+as_root() {
+    if [[ $EUID -eq 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+        sudo "$@"
+    else
+        return 1
+    fi
+}
+
+# Installs what is missing of the packages named; says what to do when it cannot.
+install_packages() {
+    local missing
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        echo "note: this system has no apt-get; taken to be installed: $*" >&2
+        return 0
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    [[ ${#missing[@]} -gt 0 ]] || return 0
+    echo "Installing ${missing[*]}" >&2
+    if ! as_root true; then
+        echo "error: neither root nor able to use sudo; please run: apt-get install ${missing[*]}" >&2
+        return 1
+    fi
+    # The list of packages may be missing or old; it is fetched only when there is something to install.
+    if ! as_root apt-get update -qq >&2 || ! as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2; then
+        echo "error: apt-get could not install: ${missing[*]}" >&2
+        return 1
+    fi
+}

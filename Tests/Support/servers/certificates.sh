@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# Makes the certificates of the test servers with the openssl command. Sourced by servers.sh.
+
+# Writes the configuration for `openssl ca`, which unlike `openssl x509` in version 3.0 sets both ends of the validity.
+write_ca_configuration() {
+    cat >"$1/openssl.cnf" <<CONFIGURATION
+[ca]
+default_ca = tests
+[tests]
+database = $1/index.txt
+new_certs_dir = $1
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = any
+copy_extensions = copy
+[any]
+commonName = supplied
+[req]
+distinguished_name = name
+prompt = no
+[name]
+commonName = Bluebonnet tests
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[leaf]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+CONFIGURATION
+    : >"$1/index.txt"
+}
+
+new_key() {
+    openssl ecparam -name prime256v1 -genkey -noout -out "$1"
+}
+
+# make_authority DIRECTORY NAME: writes NAME.pem and NAME.key.
+make_authority() {
+    new_key "$1/$2.key"
+    openssl req -x509 -config "$1/openssl.cnf" -extensions authority -key "$1/$2.key" -out "$1/$2.pem" \
+        -days 30 -subj "/CN=Bluebonnet tests $2"
+}
+
+# make_leaf DIRECTORY NAME SUBJECT_ALTERNATIVE_NAMES START END SIGNER: writes NAME.pem and NAME.key.
+# SIGNER is the name of an authority, or `-selfsign`. Dates are YYYYMMDDHHMMSSZ.
+make_leaf() {
+    local directory=$1 name=$2 names=$3 start=$4 end=$5 signer=$6
+    local signing=(-cert "$directory/$signer.pem" -keyfile "$directory/$signer.key")
+    [[ $signer != -selfsign ]] || signing=(-selfsign -keyfile "$directory/$name.key")
+    new_key "$directory/$name.key"
+    openssl req -new -config "$directory/openssl.cnf" -key "$directory/$name.key" -out "$directory/$name.csr" \
+        -subj "/CN=Bluebonnet tests $name" -addext "subjectAltName=$names"
+    openssl ca -config "$directory/openssl.cnf" -batch -notext -extensions leaf "${signing[@]}" \
+        -startdate "$start" -enddate "$end" -in "$directory/$name.csr" -out "$directory/$name.pem"
+}
+
+# make_certificates DIRECTORY: an authority to trust, one not to, and a certificate for each way to be right or wrong.
+make_certificates() {
+    local directory=$1 here="DNS:localhost,IP:127.0.0.1" past yesterday later
+    past=$(date -u -d '-30 days' +%Y%m%d%H%M%SZ)
+    yesterday=$(date -u -d '-1 day' +%Y%m%d%H%M%SZ)
+    later=$(date -u -d '+20 days' +%Y%m%d%H%M%SZ)
+    mkdir -p "$directory"
+    {
+        write_ca_configuration "$directory" &&
+            make_authority "$directory" ca &&
+            make_authority "$directory" untrusted-ca &&
+            make_leaf "$directory" server "$here" "$yesterday" "$later" ca &&
+            make_leaf "$directory" expired "$here" "$past" "$yesterday" ca &&
+            make_leaf "$directory" wrong-host "DNS:wrong-host.example" "$yesterday" "$later" ca &&
+            make_leaf "$directory" untrusted "$here" "$yesterday" "$later" untrusted-ca &&
+            make_leaf "$directory" self-signed "$here" "$yesterday" "$later" -selfsign
+    } >"$directory/openssl.log" 2>&1 || {
+        echo "error: openssl could not make the certificates:" >&2
+        cat "$directory/openssl.log" >&2
+        return 1
+    }
+}

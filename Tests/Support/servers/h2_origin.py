@@ -1,0 +1,496 @@
+"""An HTTP/2 server over TLS that does, right or wrong, what the path says.
+
+h2_origin.py CERTIFICATE KEY PORT ONE_STREAM_PORT
+
+The second port does the same with SETTINGS_MAX_CONCURRENT_STREAMS 1. No connection lives longer than a minute. A body
+is 100 bytes where nothing else is said, "mid-body" is after half of a body of 200. The last column is the exit code of
+curl 7.88's command line with `-m 2`.
+
+    path                   what the server does                                                curl
+    ----                   --------------------                                                ----
+    /ok                    answers with JSON: the numbers of the connection and of the stream  0
+    /upload                reads the body, answers with its length                             0
+    /trailers              a field x-checksum after the body                                   0
+    /early-hints           two responses 103 before the response                               0
+    /many-frames?count=N   N DATA frames of one byte (10,000)                                  0
+    /empty-frames          100 padded DATA frames without data, then the body                  0
+    /pings                 PING, SETTINGS and a frame of an unknown type before every byte     0
+    /continuation          a head in three frames                                              0
+    /goaway-after          GOAWAY once the response is complete, then the end                  0
+    /goaway-during         GOAWAY (this stream is the last) in mid-body, then the rest         0
+    /early-response        the response, then RST_STREAM NO_ERROR, while the client uploads    28 (a)
+    /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
+    /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
+    /refused               RST_STREAM REFUSED_STREAM                                           56 (c)
+    /refused-once?key=K    the same the first time for each K, then like /ok                   0
+    /reset?code=E          RST_STREAM with error E (2, INTERNAL_ERROR) instead of a response   92
+    /reset-in-body?code=E  the same in mid-body                                                92 (d)
+    /short                 the end of the stream at half of content-length                     92
+    /long                  twice as much as content-length                                     92
+    /no-status             a head without :status                                              92
+    /bad-status            :status abc                                                         92
+    /uppercase             a field name with uppercase letters                                 92
+    /connection-field      a field Connection                                                  92
+    /line-break            a field value with CR and LF                                        92
+    /large-head?bytes=N    a head of N bytes (1,000,000)                                       56 (e)
+    /data-first            DATA without a head                                                 52
+    /garbage               HTTP/1.1 in the middle of HTTP/2                                    52
+    /closed                closes the connection (TLS close_notify) in mid-body                18 (b)
+    /closed-before         closes the connection instead of a response                         18 (b)
+    /aborted               resets the TCP connection in mid-body                               56 (f)
+    /stall                 nothing                                                             28
+    /stall-after-head      nothing after the head                                              28
+    /stall-in-body         nothing after half of the body                                      28
+    /no-window             never lets the client send more than the first 65,535 bytes         28 (g)
+
+(a) With 300 KB to upload: the transfer does not end before its time is up. With 3 KB: 0.
+(b) "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
+(c) "Connection died, tried 5 times before giving up": it tries again by itself, each time on a new connection.
+(d) 18, "transfer closed with 100 bytes remaining to read", where E is 0 (NO_ERROR).
+(e) "nghttp2_session_mem_recv() returned -902:The user callback function failed". 0 for 60,000 bytes.
+(f) "Recv failure: Connection reset by peer"
+(g) With 300 KB to upload.
+
+The texts of 92 are "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)" and the like.
+"""
+
+import asyncio
+import json
+import socket
+import ssl
+import struct
+import sys
+from urllib.parse import parse_qsl, urlsplit
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+from hyperframe.frame import ContinuationFrame, DataFrame, Frame, GoAwayFrame, HeadersFrame
+
+LIFETIME = 60  # seconds
+BODY = b"0123456789" * 10
+
+handlers = {}
+refused_keys = set()
+
+
+def path(name):
+    """Registers a function as what happens for a path."""
+
+    def register(function):
+        handlers[name] = function
+        return function
+
+    return register
+
+
+class Stream:
+    """A request, and the means to answer it well or badly."""
+
+    def __init__(self, connection, number, fields):
+        self.connection = connection
+        self.number = number
+        self.target = urlsplit(dict(fields)[":path"])
+        self.query = dict(parse_qsl(self.target.query))
+        self.grants_window = self.target.path != "/no-window"
+        self.received = 0
+        self.ended = asyncio.Event()
+        self.window_grew = asyncio.Event()
+
+    def head(self, *fields, status="200", end=False):
+        self.connection.h2.send_headers(self.number, [(":status", status), *fields], end_stream=end)
+
+    def raw_head(self, fields, end=False):
+        self.connection.h2.send_headers(self.number, fields, end_stream=end)
+
+    async def body(self, data, end=True, piece=16_384):
+        """Sends DATA frames of at most `piece` bytes, as fast as the client's windows allow."""
+        for start in range(0, len(data), piece):
+            await self._send(data[start : start + piece])
+        if end:
+            self.connection.h2.end_stream(self.number)
+        await self.connection.flush()
+
+    async def _send(self, data):
+        while data:
+            self.window_grew.clear()
+            room = self.connection.h2.local_flow_control_window(self.number)
+            if room == 0:
+                await self.connection.flush()
+                await self.window_grew.wait()
+                continue
+            self.connection.h2.send_data(self.number, data[:room])
+            data = data[room:]
+
+    async def answer(self, data=BODY, *fields, status="200"):
+        self.head(("content-length", str(len(data))), *fields, status=status)
+        await self.body(data)
+
+    async def reset(self, code):
+        self.connection.h2.reset_stream(self.number, error_code=code)
+        await self.connection.flush()
+
+    async def part_of_body(self):
+        self.head(("content-length", str(2 * len(BODY))))
+        await self.body(BODY, end=False)
+
+
+class UnknownFrame(Frame):
+    """A frame of a type that no RFC defines, which a client must ignore."""
+
+    type = 0xBB
+    stream_association = "either"
+
+    def serialize_body(self):
+        return b"unknown"
+
+
+class Connection:
+    """A client's connection: reads frames, starts the handler of each request."""
+
+    count = 0
+
+    def __init__(self, reader, writer, settings):
+        Connection.count += 1
+        self.number = Connection.count
+        self.reader = reader
+        self.writer = writer
+        self.streams = {}
+        self.tasks = {}
+        # h2 checks what it sends unless told otherwise, and here the wrong things are the point.
+        self.h2 = H2Connection(
+            H2Configuration(
+                client_side=False,
+                header_encoding="utf-8",
+                validate_outbound_headers=False,
+                normalize_outbound_headers=False,
+            )
+        )
+        self.h2.local_settings = Settings(client=False, initial_values=settings)
+        self.h2.initiate_connection()
+
+    async def flush(self):
+        self.writer.write(self.h2.data_to_send())
+        await self.writer.drain()
+
+    async def send_frame(self, frame):
+        """Sends a frame that h2 knows nothing of."""
+        self.writer.write(self.h2.data_to_send() + frame.serialize())
+        await self.writer.drain()
+
+    async def go_away(self, last_stream, code=ErrorCodes.NO_ERROR, close=True):
+        # By hand, since for h2 a GOAWAY is the end of all streams.
+        await self.send_frame(GoAwayFrame(0, last_stream_id=last_stream, error_code=code))
+        if close:
+            self.writer.close()
+
+    def abort(self):
+        """Ends the connection with a TCP reset, without a word of TLS."""
+        linger = struct.pack("ii", 1, 0)
+        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.writer.transport.abort()
+
+    async def run(self):
+        try:
+            async with asyncio.timeout(LIFETIME):
+                await self.flush()
+                while data := await self.reader.read(65_536):
+                    for event in self.h2.receive_data(data):
+                        self.handle(event)
+                    await self.flush()
+        except (TimeoutError, OSError, ProtocolError):
+            pass
+        finally:
+            for task in self.tasks.values():
+                task.cancel()
+            self.writer.transport.abort()
+
+    def handle(self, event):
+        stream = self.streams.get(getattr(event, "stream_id", None))
+        match event:
+            case RequestReceived():
+                self.start(Stream(self, event.stream_id, event.headers))
+            case DataReceived() if stream:
+                stream.received += len(event.data)
+                if stream.grants_window:
+                    self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            case StreamEnded() if stream:
+                stream.ended.set()
+            case StreamReset() if stream:
+                self.tasks[event.stream_id].cancel()
+            case WindowUpdated():
+                for waiting in [stream] if stream else self.streams.values():
+                    waiting.window_grew.set()
+            case ConnectionTerminated():
+                self.writer.close()
+
+    def start(self, stream):
+        self.streams[stream.number] = stream
+        task = asyncio.create_task(self.respond(stream))
+        self.tasks[stream.number] = task
+        task.add_done_callback(lambda _: (self.streams.pop(stream.number), self.tasks.pop(stream.number)))
+
+    async def respond(self, stream):
+        try:
+            await handlers.get(stream.target.path, not_found)(stream)
+            await self.flush()
+        except (OSError, ProtocolError):
+            self.writer.transport.abort()
+
+
+# What goes well.
+
+
+async def not_found(stream):
+    await stream.answer(b"no such path\n", status="404")
+
+
+@path("/ok")
+async def ok(stream):
+    answer = {"connection": stream.connection.number, "stream": stream.number}
+    await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
+
+
+@path("/upload")
+async def upload(stream):
+    await stream.ended.wait()
+    await stream.answer(str(stream.received).encode())
+
+
+@path("/trailers")
+async def trailers(stream):
+    stream.head(("trailer", "x-checksum"))
+    await stream.body(BODY, end=False)
+    stream.connection.h2.send_headers(stream.number, [("x-checksum", "abc")], end_stream=True)
+
+
+@path("/early-hints")
+async def early_hints(stream):
+    for _ in range(2):
+        stream.head(("link", "</style.css>; rel=preload"), status="103")
+        await stream.connection.flush()
+    await stream.answer()
+
+
+@path("/many-frames")
+async def many_frames(stream):
+    count = int(stream.query.get("count", "10000"))
+    stream.head(("content-length", str(count)))
+    await stream.body(b"x" * count, piece=1)
+
+
+@path("/empty-frames")
+async def empty_frames(stream):
+    stream.head(("content-length", str(len(BODY))))
+    for _ in range(100):
+        stream.connection.h2.send_data(stream.number, b"", pad_length=10)
+    await stream.body(BODY)
+
+
+@path("/pings")
+async def pings(stream):
+    connection = stream.connection
+    stream.head(("content-length", str(len(BODY))))
+    for index in range(len(BODY)):
+        connection.h2.ping(index.to_bytes(8, "big"))
+        connection.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 16_384 + index})
+        await connection.send_frame(UnknownFrame(stream.number))
+        await stream.body(BODY[index : index + 1], end=False)
+    await stream.body(b"")
+
+
+@path("/continuation")
+async def continuation(stream):
+    connection = stream.connection
+    fields = [(":status", "200"), ("content-length", str(len(BODY))), ("x-long", "y" * 1000)]
+    block = connection.h2.encoder.encode(fields)
+    await connection.send_frame(HeadersFrame(stream.number, block[:10]))
+    await connection.send_frame(ContinuationFrame(stream.number, block[10:20]))
+    await connection.send_frame(ContinuationFrame(stream.number, block[20:], flags=["END_HEADERS"]))
+    await connection.send_frame(DataFrame(stream.number, BODY, flags=["END_STREAM"]))
+
+
+@path("/goaway-after")
+async def goaway_after(stream):
+    await stream.answer()
+    await stream.connection.go_away(stream.number)
+
+
+@path("/goaway-during")
+async def goaway_during(stream):
+    await stream.part_of_body()
+    await stream.connection.go_away(stream.number, close=False)
+    await stream.body(BODY)
+
+
+@path("/early-response")
+async def early_response(stream):
+    await stream.answer()
+    await stream.reset(ErrorCodes.NO_ERROR)
+
+
+# What goes wrong.
+
+
+@path("/goaway-before")
+async def goaway_before(stream):
+    await stream.connection.go_away(0, code=int(stream.query.get("code", "0")))
+
+
+@path("/goaway-in-body")
+async def goaway_in_body(stream):
+    await stream.part_of_body()
+    await stream.connection.go_away(stream.number, code=ErrorCodes.INTERNAL_ERROR)
+
+
+@path("/refused")
+async def refused(stream):
+    await stream.reset(ErrorCodes.REFUSED_STREAM)
+
+
+@path("/refused-once")
+async def refused_once(stream):
+    key = stream.query.get("key")
+    if key in refused_keys:
+        await ok(stream)
+    else:
+        refused_keys.add(key)
+        await refused(stream)
+
+
+@path("/reset")
+async def reset(stream):
+    await stream.reset(int(stream.query.get("code", "2")))
+
+
+@path("/reset-in-body")
+async def reset_in_body(stream):
+    await stream.part_of_body()
+    await stream.reset(int(stream.query.get("code", "2")))
+
+
+@path("/short")
+async def short(stream):
+    await stream.part_of_body()
+    await stream.body(b"")
+
+
+@path("/long")
+async def long(stream):
+    stream.head(("content-length", str(len(BODY) // 2)))
+    await stream.body(BODY)
+
+
+@path("/no-status")
+async def no_status(stream):
+    stream.raw_head([("content-length", "0")], end=True)
+
+
+@path("/bad-status")
+async def bad_status(stream):
+    stream.raw_head([(":status", "abc"), ("content-length", "0")], end=True)
+
+
+@path("/uppercase")
+async def uppercase(stream):
+    stream.head(("X-Name", "value"), end=True)
+
+
+@path("/connection-field")
+async def connection_field(stream):
+    stream.head(("connection", "close"), end=True)
+
+
+@path("/line-break")
+async def line_break(stream):
+    stream.head(("x-name", "one\r\ntwo: three"), end=True)
+
+
+@path("/large-head")
+async def large_head(stream):
+    size = int(stream.query.get("bytes", "1000000"))
+    fields = [(f"x-{index}", "y" * 1000) for index in range(size // 1000)]
+    stream.head(*fields, end=True)
+
+
+@path("/data-first")
+async def data_first(stream):
+    await stream.connection.send_frame(DataFrame(stream.number, BODY, flags=["END_STREAM"]))
+
+
+@path("/garbage")
+async def garbage(stream):
+    stream.connection.writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+
+@path("/closed")
+async def closed(stream):
+    await stream.part_of_body()
+    stream.connection.writer.close()
+
+
+@path("/closed-before")
+async def closed_before(stream):
+    stream.connection.writer.close()
+
+
+@path("/aborted")
+async def aborted(stream):
+    await stream.part_of_body()
+    stream.connection.abort()
+
+
+@path("/stall")
+async def stall(stream):
+    await asyncio.sleep(LIFETIME)
+
+
+@path("/stall-after-head")
+async def stall_after_head(stream):
+    stream.head(("content-length", str(len(BODY))))
+    await stream.connection.flush()
+    await asyncio.sleep(LIFETIME)
+
+
+@path("/stall-in-body")
+async def stall_in_body(stream):
+    await stream.part_of_body()
+    await asyncio.sleep(LIFETIME)
+
+
+@path("/no-window")
+async def no_window(stream):
+    await stream.ended.wait()
+    await stream.answer()
+
+
+async def listen(port, tls, settings):
+    async def connected(reader, writer):
+        await Connection(reader, writer, settings).run()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls, backlog=4096)
+    await server.serve_forever()
+
+
+async def main(certificate, key, port, one_stream_port):
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["h2"])
+    await asyncio.gather(
+        listen(port, tls, {SettingCodes.MAX_CONCURRENT_STREAMS: 2000}),
+        listen(one_stream_port, tls, {SettingCodes.MAX_CONCURRENT_STREAMS: 1}),
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
