@@ -59,6 +59,8 @@ import Testing
         let task = request.serializingData()
         for await progress in task.downloadProgressUpdates() where progress.completed == Int64(piece.count) { break }
         task.suspend()
+        // Once another request has been answered, the loop knows of the suspension.
+        #expect(try await session.request(server.url("/small")).serializingString().value == "small")
         gate.open()
         // Many turns of the same loop.
         try await passTime(in: session, on: server, for: .milliseconds(300))
