@@ -5,12 +5,16 @@ extension RequestError.Kind: CustomStringConvertible {
         case .invalidURL: "not a URL that can be requested"
         case .invalidRequest(let reason): reason.description
         case .parameterEncoding(let reason): reason.description
+        case .multipartEncoding(let reason): reason.description
+        case .requestBody(let reason): reason.description
         case .connection(let reason): reason.description
         case .timedOut(let stage): stage.description
         case .trust(let reason): reason.description
         case .invalidResponse(let reason): reason.description
         case .validation(let reason): reason.description
         case .serialization(let reason): reason.description
+        case .download(let reason): reason.description
+        case .eventSource(let reason): reason.description
         case .cancelled: "the request was cancelled"
         case .sessionShutDown: "the session was shut down"
         case .internal: "an internal error"

@@ -8,6 +8,10 @@ extension RequestError {
         case invalidRequest(InvalidRequestReason)
         /// The parameters could not be encoded.
         case parameterEncoding(ParameterEncodingReason)
+        /// A multipart form could not be encoded; ``RequestError/underlying`` has the system's error, if there is one.
+        case multipartEncoding(MultipartEncodingReason)
+        /// The request's body could not be read, or not be sent as it is.
+        case requestBody(RequestBodyReason)
         /// No connection could be made, or it was lost.
         case connection(ConnectionReason)
         /// A time limit ran out.
@@ -20,6 +24,10 @@ extension RequestError {
         case validation(ValidationReason)
         /// The response could not be turned into a value.
         case serialization(SerializationReason)
+        /// A downloaded body could not be kept in its file.
+        case download(DownloadReason)
+        /// The stream of server-sent events cannot be had from this server.
+        case eventSource(EventSourceReason)
         /// The request was cancelled.
         case cancelled
         /// The session was shut down before the request began.
@@ -52,6 +60,54 @@ extension RequestError {
     public enum ParameterEncodingReason: Hashable, Sendable {
         /// The encoder threw; see ``RequestError/underlying``.
         case encoderFailed
+    }
+
+    /// Says why a multipart form could not be encoded.
+    @nonexhaustive
+    public enum MultipartEncodingReason: Hashable, Sendable {
+        /// The URL is not one of a file.
+        case bodyPartURLInvalid(String)
+        /// The file's URL has no last component to make a file name of.
+        case bodyPartFilenameInvalid(String)
+        /// There is no such file, or it may not be read.
+        case bodyPartFileNotReachable(String)
+        /// The path is that of a directory.
+        case bodyPartFileIsDirectory(String)
+        /// The file cannot be read; the detail has the system's words.
+        case bodyPartFileUnreadable(String)
+        /// A part has not as many bytes as was stated.
+        case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
+        /// The sequence of a part threw; see ``RequestError/underlying``.
+        case bodyPartSequenceFailed(name: String)
+        /// The sequence of a part has been read before, and cannot be read a second time.
+        case bodyPartNotReplayable(name: String)
+        /// The boundary is not one (RFC 2046 §5.1.1), or a part's bytes hold it.
+        case boundaryInvalid(String)
+        /// The name of a part's field is not a token, or its value holds CR, LF or NUL.
+        case bodyPartHeaderInvalid(String)
+        /// There is a file already where the form was to be written.
+        case outputFileAlreadyExists(String)
+        /// The place where the form was to be written is not the URL of a file.
+        case outputFileURLInvalid(String)
+        /// The form could not be written; the detail has the system's words.
+        case outputFileWriteFailed(String)
+    }
+
+    /// Says what is wrong with a request's body.
+    @nonexhaustive
+    public enum RequestBodyReason: Hashable, Sendable {
+        /// The URL is not one of a file.
+        case notAFileURL(String)
+        /// The file cannot be opened or read; the detail has the system's words.
+        case fileUnreadable(path: String)
+        /// The path is that of a directory.
+        case fileIsDirectory(path: String)
+        /// The body has not as many bytes as was stated, or its file changed its size while it was sent.
+        case lengthMismatch(expected: Int64, actual: Int64)
+        /// The sequence of the body threw; see ``RequestError/underlying``.
+        case sequenceFailed
+        /// The body can be read once only, and would have to be sent a second time.
+        case notReplayable
     }
 
     /// Says what happened to the connection.
@@ -148,5 +204,37 @@ extension RequestError {
         case decodingFailed
         /// A serializer of the user's own threw; see ``RequestError/underlying``.
         case customSerializationFailed
+    }
+
+    /// Says why a downloaded body could not be kept.
+    @nonexhaustive
+    public enum DownloadReason: Hashable, Sendable {
+        /// The destination is not the URL of a file.
+        case destinationInvalid(String)
+        /// There is a file at the destination already, and it is not to be removed.
+        case destinationExists(path: String)
+        /// The destination is a directory.
+        case destinationIsDirectory(path: String)
+        /// The partial file cannot be made; the detail has the system's words.
+        case cannotCreateFile(path: String)
+        /// The partial file cannot be written, as on a full disk; the detail has the system's words.
+        case cannotWriteFile(path: String)
+        /// The complete file cannot be moved to its destination; the detail has the system's words.
+        case cannotMoveFile(from: String, to: String)
+        /// The file with the body cannot be read; the detail has the system's words.
+        case cannotReadFile(path: String)
+        /// The data to resume with is not resume data.
+        case resumeDataInvalid
+        /// The server answered the request for the rest with something that neither is the rest nor the whole.
+        case cannotResume(statusCode: Int)
+    }
+
+    /// Says why there is no stream of server-sent events.
+    @nonexhaustive
+    public enum EventSourceReason: Hashable, Sendable {
+        /// The status code is not 200.
+        case unacceptableStatusCode(Int)
+        /// The content type is not `text/event-stream`.
+        case unacceptableContentType(String?)
     }
 }
