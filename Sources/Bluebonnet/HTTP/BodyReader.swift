@@ -12,14 +12,14 @@ package protocol BodyReader {
 }
 
 /// A body that is ready to be sent: its size is known, if it ever will be, and its first bytes can be read.
-package struct OpenBody: ~Copyable {
+package struct OpenBody: Sendable {
     /// How many bytes the reader will produce, if that is known.
     package let length: Int64?
-    /// What reads them.
-    package var reader: any BodyReader
+    /// Makes what reads them; called once, by the task that reads.
+    package let makeReader: @Sendable () -> any BodyReader
 
-    package init(length: Int64?, reader: sending any BodyReader) {
+    package init(length: Int64?, reader: @escaping @autoclosure @Sendable () -> any BodyReader) {
         self.length = length
-        self.reader = reader
+        makeReader = reader
     }
 }

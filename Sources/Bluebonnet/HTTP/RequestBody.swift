@@ -1,9 +1,13 @@
 public import FoundationEssentials
 
-/// Holds what a request sends after its head.
+/// Holds what a request sends after its head, or where that comes from.
+///
+/// A body in memory or in a file can be sent again, when a request is retried or redirected; one made of a sequence can
+/// be if the sequence can be made anew.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
+        case source(any RequestBodySource)
     }
 
     private let storage: Storage
@@ -16,24 +20,87 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .data(data))
     }
 
-    /// The bytes, if they are in memory.
-    public var data: Data? {
-        switch storage {
-        case .data(let data): data
-        }
+    /// Returns a body that is read from a file while it is sent.
+    ///
+    /// The file is opened, on the global pool, when the request is sent, and its size then is the `Content-Length`. A
+    /// file that cannot be opened, or changes its size meanwhile, ends the request with `.requestBody(…)`.
+    ///
+    /// - Parameter url: The file's URL.
+    /// - Returns: The body; it can be sent any number of times.
+    public static func file(_ url: URL) -> RequestBody {
+        RequestBody(storage: .source(FileBodySource(url: url)))
     }
 
-    /// How many bytes will be sent, if that is known.
+    /// Returns a body that is taken from a sequence while it is sent, as fast as the network takes it.
+    ///
+    /// The sequence is iterated once, on the global pool; so the body cannot be sent a second time.
+    ///
+    /// - Parameters:
+    ///   - sequence: The pieces of the body, of any size.
+    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
+    ///     (RFC 9112 §7.1). Any other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
+    /// - Returns: The body.
+    public static func stream<Pieces: AsyncSequence & Sendable>(
+        _ sequence: Pieces, length: Int64? = nil
+    ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
+        RequestBody(storage: .source(SequenceBodySource(once: sequence, length: length)))
+    }
+
+    /// Returns a body that is taken from a sequence while it is sent, and from another like it if it is sent again.
+    ///
+    /// - Parameters:
+    ///   - length: How many bytes a sequence has; if that is not known, HTTP/1.1 frames the body as chunks
+    ///     (RFC 9112 §7.1). Any other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
+    ///   - makeSequence: Makes the sequence; called on the global pool, each time the body is sent.
+    /// - Returns: The body.
+    public static func stream<Pieces: AsyncSequence & Sendable>(
+        length: Int64? = nil, _ makeSequence: @escaping @Sendable () -> Pieces
+    ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
+        RequestBody(storage: .source(SequenceBodySource(length: length, makeSequence)))
+    }
+
+    package static func source(_ source: any RequestBodySource) -> RequestBody {
+        RequestBody(storage: .source(source))
+    }
+
+    /// The bytes, if they are in memory.
+    public var data: Data? { if case .data(let data) = storage { data } else { nil } }
+
+    /// How many bytes will be sent, if that is known before the body is opened.
     package var length: Int64? {
         switch storage {
         case .data(let data): Int64(data.count)
+        case .source(let source): source.length
         }
     }
 
     /// Whether the body can be sent a second time.
-    package var isReplayable: Bool {
+    public var isReplayable: Bool {
         switch storage {
         case .data: true
+        case .source(let source): source.isReplayable
         }
     }
+
+    /// Opens a body that is not in memory; returns `nil` for one that is.
+    ///
+    /// May wait for a disk, so it is never called on the loop.
+    package func open() throws(RequestError) -> OpenBody? {
+        switch storage {
+        case .data: nil
+        case .source(let source): try source.open()
+        }
+    }
+}
+
+/// Where the bytes of a body come from that is not in memory.
+package protocol RequestBodySource: Sendable {
+    /// How many bytes there will be, if that is known without opening the source.
+    var length: Int64? { get }
+
+    /// Whether the source can be opened a second time.
+    var isReplayable: Bool { get }
+
+    /// Opens the source.
+    func open() throws(RequestError) -> OpenBody
 }

@@ -60,41 +60,4 @@ extension DataRequest {
     ) -> Self {
         validate(by: .custom(validation))
     }
-
-    /// Accepts the given status codes.
-    ///
-    /// - Parameter acceptable: The codes, such as `200..<300`.
-    /// - Returns: The request.
-    @discardableResult
-    public nonisolated func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
-        validate(by: .statusCodes(acceptable))
-    }
-
-    /// Accepts the given content types (RFC 9110 §8.3), such as `application/json` or `image/*`.
-    ///
-    /// A response without a body is accepted whatever its type.
-    ///
-    /// - Parameter acceptable: The types.
-    /// - Returns: The request.
-    @discardableResult
-    public nonisolated func validate(contentType acceptable: some Sequence<String> & Sendable) -> Self {
-        validate(by: .contentTypes(acceptable))
-    }
-
-    /// Accepts status codes from 200 to 299, and content types that the request's `Accept` asks for.
-    ///
-    /// A request without an `Accept` field of its own accepts every type, and a response without a body is accepted
-    /// whatever its type.
-    ///
-    /// - Returns: The request.
-    @discardableResult
-    public nonisolated func validate() -> Self {
-        core.mailbox.withLock { $0.validators.appendDefaults() }
-        return self
-    }
-
-    private nonisolated func validate(by validator: ResponseValidator) -> Self {
-        core.mailbox.withLock { $0.validators.append(validator) }
-        return self
-    }
 }

@@ -32,7 +32,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func suspend() -> Self {
-        core.suspend(self)
+        core.suspend()
         return self
     }
 
@@ -43,7 +43,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func cancel() -> Self {
-        core.cancel(self)
+        core.cancel()
         return self
     }
 
@@ -73,8 +73,10 @@ extension Request {
     /// The latest request that was made.
     public nonisolated var request: HTTPRequest? { requests.last }
 
-    /// The head of the response, once the request has been answered.
-    public nonisolated var response: HTTPResponse? { core.mailbox.withLock { $0.last }?.response }
+    /// The head of the response, once the request has been answered; of a stream or a download, once it was accepted.
+    public nonisolated var response: HTTPResponse? {
+        core.mailbox.withLock { $0.response ?? $0.last?.response }
+    }
 
     /// Why the request failed, once it has.
     public nonisolated var error: RequestError? { core.mailbox.withLock { $0.error } }
@@ -100,7 +102,87 @@ extension Request {
     public nonisolated func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
     ) -> StreamOf<TransferProgress> {
-        core.progressUpdates(bufferingPolicy)
+        core.sequence(\.downloadProgress, bufferingPolicy) { $0.progress }
+    }
+
+    /// How much of the request's body was sent.
+    ///
+    /// Counted when the transport takes the bytes; some may still be on their way.
+    public nonisolated var uploadProgress: TransferProgress {
+        core.mailbox.withLock { $0.uploadProgress } ?? TransferProgress()
+    }
+
+    /// Returns the progress of the request's body, as it changes.
+    ///
+    /// Begins with the latest value, if there is one, skips values that nobody took in time, and ends when the request
+    /// does. Watching neither starts nor slows the request, and any number may watch.
+    ///
+    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
+    /// - Returns: The sequence of values.
+    public nonisolated func uploadProgressUpdates(
+        bufferingPolicy: StreamBufferingPolicy = .latest
+    ) -> StreamOf<TransferProgress> {
+        core.sequence(\.uploadProgress, bufferingPolicy) { $0.uploadProgress }
+    }
+
+    // MARK: Messages
+
+    /// Returns the requests that are made, one for each attempt, as they are.
+    ///
+    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
+    ///
+    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Returns: The sequence of requests.
+    public nonisolated func httpRequests(
+        bufferingPolicy: StreamBufferingPolicy = .unbounded
+    ) -> StreamOf<HTTPRequest> {
+        core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
+    }
+
+    /// Returns the heads of the responses, one for each attempt that got one, as soon as they are there.
+    ///
+    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request. For
+    /// a ``DataRequest`` without ``onHTTPResponse(_:)`` the head is known when its body is complete.
+    ///
+    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Returns: The sequence of heads.
+    public nonisolated func httpResponses(
+        bufferingPolicy: StreamBufferingPolicy = .unbounded
+    ) -> StreamOf<HTTPResponse> {
+        core.sequence(\.responses, bufferingPolicy) { $0.response ?? $0.last?.response }
+    }
+
+    /// Asks a closure about each response before any of its body is received.
+    ///
+    /// Runs on the global pool, after the validators of a stream or a download. Several closures are asked in the order
+    /// in which they were added, until one answers `.cancel`; that ends the request with `.cancelled`. Has an effect on
+    /// requests that have not been started.
+    ///
+    /// - Parameter perform: Gets the head of the response, and says whether its body is wanted.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func onHTTPResponse(
+        _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
+    ) -> Self {
+        core.mailbox.withLock { $0.headHandlers.append(perform) }
+        return self
+    }
+
+    /// Tells a closure of each response before any of its body is received.
+    ///
+    /// Runs on the global pool; the body comes when the closure has returned. Has an effect on requests that have not
+    /// been started.
+    ///
+    /// - Parameter perform: Gets the head of the response.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func onHTTPResponse(
+        _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> Void
+    ) -> Self {
+        onHTTPResponse { response in
+            await perform(response)
+            return .allow
+        }
     }
 
     // MARK: Descriptions

@@ -23,10 +23,13 @@ extension RequestCore: ExchangeObserver {
     @concurrent
     func drive() async {
         // 1-4: convert, adapt, look in the cache, execute.
-        if convertible.runsUserCode, mailbox.withLock({ $0.isRegistered }) { startExchange() }
-        let outcome = await exchangeOutcome()
-        // 5: validate.
-        let attempt = completed(outcome)
+        if startsOffCaller, mailbox.withLock({ $0.isRegistered }) { startExchange() }
+        // 5: validate, the head before the body where the body is not collected.
+        let attempt: CompletedAttempt =
+            switch await nextEvent() {
+            case .outcome(let outcome): completed(outcome)
+            case .head(let response): await received(response)
+            }
         // 6: serialize, each in the order attached. What is attached meanwhile joins in.
         var served: [SerializationSlot] = []
         repeat {
@@ -36,6 +39,7 @@ extension RequestCore: ExchangeObserver {
             // A place for the retriers: asked once for each distinct failure, of the attempt or of a serializer.
         } while !settle(attempt, served)
         for slot in served { slot.deliver() }
+        sink.finish(with: mailbox.withLock { $0.error })
     }
 
     // MARK: Steps 1 to 4
@@ -58,16 +62,22 @@ extension RequestCore: ExchangeObserver {
         } catch {
             return refuseAttempt(error.during(request, attempts: 0))
         }
-        let (isSuspended, isCancelled) = mailbox.withLock { mailbox in
+        let (isSuspended, isCancelled, hasHandlers, requests) = mailbox.withLock { mailbox in
             mailbox.requests.append(request)
             mailbox.attempts += 1
-            return (mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled)
+            return (
+                mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled,
+                !mailbox.headHandlers.isEmpty, mailbox.sequences.requests
+            )
         }
+        requests?.send(request)
         guard !isCancelled else {
             return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.cancelled)))
         }
+        let holdsBody = sink.holdsBody
         let options = ExchangeOptions(
-            maximumResponseBytes: context.configuration.maximumResponseBytes, startsSuspended: isSuspended)
+            maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
+            startsSuspended: isSuspended, holdsBody: holdsBody || hasHandlers)
         let exchange = context.transport.start(request, options: options, observer: self)
         let state = mailbox.withLock { mailbox in
             // It may be over already.
@@ -85,55 +95,138 @@ extension RequestCore: ExchangeObserver {
         exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
     }
 
-    private func exchangeOutcome() async -> ExchangeOutcome {
+    /// Waits for what happens next in the exchange.
+    private func nextEvent() async -> ExchangeEvent {
         await withCheckedContinuation { continuation in
-            let outcome = mailbox.withLock { mailbox in
-                guard let outcome = mailbox.outcome.take() else {
-                    mailbox.driver = continuation
-                    return nil as ExchangeOutcome?
-                }
-                return outcome
+            let event = mailbox.withLock { mailbox -> ExchangeEvent? in
+                if let head = mailbox.head.take() { return .head(head) }
+                if let outcome = mailbox.outcome.take() { return .outcome(outcome) }
+                mailbox.driver = continuation
+                return nil
             }
-            if let outcome { continuation.resume(returning: outcome) }
+            if let event { continuation.resume(returning: event) }
         }
+    }
+
+    private func nextOutcome() async -> ExchangeOutcome {
+        while true {
+            if case .outcome(let outcome) = await nextEvent() { return outcome }
+        }
+    }
+
+    /// Has the attempt loop judge the head.
+    public func exchangeDidReceiveHead(_ response: HTTPResponse) {
+        tellDriver(.head(response)) { $0.head = response }
     }
 
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        let (driver, needsDriver) = mailbox.withLock { mailbox in
-            mailbox.exchange = nil
-            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false) }
+        tellDriver(.outcome(outcome)) { mailbox in
             mailbox.outcome = outcome
+        }
+    }
+
+    /// Resumes the driver with an event, or has it kept for the driver, which there will be.
+    private func tellDriver(_ event: ExchangeEvent, keep: (inout sending RequestMailbox) -> Void) {
+        let (driver, needsDriver) = mailbox.withLock { mailbox in
+            if case .outcome = event { mailbox.exchange = nil }
+            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false) }
+            keep(&mailbox)
             let needsDriver = !mailbox.isDriven
             mailbox.isDriven = true
             return (nil, needsDriver)
         }
-        driver?.resume(returning: outcome)
+        driver?.resume(returning: event)
         // Nobody awaits the answer for now; the request ends all the same.
         if needsDriver { Task { await drive() } }
     }
 
-    /// Notes how much of the body is there.
-    public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        report(TransferProgress(completed: received, total: expected))
+    // MARK: Step 5
+
+    /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
+    private func received(_ response: HTTPResponse) async -> CompletedAttempt {
+        let responses = mailbox.withLock { $0.sequences.responses }
+        responses?.send(response)
+        if let error = refusal(of: response) { return await refused(response, error) }
+        guard await isAllowed(response) else {
+            cancel()
+            return completed(await nextOutcome())
+        }
+        let (exchange, waiting) = mailbox.withLock { mailbox in
+            mailbox.response = response
+            return (mailbox.exchange, mailbox.takeHeadWaiters())
+        }
+        for continuation in waiting { continuation.resume() }
+        switch sink {
+        case .memory:
+            exchange?.receiveBody(with: nil)
+        case .stream(let body):
+            if let exchange { body.onDemand { exchange.receiveMore() } }
+            exchange?.receiveBody(with: body)
+        }
+        return completed(await nextOutcome())
     }
 
-    // MARK: Step 5
+    /// Asks the validators about a head, if the body will not be at hand for them.
+    private func refusal(of response: HTTPResponse) -> RequestError? {
+        guard sink.holdsBody else { return nil }
+        let (request, validators) = mailbox.withLock { ($0.requests.last, $0.validators) }
+        let isEmpty = request?.method == .head || response.announcesNoBody
+        do throws(RequestError) {
+            // An empty body needs no content type; whether others are empty is not known yet.
+            try validators.run(request: request, response: response, data: isEmpty ? Data() : nil)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Ends the exchange after as much of the body as an error keeps.
+    private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
+        let beginning = BodyBeginning(limit: RequestError.bodyLimit)
+        let exchange = mailbox.withLock { $0.exchange }
+        exchange?.receiveBody(with: beginning)
+        let outcome = await nextOutcome()
+        let (request, attempts, isCancelled) = mailbox.withLock { mailbox in
+            (mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled)
+        }
+        let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
+        var verdict = error.about(response, body: body)
+        if isCancelled { verdict = .cancelled(after: verdict) }
+        return CompletedAttempt(
+            request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
+            error: verdict.during(request, attempts: attempts), attempts: attempts)
+    }
+
+    /// Asks those who want to know of the head before the body comes.
+    private func isAllowed(_ response: HTTPResponse) async -> Bool {
+        let handlers = mailbox.withLock { $0.headHandlers }
+        for handler in handlers {
+            let answer = Locked(ResponseDisposition.cancel)
+            let answered = await interruptible {
+                let disposition = await handler(response)
+                answer.withLock { $0 = disposition }
+            }
+            guard answered, answer.withLock({ $0 }) == .allow else { return false }
+        }
+        return true
+    }
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
     private func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
         let isComplete = outcome.error == nil
+        let isCollected = !sink.holdsBody
         let (request, attempts, isCancelled, validators, updates) = mailbox.withLock { mailbox in
-            if isComplete { mailbox.progress = progress }
+            if isComplete, isCollected { mailbox.progress = progress }
             return (
                 mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled, mailbox.validators,
-                isComplete ? mailbox.progressUpdates : nil
+                isComplete && isCollected ? mailbox.sequences.downloadProgress : nil
             )
         }
         updates?.send(progress)
         var error = outcome.error
-        if isComplete, !isCancelled, !validators.isEmpty, let response = outcome.response {
+        if isComplete, isCollected, !isCancelled, !validators.isEmpty, let response = outcome.response {
             do {
                 try validators.run(request: request, response: response, data: outcome.body)
             } catch {
@@ -183,16 +276,17 @@ extension RequestCore: ExchangeObserver {
     ///
     /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
     private func settle(_ attempt: CompletedAttempt, _ served: [SerializationSlot]) -> Bool {
-        let (isSettled, isCancelled, updates) = mailbox.withLock { mailbox in
-            guard mailbox.slots.isEmpty else { return (false, false, nil as Broadcast<TransferProgress>?) }
+        let (isSettled, isCancelled) = mailbox.withLock { mailbox in
+            guard mailbox.slots.isEmpty else { return (false, false) }
             mailbox.lifecycle.settled()
             mailbox.error = attempt.error
             mailbox.last = attempt
-            return (true, mailbox.lifecycle.state == .cancelled, mailbox.progressUpdates)
+            return (true, mailbox.lifecycle.state == .cancelled)
         }
         guard isSettled else { return false }
         if isCancelled, attempt.error?.isCancellation != true { replace(attempt, in: served) }
-        updates?.finish()
+        finishSequences()
+        answerHeadWaiters()
         ended()
         return true
     }
@@ -207,4 +301,17 @@ extension RequestCore: ExchangeObserver {
         }
         for slot in served { slot.fail(cancelled, error) }
     }
+}
+
+extension HTTPResponse {
+    /// Whether the head says that there is no body (RFC 9110 §6.4.1).
+    fileprivate var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
+}
+
+/// What happens in an exchange that the attempt loop waits for.
+enum ExchangeEvent: Sendable {
+    /// The head of the response is there, and its body is held back.
+    case head(HTTPResponse)
+    /// The exchange has ended.
+    case outcome(ExchangeOutcome)
 }

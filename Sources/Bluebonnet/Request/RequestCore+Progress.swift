@@ -1,28 +1,43 @@
 extension RequestCore {
-    /// Takes note of progress and tells whoever watches.
-    func report(_ progress: TransferProgress) {
+    /// Notes how much of the request's body was sent.
+    public func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
+        let progress = TransferProgress(completed: sent, total: expected)
         let updates = mailbox.withLock { mailbox in
-            mailbox.progress = progress
-            return mailbox.progressUpdates
+            mailbox.uploadProgress = progress
+            return mailbox.sequences.uploadProgress
         }
         updates?.send(progress)
     }
 
-    /// The progress from now on, beginning with the latest; over when the request is.
-    func progressUpdates(_ bufferingPolicy: StreamBufferingPolicy) -> StreamOf<TransferProgress> {
+    /// Notes how much of the body is there.
+    public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        let progress = TransferProgress(completed: received, total: expected)
+        let updates = mailbox.withLock { mailbox in
+            mailbox.progress = progress
+            return mailbox.sequences.downloadProgress
+        }
+        updates?.send(progress)
+    }
+
+    /// The values of a kind from now on, beginning with the latest; over when the request is.
+    func sequence<Value>(
+        _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
+        latest: (RequestMailbox) -> Value?
+    ) -> StreamOf<Value> {
         let (updates, isSettled) = mailbox.withLock { mailbox in
-            if let updates = mailbox.progressUpdates { return (updates, false) }
+            if let updates = mailbox.sequences[keyPath: kept] { return (updates, false) }
             // Made with the latest value under the lock, lest that overtake a newer one.
-            let updates = mailbox.progress.map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
-            mailbox.progressUpdates = updates
+            let updates = latest(mailbox).map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
+            mailbox.sequences[keyPath: kept] = updates
             return (updates, mailbox.lifecycle.isSettled)
         }
         if isSettled { updates.finish() }
-        return updates.stream(bufferingPolicy: bufferingPolicy)
+        return updates.stream(bufferingPolicy: policy)
     }
 
     /// Ends every sequence that was asked for.
     func finishSequences() {
-        mailbox.withLock { $0.progressUpdates }?.finish()
+        let sequences = mailbox.withLock { $0.sequences }
+        sequences.finish()
     }
 }

@@ -12,14 +12,17 @@ public final class RequestCore: Sendable {
     let context: SessionContext
     /// Makes the request anew for every attempt.
     let convertible: any HTTPRequestConvertible
+    /// Where the bodies of the responses go.
+    let sink: ResponseSink
     let mailbox = Locked(RequestMailbox())
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
     private let needsTransport = Atomic<Bool>(true)
 
-    init(convertible: any HTTPRequestConvertible, context: SessionContext) {
+    init(convertible: any HTTPRequestConvertible, context: SessionContext, sink: ResponseSink = .memory) {
         self.convertible = convertible
         self.context = context
+        self.sink = sink
         id = RequestID.next()
         creationEpoch = context.cancellationEpoch
         context.retained()
@@ -42,17 +45,25 @@ public final class RequestCore: Sendable {
         perform(mailbox.withLock { $0.lifecycle.resumed() }, for: request)
     }
 
-    func suspend(_ request: any Request) {
-        perform(mailbox.withLock { $0.lifecycle.suspended() }, for: request)
+    func suspend() {
+        perform(mailbox.withLock { $0.lifecycle.suspended() }, for: nil)
     }
 
-    func cancel(_ request: any Request) {
-        perform(mailbox.withLock { $0.lifecycle.cancelled() }, for: request)
+    func cancel() {
+        perform(mailbox.withLock { $0.lifecycle.cancelled() }, for: nil)
     }
 
     /// Ends a request that waits for its start when the session goes.
-    func refuse(_ request: any Request) {
-        perform(mailbox.withLock { $0.lifecycle.refused() }, error: RequestError(.sessionShutDown), for: request)
+    func refuse() {
+        perform(mailbox.withLock { $0.lifecycle.refused() }, error: RequestError(.sessionShutDown), for: nil)
+    }
+
+    /// Someone reads the body as it comes, which starts the request if that is how the session works.
+    func observe(_ request: any Request) {
+        perform(
+            mailbox.withLock {
+                $0.lifecycle.serializerAttached(startsImmediately: context.startsRequestsImmediately)
+            }, for: request)
     }
 
     /// Attaches a serializer, and starts the request if that is how the session works.
@@ -78,17 +89,18 @@ public final class RequestCore: Sendable {
     /// Someone awaits the request; if it has not begun, its session has to know of it, or nobody would answer.
     func awaitedUnbegun(_ request: any Request) {
         guard mailbox.withLock({ !$0.lifecycle.hasBegun && !$0.lifecycle.isSettled }) else { return }
-        if creationEpoch != context.cancellationEpoch { return cancel(request) }
-        if !context.register(request) { return refuse(request) }
+        if creationEpoch != context.cancellationEpoch { return cancel() }
+        if !context.register(request) { return refuse() }
         // It may have been answered, or the session cancelled, since the first look.
         if mailbox.withLock({ $0.lifecycle.isSettled }) { return context.remove(id) }
-        if creationEpoch != context.cancellationEpoch { cancel(request) }
+        if creationEpoch != context.cancellationEpoch { cancel() }
     }
 
-    private func perform(_ action: RequestLifecycle.Action, error: RequestError? = nil, for request: any Request) {
+    /// Carries out what the lifecycle decided; the request is needed where it may begin.
+    private func perform(_ action: RequestLifecycle.Action, error: RequestError? = nil, for request: (any Request)?) {
         switch action {
         case .nothing, .serializeOutcome: break
-        case .begin: begin(request)
+        case .begin: if let request { begin(request) }
         case .alignExchange: alignExchange()
         case .interrupt: interrupt()
         case .settle: settleUnbegun(with: error ?? RequestError(.cancelled))
@@ -101,11 +113,14 @@ public final class RequestCore: Sendable {
             return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.sessionShutDown)))
         }
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
-        if creationEpoch != context.cancellationEpoch { cancel(request) }
+        if creationEpoch != context.cancellationEpoch { cancel() }
         mailbox.withLock { $0.isRegistered = true }
-        guard convertible.runsUserCode else { return startExchange() }
+        guard startsOffCaller else { return startExchange() }
         if claimDriving() { Task { await drive() } }
     }
+
+    /// Whether the first exchange is not started by whoever starts the request: code of the user's takes part, or a file.
+    var startsOffCaller: Bool { convertible.runsUserCode || sink.needsPreparation }
 
     /// Ends the exchange or the user's code that is being awaited.
     private func interrupt() {
@@ -138,6 +153,8 @@ public final class RequestCore: Sendable {
             slot.deliver()
         }
         finishSequences()
+        answerHeadWaiters()
+        sink.finish(with: error)
         ended()
     }
 
@@ -161,6 +178,8 @@ struct RequestMailbox {
 
     /// The exchange under way.
     var exchange: (any Exchange)?
+    /// The head of the response, until the driver takes it, if the body is held back meanwhile.
+    var head: HTTPResponse?
     /// How the exchange ended, until the driver takes it.
     var outcome: ExchangeOutcome?
     /// Whether the session knows of the request, and the attempt loop may run.
@@ -168,7 +187,7 @@ struct RequestMailbox {
     /// Whether some task runs the attempt loop.
     var isDriven = false
     /// The driver, when it waits for the exchange.
-    var driver: CheckedContinuation<ExchangeOutcome, Never>?
+    var driver: CheckedContinuation<ExchangeEvent, Never>?
     /// Ends the user's code that the driver awaits.
     var interruption: (@Sendable () -> Void)?
 
@@ -176,8 +195,20 @@ struct RequestMailbox {
     var attempts = 0
     var last: CompletedAttempt?
     var error: RequestError?
+    /// Asked about the head before any of the body comes, in this order.
+    var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
+    /// The latest head that was accepted.
+    var response: HTTPResponse?
+    /// Those who wait for it.
+    var headWaiters: [CheckedContinuation<Void, Never>] = []
     var progress: TransferProgress?
-    var progressUpdates: Broadcast<TransferProgress>?
+    var uploadProgress: TransferProgress?
+    var sequences = RequestSequences()
+
+    mutating func takeHeadWaiters() -> [CheckedContinuation<Void, Never>] {
+        defer { headWaiters.removeAll() }
+        return headWaiters
+    }
 
     mutating func takeSlots() -> [SerializationSlot] {
         defer { slots.removeAll() }
@@ -189,7 +220,8 @@ extension HTTPRequestConvertible {
     /// Whether converting runs code of the user's, such as an encoder, which may take its time.
     var runsUserCode: Bool {
         switch self {
-        case is HTTPRequest: false
+        // Opening a file or a sequence may take its time, too.
+        case let request as HTTPRequest: request.body.map { $0.data == nil } ?? false
         case let composed as ComposedRequest: composed.runsUserCode
         default: true
         }

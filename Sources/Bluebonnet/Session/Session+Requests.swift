@@ -70,13 +70,16 @@ struct ComposedRequest: HTTPRequestConvertible {
     let url: any URLConvertible
     let method: HTTPMethod
     let headers: HTTPHeaders?
+    var body: RequestBody?
     let requestModifier: Session.RequestModifier?
     let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
 
-    var runsUserCode: Bool { requestModifier != nil || encode != nil || !(url is String || url is URL) }
+    var runsUserCode: Bool {
+        requestModifier != nil || encode != nil || !(url is String || url is URL) || (body != nil && body?.data == nil)
+    }
 
     func asHTTPRequest() throws -> HTTPRequest {
-        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:])
+        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:], body: body)
         do {
             try requestModifier?(&request)
         } catch {

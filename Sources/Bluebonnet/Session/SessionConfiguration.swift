@@ -41,6 +41,21 @@ extension Session {
         /// Libcurl takes 1 KiB to 512 KiB. Each exchange in flight has such a buffer.
         public var receiveBufferBytes = 64 * 1024
 
+        /// How many bytes of a streamed body may wait for their readers before nothing more is read from the network.
+        ///
+        /// 256 KiB by default. A body that is decoded, or comes by HTTP/2, may have more waiting inside libcurl.
+        public var bodyHighWatermark = 256 * 1024
+
+        /// At how many waiting bytes or fewer a streamed body is read again; 64 KiB by default.
+        public var bodyLowWatermark = 64 * 1024
+
+        /// How long a large request body waits for the server to say "100 Continue" (RFC 9110 §10.1.1) before it is sent
+        /// all the same; 1 second by default.
+        ///
+        /// Bodies of more than 1 MiB, or of unknown length, are announced so over HTTP/1.1, which lets a server refuse
+        /// them before they are sent. `nil` announces none.
+        public var continueTimeout: Duration? = .seconds(1)
+
         /// The loop that the session runs on, to share a thread with other sessions; one of its own when `nil`.
         public var eventLoop: EventLoop?
 

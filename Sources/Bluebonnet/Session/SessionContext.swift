@@ -56,7 +56,7 @@ final class SessionContext: Sendable {
     func shutDown() async {
         registry.withLock { $0.shutDown() }
         // What waits for its start would wait for ever.
-        for request in requests { request.core.refuse(request) }
+        for request in requests { request.core.refuse() }
         await withTaskCancellationHandler {
             await drained()
         } onCancel: {

@@ -43,12 +43,57 @@ public protocol Exchange: Sendable {
 
     /// Goes on after ``suspend()``.
     func resume()
+
+    /// Lets the body come that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
+    ///
+    /// - Parameter receiver: Who takes the body piece by piece; `nil` to have it collected in the outcome.
+    func receiveBody(with receiver: (any BodyReceiver)?)
+
+    /// Lets more of the body come after the receiver answered with `.pause`.
+    func receiveMore()
+}
+
+/// Takes the body of a response piece by piece.
+public protocol BodyReceiver: AnyObject, Sendable {
+    /// Takes the next bytes of the body, decoded.
+    ///
+    /// Called on the transport's thread, in order, and not after the outcome was told. It must return quickly.
+    ///
+    /// - Parameter bytes: The bytes; never none.
+    /// - Returns: Whether there is room for more. After `.pause`, only what had come in already is handed over until
+    ///   ``Exchange/receiveMore()`` is called.
+    func receive(_ bytes: Data) -> ReceiveAction
+}
+
+/// What a receiver wants after the bytes that it got.
+public enum ReceiveAction: Hashable, Sendable {
+    /// More, as they come.
+    case goOn
+    /// No more for now.
+    case pause
+    /// No more at all; the exchange ends with `.cancelled`.
+    case stop
 }
 
 /// Is told what happens in an exchange.
 ///
 /// The methods are called one after the other, on the transport's thread. They must return quickly and not block.
 public protocol ExchangeObserver: AnyObject, Sendable {
+    /// Called when bytes of the request's body were sent, at most once for each turn of the transport's loop.
+    ///
+    /// - Parameters:
+    ///   - sent: How many bytes the transport has taken by now.
+    ///   - expected: How many there will be, if that is known.
+    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
+
+    /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for.
+    ///
+    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is no
+    /// body.
+    ///
+    /// - Parameter response: The head.
+    func exchangeDidReceiveHead(_ response: HTTPResponse)
+
     /// Called when bytes of the body came in, at most once for each turn of the transport's loop.
     ///
     /// - Parameters:
@@ -70,14 +115,19 @@ public struct ExchangeOptions: Sendable {
     /// Whether the exchange begins suspended.
     public var startsSuspended: Bool
 
+    /// Whether the body is held back, once the head is there, until it is said where it goes.
+    public var holdsBody: Bool
+
     /// Creates options.
     ///
     /// - Parameters:
     ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
     ///   - startsSuspended: Whether the exchange begins suspended.
-    public init(maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false) {
+    ///   - holdsBody: Whether the body is held back until it is said where it goes.
+    public init(maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false) {
         self.maximumResponseBytes = maximumResponseBytes
         self.startsSuspended = startsSuspended
+        self.holdsBody = holdsBody
     }
 }
 
@@ -86,7 +136,7 @@ public final class ExchangeOutcome: Sendable {
     /// The head of the response, if one was received.
     public let response: HTTPResponse?
 
-    /// The body as far as it was received.
+    /// The body as far as it was received; empty when a receiver took it.
     public let body: Data
 
     /// Why the exchange failed; `nil` when the response is complete.

@@ -19,29 +19,42 @@ final class StubExchange: Exchange {
     private let observer: any ExchangeObserver
     /// Called after the observer was told the outcome.
     private let ended: @Sendable () -> Void
+    /// Hands the response out where its body is held back.
+    private let delivery: StubDelivery?
 
-    init(observer: any ExchangeObserver, answer: @escaping Answerer, ended: @escaping @Sendable () -> Void) {
+    init(
+        observer: any ExchangeObserver, holdsBody: Bool, answer: @escaping Answerer,
+        ended: @escaping @Sendable () -> Void
+    ) {
         self.observer = observer
         self.answer = answer
         self.ended = ended
+        delivery = holdsBody ? StubDelivery(observer: observer, ended: ended) : nil
     }
 
     func cancel() {
-        let action = aborted(RequestError(.cancelled))
-        perform(action)
+        perform(aborted(RequestError(.cancelled)))
+        delivery?.abort(with: RequestError(.cancelled))
     }
 
     func suspend() {
         guarded.withLock { $0.state.suspended() }
+        delivery?.setSuspended(true)
     }
 
     func resume() {
+        delivery?.setSuspended(false)
         perform(guarded.withLock { $0.state.resumed() })
     }
+
+    func receiveBody(with receiver: (any BodyReceiver)?) { delivery?.release(to: receiver) }
+
+    func receiveMore() { delivery?.demand() }
 
     /// Ends it, and tells the observer before returning; does nothing if it has ended.
     func shutDown() {
         if case .deliver(let outcome) = aborted(RequestError(.sessionShutDown)) { deliver(outcome) }
+        delivery?.abort(with: RequestError(.sessionShutDown))
     }
 
     private func aborted(_ error: RequestError) -> StubExchangeState<ExchangeOutcome>.Action {
@@ -81,6 +94,7 @@ final class StubExchange: Exchange {
     }
 
     private func deliver(_ outcome: ExchangeOutcome) {
+        if let delivery { return delivery.begin(with: outcome) }
         if !outcome.body.isEmpty {
             observer.exchangeDidReceive(Int64(outcome.body.count), ofExpected: outcome.response?.expectedContentLength)
         }

@@ -114,8 +114,13 @@ public final class StubTransport: Transport {
             return state.lastNumber
         }
         let exchange = StubExchange(
-            observer: observer,
-            answer: { [self] in await answer(to: request, limit: options.maximumResponseBytes) },
+            observer: observer, holdsBody: options.holdsBody,
+            answer: { [self] in
+                if let error = await readBody(of: request, for: observer) {
+                    return ExchangeOutcome(response: nil, error: error)
+                }
+                return await answer(to: request, limit: options.maximumResponseBytes)
+            },
             ended: { [self] in state.change { $0.exchanges[number] = nil } })
         let isShutDown = state.change { state in
             state.requests.append(request)
@@ -145,6 +150,27 @@ public final class StubTransport: Transport {
 
     /// None: the stub works on the global pool.
     public var executor: (any TaskExecutor)? { nil }
+
+    /// Reads a body that is not in memory to its end, as a server would; returns why that is not possible.
+    private func readBody(of request: HTTPRequest, for observer: any ExchangeObserver) async -> RequestError? {
+        do {
+            guard let body = request.body else { return nil }
+            guard let opened = try body.open() else {
+                observer.exchangeDidSend(body.length ?? 0, ofExpected: body.length)
+                return nil
+            }
+            var reader = opened.makeReader()
+            var sent: Int64 = 0
+            while let piece = try await reader.next() {
+                sent += Int64(piece.count)
+                observer.exchangeDidSend(sent, ofExpected: opened.length)
+            }
+            guard let length = opened.length, length != sent else { return nil }
+            return RequestError(.requestBody(.lengthMismatch(expected: length, actual: sent)))
+        } catch {
+            return error as? RequestError ?? RequestError(.requestBody(.sequenceFailed), underlying: error)
+        }
+    }
 
     private func answer(to request: HTTPRequest, limit: Int64?) async -> ExchangeOutcome {
         let begin = ContinuousClock.now

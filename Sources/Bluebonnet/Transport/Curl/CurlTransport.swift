@@ -19,10 +19,25 @@ final class CurlTransport: Transport {
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
         let id = lastID.add(1, ordering: .relaxed).newValue
-        loop.submit { [engine] in
-            engine.assumeIsolated { $0.start(id, request, options, observer) }
+        do throws(RequestError) {
+            let upload = try upload(for: request, id)
+            loop.submit { [engine] in
+                engine.assumeIsolated { $0.start(id, request, upload, options, observer) }
+            }
+        } catch {
+            loop.submit { [engine, error] in engine.assumeIsolated { $0.refuse(error, observer) } }
         }
         return CurlExchange(id: id, loop: loop, engine: engine)
+    }
+
+    private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
+        guard let body = request.body, body.data == nil, let opened = try body.open() else {
+            return UploadBody(request.body?.data, of: request)
+        }
+        return .channel(
+            UploadChannel(opened) { [loop, engine] in
+                loop.submit { engine.assumeIsolated { $0.bodyArrived(id) } }
+            })
     }
 
     func shutDown() async {
@@ -46,5 +61,13 @@ private struct CurlExchange: Exchange {
 
     func resume() {
         loop.submit { [engine, id] in engine.assumeIsolated { $0.resume(id) } }
+    }
+
+    func receiveBody(with receiver: (any BodyReceiver)?) {
+        loop.submit { [engine, id] in engine.assumeIsolated { $0.receiveBody(id, with: receiver) } }
+    }
+
+    func receiveMore() {
+        loop.submit { [engine, id] in engine.assumeIsolated { $0.receiveMore(id) } }
     }
 }

@@ -130,16 +130,35 @@ struct Reception {
     /// A body whose first piece is smaller is not worth a look at its length.
     private static let smallestReservation = 8 * 1024
 
+    /// How many bytes are collected for a receiver before it is told; more in one turn would know no bounds.
+    static let pieceLimit = 256 * 1024
+
+    /// Whether the body goes to a receiver, piece by piece, rather than being collected.
+    var isDelivered = false
+
+    /// Takes what has come in for a receiver since the last time.
+    mutating func takePiece() -> Data {
+        let piece = body
+        body = Data()
+        return piece
+    }
+
     /// How large the body will be, if the head says so.
     var expectedBytes: Int64? { response?.expectedContentLength }
 
     /// Takes decoded bytes of the body; returns what the state says.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
+        if isDelivered, body.count >= Self.pieceLimit { state.bodyHeld() }
         let action = state.bodyBytesReceived(bytes.count)
         switch action {
         case .accept:
             lastActivity = now
-            if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes, expectedBytes > bytes.count {
+            if isDelivered {
+                // As much as a receive buffer holds, unless the pieces are small ones.
+                if body.isEmpty, bytes.count >= Self.smallestReservation { body.reserveCapacity(64 * 1024) }
+            } else if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes,
+                expectedBytes > bytes.count
+            {
                 body.reserveCapacity(Int(min(expectedBytes, Self.largestReservation)))
             }
             unsafe body.append(contentsOf: bytes)

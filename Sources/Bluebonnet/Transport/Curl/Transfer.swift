@@ -26,22 +26,32 @@ final class Transfer {
     var lastReceivedBytes: Int64 = 0
     /// Whether libcurl has not looked at the transfer since it was given it; what it says of the handle is the last one's.
     var isFresh = true
-    /// Whether the observer has yet to hear of bytes that came in.
+    /// Whether the observer has yet to hear of bytes that came in or went out.
     var hasUnreportedProgress = false
+    /// How many bytes of the body the observer has heard of.
+    var reportedSentBytes: Int64 = 0
+    var reportedReceivedBytes: Int64 = 0
+    /// Whether the observer is to hear of the head before the body comes.
+    let announcesHead: Bool
+    /// Whether it has.
+    private(set) var hasAnnouncedHead = false
+    /// Who takes the body, if it is not collected.
+    var receiver: (any BodyReceiver)?
 
-    private let upload: Data
+    let upload: UploadBody
     private var uploadOffset = 0
     private let turn: EngineTurn
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, timeouts: Timeouts, state: TransferState,
-        upload: Data, turn: EngineTurn
+        upload: UploadBody, turn: EngineTurn
     ) {
         self.id = id
         self.request = request
         self.observer = observer
         self.upload = upload
         self.turn = turn
+        announcesHead = state.isBodyHeld
         reception = Reception(url: request.url, state: state, now: turn.now)
         limits = TransferLimits(timeouts: timeouts, startedAt: turn.now, addedAt: turn.now)
     }
@@ -52,6 +62,8 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let goesOn = unsafe reception.receivedHead(bytes, now: turn.now)
         noteStream()
+        // Libcurl sends the request again after this one (RFC 9110 §10.1.1).
+        if announcesHead, let head = reception.head, head.statusCode != 417 { noteHead() }
         return goesOn
     }
 
@@ -59,36 +71,70 @@ final class Transfer {
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         noteStream()
-        if action == .accept, !hasUnreportedProgress {
-            hasUnreportedProgress = true
-            turn.progressed.append(self)
-        }
+        if announcesHead { noteHead() }
+        if action == .accept { noteProgress() }
         return action
+    }
+
+    /// Has the observer told of the head at the end of the turn, once.
+    func noteHead() {
+        guard announcesHead, !hasAnnouncedHead, reception.head != nil else { return }
+        hasAnnouncedHead = true
+        turn.withHeads.append(self)
+    }
+
+    private func noteProgress() {
+        guard !hasUnreportedProgress else { return }
+        hasUnreportedProgress = true
+        turn.progressed.append(self)
     }
 
     private func noteStream() {
         if reception.head?.httpVersion == .http2 { turn.hasReceivedOnStream = true }
     }
 
-    /// Hands bytes of the request's body over; returns how many.
+    /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         reception.lastActivity = turn.now
-        let count = min(buffer.count, upload.count - uploadOffset)
-        if count > 0 {
-            let start = upload.startIndex + uploadOffset
-            unsafe upload.copyBytes(to: buffer, from: start..<start + count)
-            uploadOffset += count
+        var count = 0
+        switch upload {
+        case .none, .copied:
+            break
+        case .data(let data):
+            count = min(buffer.count, data.count - uploadOffset)
+            guard count > 0 else { break }
+            let start = data.startIndex + uploadOffset
+            unsafe data.copyBytes(to: buffer, from: start..<start + count)
+        case .channel(let channel):
+            switch unsafe channel.take(into: buffer) {
+            case .took(let number, _): count = number
+            case .end: break
+            case .wait:
+                reception.state.bodyBytesMissing()
+                return bb_curl_readfunc_pause
+            case .fail:
+                return bb_curl_readfunc_abort
+            }
         }
+        uploadOffset += count
         reception.state.bodyBytesSent(count)
+        if count > 0 { noteProgress() }
         return count
     }
 
     /// Goes back in the request's body; returns whether that is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        guard (0...Int64(upload.count)).contains(offset) else { return false }
         // Without an answer, the server may have done already what must not be done twice (RFC 9110 §9.2.2).
         guard request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0 else { return false }
-        uploadOffset = Int(offset)
+        switch upload {
+        case .none, .copied:
+            return true
+        case .data(let data):
+            guard (0...Int64(data.count)).contains(offset) else { return false }
+            uploadOffset = Int(offset)
+        case .channel:
+            guard offset == 0, uploadOffset == 0 else { return false }
+        }
         reception.state.bodyRewound(to: offset)
         return true
     }
@@ -98,8 +144,10 @@ final class Transfer {
 final class EngineTurn {
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
-    /// The transfers that received bytes in this turn.
+    /// The transfers that received or sent bytes in this turn.
     var progressed: [Transfer] = []
+    /// The transfers whose heads their observers are to hear of.
+    var withHeads: [Transfer] = []
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 }

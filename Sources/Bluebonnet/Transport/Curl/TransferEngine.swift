@@ -42,17 +42,18 @@ actor TransferEngine: EventLoopClient {
     // MARK: Work from the transport
 
     func start(
-        _ id: TransferID, _ request: HTTPRequest, _ exchangeOptions: ExchangeOptions, _ observer: any ExchangeObserver
+        _ id: TransferID, _ request: HTTPRequest, _ upload: UploadBody, _ exchangeOptions: ExchangeOptions,
+        _ observer: any ExchangeObserver
     ) {
         shared.now = Reactor.now()
         let transfer = Transfer(
             id: id, request: request, observer: observer,
             timeouts: request.timeouts ?? options.configuration.timeouts,
             state: TransferState(
-                hasStreamedBody: TransferOptions.isStreamed(request), isSuspended: exchangeOptions.startsSuspended,
-                headLimit: options.configuration.maximumResponseHeadBytes,
+                hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
+                holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: TransferOptions.isStreamed(request) ? request.body?.data ?? Data() : Data(), turn: shared)
+            upload: upload, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -81,6 +82,39 @@ actor TransferEngine: EventLoopClient {
         if transfers[id] != nil { checkLimits(of: transfer) }
     }
 
+    /// Says who takes the body that was held back; collects it if nobody does.
+    func receiveBody(_ id: TransferID, with receiver: (any BodyReceiver)?) {
+        guard let transfer = transfers[id] else { return }
+        transfer.receiver = receiver
+        transfer.reception.isDelivered = receiver != nil
+        releaseBody(of: transfer)
+    }
+
+    /// There is room again where the body goes.
+    func receiveMore(_ id: TransferID) {
+        guard let transfer = transfers[id], transfer.receiver != nil else { return }
+        releaseBody(of: transfer)
+    }
+
+    /// There are bytes of the request's body that libcurl had asked for.
+    func bodyArrived(_ id: TransferID) {
+        guard let transfer = transfers[id] else { return }
+        shared.now = Reactor.now()
+        transfer.reception.lastActivity = shared.now
+        perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+    }
+
+    private func releaseBody(of transfer: Transfer) {
+        shared.now = Reactor.now()
+        transfer.reception.lastActivity = shared.now
+        perform(transfer.reception.state.bodyReleased(), on: transfer)
+    }
+
+    /// Answers a request whose body cannot be had.
+    func refuse(_ error: RequestError, _ observer: any ExchangeObserver) {
+        observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
+    }
+
     func shutDown() {
         isShutDown = true
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
@@ -106,7 +140,11 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add: add(transfer)
         case .pause: pause(transfer, bb_curl_pause_all)
-        case .unpause: pause(transfer, bb_curl_pause_none)
+        case .unpause:
+            let state = transfer.reception.state
+            pause(
+                transfer,
+                (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
         }
     }
 
@@ -183,6 +221,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
+        reportHeads()
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
@@ -215,16 +254,49 @@ actor TransferEngine: EventLoopClient {
         if transfers.isEmpty { nextRead = nil }
     }
 
-    private func reportProgress() {
-        guard !shared.progressed.isEmpty else { return }
-        for transfer in shared.progressed {
-            transfer.hasUnreportedProgress = false
-            // What has ended is told with the outcome.
-            guard transfers[transfer.id] != nil else { continue }
-            transfer.observer.exchangeDidReceive(
-                transfer.reception.state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+    private func reportHeads() {
+        guard !shared.withHeads.isEmpty else { return }
+        for transfer in shared.withHeads {
+            if let response = transfer.reception.response { transfer.observer.exchangeDidReceiveHead(response) }
         }
-        shared.progressed.removeAll(keepingCapacity: true)
+        shared.withHeads.removeAll(keepingCapacity: true)
+    }
+
+    private func reportProgress() {
+        // What is handed over may make room for more, which libcurl then has ready.
+        while !shared.progressed.isEmpty {
+            let progressed = shared.progressed
+            shared.progressed.removeAll(keepingCapacity: true)
+            for transfer in progressed {
+                transfer.hasUnreportedProgress = false
+                // What has ended is told with the outcome.
+                guard transfers[transfer.id] != nil else { continue }
+                reportProgress(of: transfer)
+                if transfer.receiver != nil { deliver(transfer) }
+            }
+        }
+    }
+
+    private func reportProgress(of transfer: Transfer) {
+        let state = transfer.reception.state
+        if let sent = state.sentBytes, sent != transfer.reportedSentBytes {
+            transfer.reportedSentBytes = sent
+            transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
+        }
+        if state.receivedBytes != transfer.reportedReceivedBytes {
+            transfer.reportedReceivedBytes = state.receivedBytes
+            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+        }
+    }
+
+    /// Hands over what has come in for a receiver.
+    private func deliver(_ transfer: Transfer) {
+        guard let receiver = transfer.receiver, !transfer.reception.body.isEmpty else { return }
+        switch receiver.receive(transfer.reception.takePiece()) {
+        case .goOn: perform(transfer.reception.state.bodyReleased(), on: transfer)
+        case .pause: transfer.reception.state.bodyHeld()
+        case .stop: finish(transfer, with: RequestError(.cancelled))
+        }
     }
 
     private func tellObservers() {
@@ -254,7 +326,8 @@ actor TransferEngine: EventLoopClient {
             transfer.lastSentBytes = sent
             transfer.lastReceivedBytes = received
         }
-        let isSuspended = transfer.reception.state.isSuspended
+        // The limit for silence is for the network, not for those who read and write the bodies.
+        let isSuspended = transfer.reception.state.isHeldUp
         if isSuspended { transfer.reception.lastActivity = shared.now }
         let situation = TransferLimits.Situation(
             now: shared.now, isSuspended: isSuspended, wasSent: wasSent(transfer),
@@ -271,9 +344,15 @@ actor TransferEngine: EventLoopClient {
 
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
+        transfer.noteHead()
+        let error = transfer.reception.failure ?? transfer.upload.failure ?? error
+        transfer.upload.abandon()
+        if let receiver = transfer.receiver, !transfer.reception.body.isEmpty {
+            _ = receiver.receive(transfer.reception.takePiece())
+        }
         let outcome = ExchangeOutcome(
             response: transfer.reception.response, body: transfer.reception.body,
-            error: transfer.reception.failure ?? error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
+            error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
         )
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
@@ -283,7 +362,9 @@ actor TransferEngine: EventLoopClient {
             // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended {
+            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
+                !transfer.reception.state.isReceivingPaused
+            {
                 // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
                 if easy.profile == nil { easy.reset() }
                 pool.append(easy)

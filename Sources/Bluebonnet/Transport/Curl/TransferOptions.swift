@@ -32,7 +32,7 @@ final class TransferOptions {
         easy.reset()
         applyConstants(to: easy)
         easy.setURL(url)
-        applyMethod(of: request, to: easy)
+        applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(of: request, isSecure: Self.isSecure(url), to: easy)
         applyTimeouts(transfer.limits.timeouts, to: easy)
@@ -41,7 +41,7 @@ final class TransferOptions {
         case .none: easy.set(CURLOPT_PROXY, "")
         case .url(let url): easy.set(CURLOPT_PROXY, url)
         }
-        TransferCallbacks.install(on: easy, isUploading: Self.isStreamed(request))
+        TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile
             return nil
@@ -74,7 +74,7 @@ final class TransferOptions {
         }
     }
 
-    private func applyMethod(of request: HTTPRequest, to easy: EasyHandle) {
+    private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {
         let method = request.method
         switch method {
         case .get where request.body == nil:
@@ -84,27 +84,34 @@ final class TransferOptions {
         default:
             // RFC 9110 §8.6: a method that anticipates content says so when there is none.
             if request.body != nil || method == .post || method == .put || method == .patch {
-                applyBody(of: request, to: easy)
+                applyBody(upload, to: easy)
             }
             if method != .post || request.body == nil { easy.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
         }
     }
 
-    private func applyBody(of request: HTTPRequest, to easy: EasyHandle) {
-        let data = request.body?.data ?? Data()
+    private func applyBody(_ upload: UploadBody, to easy: EasyHandle) {
         easy.set(CURLOPT_POST, 1)
-        easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: Int64(data.count))
-        guard !Self.isStreamed(request) else { return }
-        // The size is set first, and tells libcurl how much to copy.
-        unsafe data.withUnsafeBytes { bytes in
-            let start = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-            if let start = unsafe start {
-                unsafe easy.set(CURLOPT_COPYPOSTFIELDS, pointer: start)
-            } else {
-                easy.set(CURLOPT_POSTFIELDS, "")
+        // Without a length, the body is framed as chunks, or as what HTTP/2 has for them.
+        easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: upload.length ?? -1)
+        if upload.isAskedFor {
+            easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.uploadBufferBytes)
+            if let limit = configuration.continueTimeout { easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, limit.milliseconds) }
+        }
+        switch upload {
+        case .copied(let data) where !data.isEmpty:
+            // The size is set first, and tells libcurl how much to copy.
+            unsafe data.withUnsafeBytes { bytes in
+                unsafe easy.set(
+                    CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
             }
+        case .none, .copied: easy.set(CURLOPT_POSTFIELDS, "")
+        case .data, .channel: break
         }
     }
+
+    /// How many bytes libcurl takes at a time from a body that it asks for.
+    private static let uploadBufferBytes = 128 * 1024
 
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.body != nil
@@ -119,6 +126,10 @@ final class TransferOptions {
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
             // A colon alone keeps libcurl from adding a type of its own.
             lines.append("Content-Type:")
+        }
+        // Libcurl expects "100 Continue" (RFC 9110 §10.1.1) for bodies of more than 1 MiB, or of unknown length.
+        if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
+            lines.append("Expect:")
         }
         easy.setFields(own: lines)
     }
@@ -145,15 +156,6 @@ final class TransferOptions {
         // 0 would be libcurl's default of 300 s.
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, timeouts.connect?.milliseconds ?? Int(Int32.max))
         if let total = timeouts.total { easy.set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
-    }
-
-    /// Whether the body is handed over when libcurl asks for it, rather than at once.
-    ///
-    /// Large ones are, to be there once only, and those of requests that must not be sent twice: libcurl asks before it
-    /// sends a body again, and can be refused.
-    static func isStreamed(_ request: HTTPRequest) -> Bool {
-        guard let length = request.body?.length, length > 0 else { return false }
-        return length > 1 << 20 || !request.method.isIdempotent
     }
 
     /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.

@@ -51,21 +51,29 @@ struct TransferState: Equatable {
         case nothing
         case add
         case pause
+        /// Let libcurl go on in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
         case unpause
     }
 
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
     private(set) var isSuspended: Bool
+    /// Whether there is no place for the body: nobody has said where it goes yet, or that place is full.
+    private(set) var isBodyHeld: Bool
+    /// Whether libcurl was told to keep what it has received.
+    private(set) var isReceivingPaused = false
+    /// Whether libcurl was told that there is nothing to send yet.
+    private(set) var isSendingPaused = false
     /// Whether libcurl has been given the transfer.
     private(set) var isAdded = false
 
     private let headLimit: Int
     private let bodyLimit: Int64?
 
-    init(hasStreamedBody: Bool, isSuspended: Bool, headLimit: Int, bodyLimit: Int64?) {
+    init(hasStreamedBody: Bool, isSuspended: Bool, holdsBody: Bool = false, headLimit: Int, bodyLimit: Int64?) {
         upload = hasStreamedBody ? .sending(sent: 0) : .nothingToSend
         self.isSuspended = isSuspended
+        isBodyHeld = holdsBody
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
     }
@@ -108,7 +116,10 @@ struct TransferState: Equatable {
     /// Decoded bytes of the body came in.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
-        guard !isSuspended else { return .pause }
+        guard !isSuspended, !isBodyHeld else {
+            isReceivingPaused = true
+            return .pause
+        }
         let (total, overflow) = before.addingReportingOverflow(Int64(count))
         if let bodyLimit, overflow || total > bodyLimit { return .refuse(.bodyTooLarge(limit: bodyLimit)) }
         download = .receivingBody(bytes: total)
@@ -128,6 +139,23 @@ struct TransferState: Equatable {
         upload = count == 0 ? .sent : .sending(sent: before + Int64(count))
     }
 
+    /// Libcurl asked for bytes that are not there yet.
+    mutating func bodyBytesMissing() {
+        isSendingPaused = true
+    }
+
+    /// How many bytes of the request's body have been handed over.
+    var sentBytes: Int64? {
+        if case .sending(let sent) = upload { sent } else { nil }
+    }
+
+    /// There are bytes to send, which libcurl had asked for.
+    mutating func bodyBytesArrived() -> ControlAction {
+        guard isSendingPaused else { return .nothing }
+        isSendingPaused = false
+        return isAdded && !isSuspended ? .unpause : .nothing
+    }
+
     /// Libcurl goes back in the request's body, to send it again.
     mutating func bodyRewound(to offset: Int64) {
         guard upload != .nothingToSend else { return }
@@ -142,9 +170,26 @@ struct TransferState: Equatable {
         return .add
     }
 
+    /// Whether the transfer waits for us rather than for the network.
+    var isHeldUp: Bool { isSuspended || (isReceivingPaused && isBodyHeld) || isSendingPaused }
+
     /// Libcurl does not have the transfer any more, since it was suspended before its connection was there.
     mutating func withdrawn() {
         isAdded = false
+    }
+
+    /// The place of the body is full.
+    mutating func bodyHeld() {
+        isBodyHeld = true
+    }
+
+    /// There is a place for the body, or room in it.
+    mutating func bodyReleased() -> ControlAction {
+        guard isBodyHeld else { return .nothing }
+        isBodyHeld = false
+        guard isReceivingPaused, !isSuspended else { return .nothing }
+        isReceivingPaused = false
+        return isAdded ? .unpause : .nothing
     }
 
     mutating func suspended() -> ControlAction {
@@ -157,6 +202,7 @@ struct TransferState: Equatable {
         guard isSuspended else { return .nothing }
         isSuspended = false
         guard isAdded else { return started() }
+        if !isBodyHeld { isReceivingPaused = false }
         return .unpause
     }
 }

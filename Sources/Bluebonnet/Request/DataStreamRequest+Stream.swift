@@ -1,0 +1,55 @@
+extension DataStreamRequest {
+    /// An event of a stream, and the means to end the stream.
+    public struct Stream<Success: Sendable, Failure: Error>: Sendable {
+        /// What happened.
+        public let event: Event<Success, Failure>
+
+        private let request: DataStreamRequest
+
+        init(event: Event<Success, Failure>, request: DataStreamRequest) {
+            self.event = event
+            self.request = request
+        }
+
+        /// Cancels the request.
+        public func cancel() { request.cancel() }
+
+        /// The value or the error that a piece of the body became; `nil` for the completion.
+        public var result: Result<Success, Failure>? {
+            if case .stream(let result) = event { result } else { nil }
+        }
+
+        /// The value that a piece of the body became, if it did.
+        public var value: Success? { try? result?.get() }
+
+        /// Why a piece of the body did not become a value.
+        public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
+
+        /// How the request ended, once it has.
+        public var completion: Completion? { if case .complete(let completion) = event { completion } else { nil } }
+    }
+
+    /// What happens in a stream.
+    public enum Event<Success: Sendable, Failure: Error>: Sendable {
+        /// A piece of the body came in, and became a value or an error.
+        case stream(Result<Success, Failure>)
+        /// The request has ended; this is the last event.
+        case complete(Completion)
+    }
+
+    /// How a request ended whose body was streamed.
+    public struct Completion: Sendable {
+        /// The request of the last attempt.
+        public let request: HTTPRequest?
+        /// The head of the response.
+        public let response: HTTPResponse?
+        /// What was measured.
+        public let metrics: TransferMetrics?
+        /// Why the request failed, if it did.
+        public let error: RequestError?
+    }
+
+    nonisolated var completion: Completion {
+        Completion(request: request, response: response, metrics: metrics, error: error)
+    }
+}

@@ -1,0 +1,82 @@
+/// A request whose response is read while it comes in.
+///
+/// Vended by ``Session``. Chained calls set it up; ``streamTask(automaticallyCancelling:)`` makes a ``DataStreamTask``,
+/// whose sequences hand the body out:
+///
+/// ```swift
+/// let task = session.streamRequest(url).validate().streamTask()
+/// for try await line in task.lines { print(line) }
+/// ```
+///
+/// Validators run on the head, before any of the body is handed out. Any number may read; each sees everything from when
+/// it asked for its sequence, and the slowest one sets the pace: when more than
+/// ``Session/Configuration/bodyHighWatermark`` bytes wait for it, nothing is read from the network.
+///
+/// Its members are `nonisolated`: they return at once, from anywhere. Validators run on the global pool.
+public actor DataStreamRequest: Request, CustomDebugStringConvertible {
+    /// What all kinds of request share; opaque outside Bluebonnet.
+    public nonisolated let core: RequestCore
+
+    /// Whether the request is cancelled when a serializer of one of its streams throws.
+    public nonisolated let automaticallyCancelOnStreamError: Bool
+
+    nonisolated let body: BodyFanOut
+
+    init(
+        convertible: any HTTPRequestConvertible, context: SessionContext, automaticallyCancelOnStreamError: Bool
+    ) {
+        let body = BodyFanOut(
+            highWatermark: context.configuration.bodyHighWatermark,
+            lowWatermark: context.configuration.bodyLowWatermark)
+        let core = RequestCore(convertible: convertible, context: context, sink: .stream(body))
+        body.onAbandonment { [weak core] in core?.cancel() }
+        self.body = body
+        self.core = core
+        self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
+    }
+
+    /// What the request was made from.
+    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
+
+    /// The request as a `curl` command, without secrets, and what became of it.
+    public nonisolated var debugDescription: String {
+        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
+        return "\(cURLDescription())\n# \(outcome)"
+    }
+
+    /// Accepts a response by a check of your own, before any of its body is handed out.
+    ///
+    /// Runs on the global pool, after the validators that were added before and only if those accepted. A failure becomes
+    /// a `.validation(.customValidationFailed)` error with yours as the underlying one; a thrown ``RequestError`` stays as
+    /// it is.
+    ///
+    /// - Parameter validation: Gets the request and the head of the response.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate(
+        _ validation:
+            @escaping @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) throws -> ValidationResult
+    ) -> Self {
+        validate(by: .custom { request, response, _ in try validation(request, response) })
+    }
+
+    /// Makes a task by which the response is read.
+    ///
+    /// Nothing is started before the task is asked for the response or one of its sequences.
+    ///
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when nobody reads it any more: the last of
+    ///   the loops over the task's sequences was left, or the task that awaits was cancelled. It is by default;
+    ///   otherwise the rest of the body is received and dropped.
+    /// - Returns: The task.
+    public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
+        DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)
+    }
+}
+
+extension DataStreamRequest: Hashable {
+    /// Whether two references are to the same request.
+    public static func == (left: DataStreamRequest, right: DataStreamRequest) -> Bool { left === right }
+
+    /// Hashes which request it is.
+    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}

@@ -1,0 +1,15 @@
+/// The sequences of a request that somebody has asked for.
+struct RequestSequences {
+    var downloadProgress: Broadcast<TransferProgress>?
+    var uploadProgress: Broadcast<TransferProgress>?
+    var requests: Broadcast<HTTPRequest>?
+    var responses: Broadcast<HTTPResponse>?
+
+    /// Ends them all.
+    func finish() {
+        downloadProgress?.finish()
+        uploadProgress?.finish()
+        requests?.finish()
+        responses?.finish()
+    }
+}

@@ -1,0 +1,26 @@
+/// Where a kind of request puts the bodies of its responses.
+enum ResponseSink: Sendable {
+    /// Collected in memory, for serializers.
+    case memory
+    /// Handed to whoever reads it, as it comes.
+    case stream(BodyFanOut)
+
+    /// Whether the head is judged before any of the body comes.
+    var holdsBody: Bool {
+        switch self {
+        case .memory: false
+        case .stream: true
+        }
+    }
+
+    /// Whether something has to be done, off the caller's thread, before the first exchange.
+    var needsPreparation: Bool { false }
+
+    /// The request has ended, and everyone can learn how.
+    func finish(with error: RequestError?) {
+        switch self {
+        case .memory: break
+        case .stream(let body): body.finish(with: error)
+        }
+    }
+}

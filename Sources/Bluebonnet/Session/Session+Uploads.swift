@@ -1,0 +1,151 @@
+public import FoundationEssentials
+
+/// A request that sends a body of its own: a ``DataRequest`` like any other.
+public typealias UploadRequest = DataRequest
+
+extension Session {
+    // MARK: To a URL
+
+    /// Vends a request that sends bytes in memory.
+    ///
+    /// Nothing happens before a serializer is attached.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(.data(data), to: convertible, method: method, headers: headers, requestModifier: requestModifier)
+    }
+
+    /// Vends a request that sends a file, which is read while it is sent.
+    ///
+    /// Nothing happens before a serializer is attached. A file that cannot be read ends the request with
+    /// `.requestBody(…)`. The memory that this takes does not depend on the file's size.
+    ///
+    /// - Parameters:
+    ///   - fileURL: Where the file is.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(.file(fileURL), to: convertible, method: method, headers: headers, requestModifier: requestModifier)
+    }
+
+    /// Vends a request that sends what a sequence yields, as fast as the network takes it.
+    ///
+    /// Nothing happens before a serializer is attached. The sequence is iterated once, on the global pool, so that the
+    /// request cannot be sent a second time; ``RequestBody/stream(length:_:)`` makes a body that can.
+    ///
+    /// - Parameters:
+    ///   - sequence: The pieces of the body, of any size.
+    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
+        _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+    ) -> UploadRequest where Pieces.Element: DataProtocol & Sendable {
+        upload(
+            .stream(sequence, length: length), to: convertible, method: method, headers: headers,
+            requestModifier: requestModifier)
+    }
+
+    /// Vends a request that sends a body of any kind.
+    ///
+    /// Nothing happens before a serializer is attached.
+    ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        request(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, body: body, requestModifier: requestModifier,
+                encode: nil))
+    }
+
+    // MARK: With a request
+
+    /// Vends a request that sends bytes in memory in place of its own body.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload(_ data: Data, with convertible: any HTTPRequestConvertible) -> UploadRequest {
+        upload(.data(data), with: convertible)
+    }
+
+    /// Vends a request that sends a file in place of its own body.
+    ///
+    /// - Parameters:
+    ///   - fileURL: Where the file is.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload(_ fileURL: URL, with convertible: any HTTPRequestConvertible) -> UploadRequest {
+        upload(.file(fileURL), with: convertible)
+    }
+
+    /// Vends a request that sends what a sequence yields in place of its own body.
+    ///
+    /// - Parameters:
+    ///   - sequence: The pieces of the body, of any size.
+    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
+        _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible
+    ) -> UploadRequest where Pieces.Element: DataProtocol & Sendable {
+        upload(.stream(sequence, length: length), with: convertible)
+    }
+
+    /// Vends a request that sends a body of any kind in place of its own.
+    ///
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        _ body: RequestBody, with convertible: any HTTPRequestConvertible
+    ) -> UploadRequest {
+        request(UploadingRequest(body: body, convertible: convertible))
+    }
+}
+
+/// A request that gets its body from elsewhere.
+private struct UploadingRequest: HTTPRequestConvertible {
+    let body: RequestBody
+    let convertible: any HTTPRequestConvertible
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try convertible.asHTTPRequest()
+        request.body = body
+        return request
+    }
+}

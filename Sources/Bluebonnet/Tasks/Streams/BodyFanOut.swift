@@ -1,0 +1,144 @@
+import FoundationEssentials
+
+/// Hands the bytes of a streamed body to all who read it, within bounds.
+///
+/// The transport writes on its thread; readers read where they run. What they share is one lock for a moment.
+final class BodyFanOut: BodyReceiver {
+    typealias ReaderID = BodyFanOutState.ReaderID
+
+    private struct State {
+        var body: BodyFanOutState
+        var waiting: [(id: ReaderID, continuation: CheckedContinuation<Void, Never>)] = []
+        /// Lets more of the body come.
+        var demand: (@Sendable () -> Void)?
+        /// Ends the request that nobody reads any more.
+        var cancel: (@Sendable () -> Void)?
+
+        mutating func takeWaiting() -> [CheckedContinuation<Void, Never>] {
+            defer { waiting.removeAll(keepingCapacity: true) }
+            return waiting.map(\.continuation)
+        }
+
+        mutating func takeWaiting(_ id: ReaderID) -> CheckedContinuation<Void, Never>? {
+            guard let index = waiting.firstIndex(where: { $0.id == id }) else { return nil }
+            return waiting.remove(at: index).continuation
+        }
+    }
+
+    private let state: Locked<State>
+
+    /// Creates a body that nobody reads yet.
+    ///
+    /// - Parameters:
+    ///   - highWatermark: From how many waiting bytes on the transport pauses.
+    ///   - lowWatermark: At how many waiting bytes or fewer it goes on.
+    init(highWatermark: Int, lowWatermark: Int) {
+        state = Locked(State(body: BodyFanOutState(highWatermark: highWatermark, lowWatermark: lowWatermark)))
+    }
+
+    // MARK: For the request
+
+    /// Says how the last reader's leaving ends the request.
+    func onAbandonment(_ cancel: @escaping @Sendable () -> Void) {
+        state.withLock { $0.cancel = cancel }
+    }
+
+    /// Says how more of the body is asked for: by the exchange under way.
+    func onDemand(_ demand: @escaping @Sendable () -> Void) {
+        state.withLock { $0.demand = demand }
+    }
+
+    func receive(_ bytes: Data) -> ReceiveAction {
+        let (action, waiting) = state.withLock { ($0.body.received(bytes), $0.takeWaiting()) }
+        for continuation in waiting { continuation.resume() }
+        return action
+    }
+
+    /// Ends the body after what came in, for good or with an error.
+    func finish(with error: RequestError? = nil) {
+        let (waiting, _, _) = state.withLock { state in
+            state.body.ended(with: error)
+            return (state.takeWaiting(), state.demand.take(), state.cancel.take())
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    // MARK: For tasks
+
+    /// Somebody may come to read.
+    func taskBegan() {
+        state.withLock { $0.body.taskBegan() }
+    }
+
+    /// One who might have come to read will not.
+    func taskEnded() {
+        let cancel = state.withLock { $0.body.taskEnded() ? $0.cancel : nil }
+        cancel?()
+    }
+
+    // MARK: For readers
+
+    /// Begins to read, from what has not been handed out so far.
+    func join(cancelsRequest: Bool) -> ReaderID {
+        state.withLock { $0.body.joined(cancelsRequest: cancelsRequest) }
+    }
+
+    /// Stops reading.
+    func leave(_ id: ReaderID) {
+        let (effect, continuation) = state.withLock { state in
+            let effect: (@Sendable () -> Void)? =
+                switch state.body.left(id) {
+                case .nothing: nil
+                case .demandMore: state.demand
+                case .cancel: state.cancel
+                }
+            return (effect, state.takeWaiting(id))
+        }
+        continuation?.resume()
+        effect?()
+    }
+
+    /// What there is for a reader without waiting: bytes, the end as `nil`, or the failure; `nil` if it has to wait.
+    ///
+    /// A reader whose task is cancelled stops reading, and gets `.cancelled`.
+    func readNow(_ id: ReaderID) -> Result<Data?, RequestError>? {
+        guard !Task.isCancelled else {
+            leave(id)
+            return .failure(RequestError(.cancelled))
+        }
+        let (action, failure, demand) = state.withLock { state in
+            let action = state.body.wanted(by: id)
+            return (action, state.body.failure, action.demandsMore ? state.demand : nil)
+        }
+        demand?()
+        switch action {
+        case .take(let bytes, _): return .success(bytes)
+        case .end: return .success(nil)
+        case .fail(let kind): return .failure(failure ?? RequestError(kind))
+        case .wait: return nil
+        }
+    }
+
+    /// Takes bytes, waiting for some; `nil` is the end.
+    nonisolated(nonsending) func read(_ id: ReaderID) async throws(RequestError) -> Data? {
+        while true {
+            if let result = readNow(id) { return try result.get() }
+            await waitForChange(id)
+        }
+    }
+
+    private nonisolated(nonsending) func waitForChange(_ id: ReaderID) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    guard !Task.isCancelled, state.body.hasNothing(for: id) else { return true }
+                    state.waiting.append((id, continuation))
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.takeWaiting(id) }?.resume()
+        }
+    }
+}

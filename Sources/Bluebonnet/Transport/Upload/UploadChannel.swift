@@ -1,0 +1,128 @@
+import FoundationEssentials
+
+/// Carries a request's body from the task that reads it to the loop that sends it, in pieces and within bounds.
+///
+/// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
+/// runs on the global pool.
+final class UploadChannel: Sendable {
+    private struct State {
+        var channel: UploadChannelState
+        var body: OpenBody?
+        var task: Task<Void, Never>?
+        var writer: CheckedContinuation<Void, Never>?
+        var hasBegun = false
+        var isAbandoned = false
+    }
+
+    /// How many bytes there will be, if that is known.
+    let length: Int64?
+    private let state: Locked<State>
+    private let wakeLoop: @Sendable () -> Void
+
+    /// Creates a channel.
+    ///
+    /// - Parameters:
+    ///   - body: What to read; dropped unread if nobody asks for it.
+    ///   - highWatermark: From how many held bytes on the reading waits.
+    ///   - lowWatermark: At how many held bytes or fewer it goes on.
+    ///   - wakeLoop: Called on the reading task when a loop that was told to wait may ask again.
+    init(
+        _ body: OpenBody, highWatermark: Int = 512 * 1024, lowWatermark: Int = 256 * 1024,
+        wakeLoop: @escaping @Sendable () -> Void
+    ) {
+        length = body.length
+        self.wakeLoop = wakeLoop
+        let channel = UploadChannelState(
+            length: body.length, highWatermark: highWatermark, lowWatermark: lowWatermark)
+        state = Locked(State(channel: channel, body: body))
+    }
+
+    // MARK: On the loop
+
+    /// Whether bytes were asked for, so that the body cannot be had from its beginning any more.
+    var hasBegun: Bool { state.withLock { $0.hasBegun } }
+
+    /// Why the body cannot be sent to its end, if so.
+    var failure: RequestError? { state.withLock { $0.channel.failure } }
+
+    /// Copies bytes into libcurl's buffer, or says why there are none now.
+    // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.
+    func take(into buffer: UnsafeMutableRawBufferPointer) -> UploadChannelState.TakeAction {
+        let (action, begins, writer) = state.withLock { state in
+            let begins = !state.hasBegun
+            state.hasBegun = true
+            var end = 0
+            let action = state.channel.bytesWanted(buffer.count) { piece, offset, count in
+                let start = piece.startIndex + offset
+                let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + count])
+                unsafe piece.copyBytes(to: target, from: start..<start + count)
+                end += count
+            }
+            guard case .took(_, resumesReader: true) = action else {
+                return (action, begins, nil as CheckedContinuation<Void, Never>?)
+            }
+            return (action, begins, state.writer.take())
+        }
+        writer?.resume()
+        if begins { begin() }
+        return action
+    }
+
+    /// Drops what is held, and ends the reading.
+    func abandon() {
+        // The body may hold a sequence of the user's, whose end is not to be under the lock.
+        let (task, writer, _) = state.withLock { state in
+            state.isAbandoned = true
+            state.channel.abandoned()
+            return (state.task.take(), state.writer.take(), state.body.take())
+        }
+        task?.cancel()
+        writer?.resume()
+    }
+
+    // MARK: The reading task
+
+    private func begin() {
+        guard let body = state.withLock({ $0.body.take() }) else { return }
+        let task = Task { await read(body) }
+        let isAbandoned = state.withLock { state in
+            if !state.isAbandoned { state.task = task }
+            return state.isAbandoned
+        }
+        if isAbandoned { task.cancel() }
+    }
+
+    @concurrent
+    private func read(_ body: OpenBody) async {
+        var reader = body.makeReader()
+        do {
+            while let piece = try await reader.next() {
+                guard await write(piece) else { return }
+            }
+            if state.withLock({ $0.channel.ended() }) { wakeLoop() }
+        } catch {
+            let error = error as? RequestError ?? RequestError(.requestBody(.sequenceFailed), underlying: error)
+            if state.withLock({ $0.channel.failed(with: error) }) { wakeLoop() }
+        }
+    }
+
+    /// Hands a piece over and waits while enough is held; returns whether to go on.
+    private func write(_ piece: Data) async -> Bool {
+        let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
+        if wakesLoop { wakeLoop() }
+        switch action {
+        case .goOn: return true
+        case .stop: return false
+        case .wait:
+            await withCheckedContinuation { continuation in
+                let goesOn = state.withLock { state in
+                    guard state.channel.keepsReaderWaiting else { return true }
+                    state.writer = continuation
+                    return false
+                }
+                if goesOn { continuation.resume() }
+            }
+            return true
+        }
+    }
+}
