@@ -14,17 +14,18 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// Says which elements are kept for a slow observer.
     public typealias BufferingPolicy = StreamBufferingPolicy
 
-    private let opening: Opening
+    private let offer: Offer<any StreamSource<Element>>
 
-    package init(makeSubscription: @escaping @Sendable () -> StreamSubscription<Element>) {
-        opening = Opening(first: makeSubscription(), makeAnother: makeSubscription)
+    /// Creates a sequence whose first observation begins now.
+    package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
+        offer = Offer(makeSource)
     }
 
     /// Creates an observation of the sequence.
     ///
     /// - Returns: The iterator; dropping it ends the observation.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(subscription: opening.claim())
+        Iterator(source: offer.claim())
     }
 
     /// Observes a ``StreamOf``.
@@ -32,7 +33,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         /// A sequence of values never fails.
         public typealias Failure = Never
 
-        fileprivate let subscription: StreamSubscription<Element>
+        fileprivate let source: any StreamSource<Element>
 
         /// Returns the next value, when there is one.
         ///
@@ -40,7 +41,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         ///
         /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
         public mutating func next() async -> Element? {
-            await subscription.next()
+            await source.next()
         }
 
         /// Returns the next value, when there is one.
@@ -50,22 +51,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         /// - Parameter actor: The actor that the caller is isolated to.
         /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            await subscription.next(isolation: actor)
-        }
-    }
-
-    /// Keeps the observation that began with the sequence until the first iterator takes it over.
-    private final class Opening: Sendable {
-        private let first: Locked<StreamSubscription<Element>?>
-        private let makeAnother: @Sendable () -> StreamSubscription<Element>
-
-        init(first: StreamSubscription<Element>, makeAnother: @escaping @Sendable () -> StreamSubscription<Element>) {
-            self.first = Locked(first)
-            self.makeAnother = makeAnother
-        }
-
-        func claim() -> StreamSubscription<Element> {
-            first.withLock { $0.take() } ?? makeAnother()
+            await source.next()
         }
     }
 }

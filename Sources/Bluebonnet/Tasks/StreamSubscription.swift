@@ -1,5 +1,5 @@
 /// One observation of a ``Broadcast``; ends when it is dropped.
-package final class StreamSubscription<Element: Sendable>: Sendable {
+package final class StreamSubscription<Element: Sendable>: StreamSource {
     private let core: BroadcastCore<Element>
     private let id: UInt64
 
@@ -13,7 +13,7 @@ package final class StreamSubscription<Element: Sendable>: Sendable {
     }
 
     /// Returns the next value, waiting for it, or `nil` when there is none to come.
-    package func next(isolation actor: isolated (any Actor)? = #isolation) async -> Element? {
+    package nonisolated(nonsending) func next() async -> Element? {
         // Most values are there already, and then nothing needs to be set up for waiting.
         switch Task.isCancelled ? .ended : core.takeNow(id) {
         case .element(let element): return element

@@ -22,6 +22,10 @@ final class RecordingObserver: ExchangeObserver {
     /// How often something was told after the outcome.
     var violations: Int { state.read { $0.violations } }
 
+    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
+
+    func exchangeDidReceiveHead(_ response: HTTPResponse) {}
+
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
         state.change { state in
             state.received.append(received)

@@ -27,16 +27,3 @@ final class BodyObservation: Sendable {
     /// Stops reading.
     func leave() { request.body.leave(id) }
 }
-
-/// Gives the first loop over a sequence the observation that began with the sequence, and others one of their own.
-final class BodyObservationOffer: Sendable {
-    private let first: Locked<BodyObservation?>
-    private let makeAnother: @Sendable () -> BodyObservation
-
-    init(_ makeObservation: @escaping @Sendable () -> BodyObservation) {
-        first = Locked(makeObservation())
-        makeAnother = makeObservation
-    }
-
-    func claim() -> BodyObservation { first.withLock { $0.take() } ?? makeAnother() }
-}

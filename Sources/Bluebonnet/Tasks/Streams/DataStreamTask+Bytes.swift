@@ -15,7 +15,7 @@ extension DataStreamTask {
         /// What a loop over the sequence throws.
         public typealias Failure = RequestError
 
-        let offer: BodyObservationOffer
+        let offer: Offer<BodyObservation>
 
         /// Begins a loop. The first one sees everything from when the sequence was asked for, others from now on.
         public func makeAsyncIterator() -> Iterator { Iterator(observation: offer.claim()) }

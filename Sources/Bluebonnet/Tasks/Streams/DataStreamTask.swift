@@ -55,16 +55,20 @@ public struct DataStreamTask: Sendable {
     /// Lets the request go on, or starts it.
     public func resume() { request.resume() }
 
-    /// Begins to read, for one sequence.
-    func observation(automaticallyCancelling: Bool? = nil) -> BodyObservationOffer {
-        let cancelsRequest = automaticallyCancelling ?? self.automaticallyCancelling
+    /// Begins to read, for one sequence, and starts the request.
+    func observation() -> Offer<BodyObservation> {
+        beginning(automaticallyCancelling) { Offer($0) }
+    }
+
+    /// Makes what reads the body, then starts the request, so that nothing of it is missed.
+    func beginning<Reading>(
+        _ cancelsRequest: Bool, _ make: (@escaping @Sendable () -> BodyObservation) -> Reading
+    ) -> Reading {
         // A task that is cancelled already is not going to read anything.
         if cancelsRequest, Task.isCancelled { request.cancel() }
-        let offer = BodyObservationOffer { [request] in
-            BodyObservation(of: request, cancelsRequest: cancelsRequest)
-        }
+        let reading = make { [request] in BodyObservation(of: request, cancelsRequest: cancelsRequest) }
         request.core.observe(request)
-        return offer
+        return reading
     }
 
     /// Cancels a request that was begun for its head, and whose body nobody came to read.

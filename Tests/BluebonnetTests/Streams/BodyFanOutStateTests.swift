@@ -1,0 +1,146 @@
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct BodyFanOutStateTests {
+    /// Larger than what is joined to one piece.
+    private let piece = Data(repeating: 1, count: 5000)
+
+    private func state(high: Int = 10_000, low: Int = 5000) -> BodyFanOutState {
+        BodyFanOutState(highWatermark: high, lowWatermark: low)
+    }
+
+    @Test func `the transport pauses at the high watermark and goes on at the low one, once`() {
+        var state = state()
+        let reader = state.joined(cancelsRequest: true)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .pause)
+        #expect(state.received(piece) == .pause)
+        #expect(state.wanted(by: reader) == .take(piece, demandsMore: false))
+        #expect(state.wanted(by: reader) == .take(piece, demandsMore: true))
+        #expect(state.wanted(by: reader) == .take(piece, demandsMore: false))
+        #expect(state.wanted(by: reader) == .wait)
+    }
+
+    @Test func `before there is a reader, the transport pauses, and the first reader gets what came in`() {
+        var state = state()
+        #expect(state.received(piece) == .pause)
+        #expect(state.received(piece) == .pause)
+        let first = state.joined(cancelsRequest: true)
+        let second = state.joined(cancelsRequest: true)
+        #expect(state.wanted(by: second) == .wait)
+        #expect(state.wanted(by: first) == .take(piece, demandsMore: true))
+        #expect(state.wanted(by: first) == .take(piece, demandsMore: false))
+        #expect(state.wanted(by: first) == .wait)
+    }
+
+    @Test func `each reader sees everything from when it joined, and the slowest governs`() {
+        var state = state()
+        let slow = state.joined(cancelsRequest: true)
+        let fast = state.joined(cancelsRequest: true)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
+        #expect(state.received(piece) == .pause)
+        #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
+        #expect(state.wanted(by: fast) == .wait)
+        let late = state.joined(cancelsRequest: true)
+        #expect(state.wanted(by: slow) == .take(piece, demandsMore: true))
+        #expect(state.received(piece) == .pause)
+        #expect(state.wanted(by: late) == .take(piece, demandsMore: false))
+    }
+
+    @Test func `when the slowest leaves, the others go on`() {
+        var state = state()
+        let slow = state.joined(cancelsRequest: true)
+        let fast = state.joined(cancelsRequest: true)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .pause)
+        _ = state.wanted(by: fast)
+        _ = state.wanted(by: fast)
+        #expect(state.left(slow) == .demandMore)
+        #expect(state.left(slow) == .nothing)
+        #expect(state.received(piece) == .goOn)
+    }
+
+    @Test(arguments: [(true, BodyFanOutState.LeaveAction.cancel), (false, .nothing)])
+    func `the last to leave cancels the request if it was to`(
+        cancels: Bool, action: BodyFanOutState.LeaveAction
+    ) {
+        var state = state()
+        let first = state.joined(cancelsRequest: true)
+        let second = state.joined(cancelsRequest: cancels)
+        #expect(state.left(first) == .nothing)
+        #expect(state.left(second) == action)
+        // What comes now is dropped.
+        #expect(state.received(piece) == .goOn)
+        #expect(state.heldBytes == 0)
+    }
+
+    @Test func `the last to leave a paused body lets the rest of it come, to be dropped`() {
+        var state = state()
+        let reader = state.joined(cancelsRequest: false)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .pause)
+        #expect(state.left(reader) == .demandMore)
+    }
+
+    @Test func `leaving a body that has ended cancels nothing`() {
+        var state = state()
+        let reader = state.joined(cancelsRequest: true)
+        state.ended(with: nil)
+        #expect(state.left(reader) == .nothing)
+    }
+
+    @Test func `an end and a failure come after the last byte, and the first counts`() {
+        var complete = state()
+        let reader = complete.joined(cancelsRequest: true)
+        _ = complete.received(piece)
+        complete.ended(with: nil)
+        complete.ended(with: RequestError(.cancelled))
+        #expect(complete.received(piece) == .stop)
+        #expect(complete.wanted(by: reader) == .take(piece, demandsMore: false))
+        #expect(complete.wanted(by: reader) == .end)
+        let later = complete.joined(cancelsRequest: true)
+        #expect(complete.wanted(by: later) == .end)
+        var failed = state()
+        let other = failed.joined(cancelsRequest: true)
+        _ = failed.received(piece)
+        failed.ended(with: RequestError(.connection(.lost)))
+        #expect(failed.wanted(by: other) == .take(piece, demandsMore: false))
+        #expect(failed.wanted(by: other) == .fail(.connection(.lost)))
+        let late = failed.joined(cancelsRequest: true)
+        #expect(failed.wanted(by: late) == .fail(.connection(.lost)))
+    }
+
+    @Test func `small pieces are joined, so that they do not take more room than they hold`() {
+        var queue = PieceQueue()
+        for number in 0..<8192 { queue.append(Data([UInt8(truncatingIfNeeded: number)])) }
+        #expect(queue.count == 8192)
+        var pieces: [Data] = []
+        while let piece = queue.popFirst() { pieces.append(piece) }
+        #expect(pieces.count == 2)
+        #expect(pieces.reduce(Data(), +) == Data((0..<8192).map { UInt8(truncatingIfNeeded: $0) }))
+        #expect(queue.count == 0)
+    }
+
+    @Test(arguments: [(0, 0), (-1, -1), (10, 20)])
+    func `watermarks that make no sense still let every byte through`(high: Int, low: Int) {
+        var state = state(high: high, low: low)
+        let reader = state.joined(cancelsRequest: true)
+        #expect(state.received(piece) == .pause)
+        #expect(state.wanted(by: reader) == .take(piece, demandsMore: true))
+    }
+
+    @Test func `a request that was begun for its head is cancelled when nobody came to read`() {
+        var state = state()
+        state.taskBegan()
+        state.taskBegan()
+        #expect(state.taskEnded() == false)
+        #expect(state.taskEnded() == true)
+        var read = self.state()
+        read.taskBegan()
+        _ = read.joined(cancelsRequest: true)
+        #expect(read.taskEnded() == false)
+    }
+}

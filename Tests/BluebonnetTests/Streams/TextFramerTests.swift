@@ -1,0 +1,199 @@
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct TextFramerTests {
+    private static func text(
+        _ chunks: [Data], encoding: String.Encoding? = nil, charset: String? = nil, keepsByteOrderMark: Bool = false
+    ) throws -> String {
+        var framer = TextFramer(encoding: encoding, charset: charset, keepsByteOrderMark: keepsByteOrderMark)
+        var text = String.UnicodeScalarView()
+        for chunk in chunks { text += try framer.decode(chunk).unicodeScalars }
+        text += try framer.finish().unicodeScalars
+        return String(text)
+    }
+
+    /// Compares scalars: two strings can be equal with different ones.
+    private static func expect(
+        _ bytes: [UInt8], _ expected: String, encoding: String.Encoding? = nil, charset: String? = nil,
+        keepsByteOrderMark: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        for chunks in Chunking.everyWay(bytes) {
+            let text = try text(
+                chunks, encoding: encoding, charset: charset, keepsByteOrderMark: keepsByteOrderMark)
+            #expect(
+                text.unicodeScalars.map(\.value) == expected.unicodeScalars.map(\.value),
+                "\(chunks.map { Array($0) })", sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test(arguments: ["", "plain", "é", "€uro", "😀", "aé€😀z", "e\u{301}", "\r\n", "a\0b", "\u{10FFFF}\u{FFFF}"])
+    func `UTF-8 is put together again wherever it was cut`(_ text: String) throws {
+        try Self.expect(Array(text.utf8), text)
+        try Self.expect(Array(text.utf8), text, charset: "UTF-8")
+        try Self.expect(Array(text.utf8), text, charset: "us-ascii")
+        try Self.expect(Array(text.utf8), text, charset: "x-unheard-of")
+        try Self.expect(Array(text.utf8), text, encoding: .utf8)
+    }
+
+    @Test(
+        arguments: [
+            ([0x41, 0xFF, 0x42], "A\u{FFFD}B"), ([0xC0, 0x80], "\u{FFFD}\u{FFFD}"), ([0x80, 0xBF], "\u{FFFD}\u{FFFD}"),
+            ([0xC3], "\u{FFFD}"), ([0xE2, 0x82], "\u{FFFD}"), ([0xF0, 0x9F, 0x98], "\u{FFFD}"),
+            ([0xE2, 0x82, 0x41], "\u{FFFD}A"), ([0xE2, 0x41, 0x82], "\u{FFFD}A\u{FFFD}"),
+            ([0xE2, 0x82, 0xE2, 0x82, 0xAC], "\u{FFFD}€"), ([0xC3, 0xC3, 0xA9], "\u{FFFD}é"),
+            ([0xE0, 0x80, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xE0, 0x9F], "\u{FFFD}\u{FFFD}"),
+            ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xED, 0x9F, 0xBF], "\u{D7FF}"),
+            ([0xF0, 0x80, 0x80, 0x41], "\u{FFFD}\u{FFFD}\u{FFFD}A"),
+            ([0xF0, 0x8F, 0xBF, 0xBF], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
+            ([0xF4, 0x90, 0x80, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"), ([0xF4, 0x8F, 0xBF, 0xBF], "\u{10FFFF}"),
+            ([0xF5, 0x80], "\u{FFFD}\u{FFFD}"), ([0xF8, 0x88, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
+            ([0xF1, 0x80, 0x80, 0x41, 0xE1, 0x80, 0xC2, 0x62, 0x80, 0x63], "\u{FFFD}A\u{FFFD}\u{FFFD}b\u{FFFD}c"),
+        ] as [([UInt8], String)])
+    func `malformed UTF-8 is replaced part by part, wherever it was cut`(_ bytes: [UInt8], expected: String) throws {
+        try Self.expect(bytes, expected)
+        try Self.expect([0x78] + bytes, "x" + expected, encoding: .utf8)
+    }
+
+    @Test func `A byte order mark is no part of the text, the second one is`() throws {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        try Self.expect(mark, "")
+        try Self.expect(mark + [0x41], "A")
+        try Self.expect(mark + mark + [0x41], "\u{FEFF}A")
+        try Self.expect([0x41] + mark, "A\u{FEFF}")
+        try Self.expect(mark + [0x41], "A", charset: "iso-8859-1")
+        try Self.expect(mark + [0x41], "A", encoding: .utf8)
+        try Self.expect(mark + [0x41], "\u{FEFF}A", keepsByteOrderMark: true)
+        try Self.expect([0xEF, 0xBB], "\u{FFFD}")
+        try Self.expect([0xEF, 0xBB, 0x41], "\u{FFFD}A")
+    }
+
+    @Test(
+        arguments: [
+            ("utf-16", [0xFE, 0xFF, 0x00, 0x41, 0x20, 0xAC], "A€"), ("utf-16", [0xFF, 0xFE, 0x41, 0x00], "A"),
+            ("utf-16", [0x41, 0x00, 0xAC, 0x20], "A€"), ("utf-16be", [0x00, 0x41, 0xD8, 0x3D, 0xDE, 0x00], "A😀"),
+            ("utf-16le", [0x3D, 0xD8, 0x00, 0xDE, 0x41, 0x00], "😀A"), ("utf-16be", [0xFF, 0xFE, 0x41, 0x00], "A"),
+            ("utf-16be", [0xD8, 0x3D, 0x00, 0x41], "\u{FFFD}A"), ("utf-16be", [0xDE, 0x00, 0x00, 0x41], "\u{FFFD}A"),
+            ("utf-16be", [0x00, 0x41, 0xD8, 0x3D], "A\u{FFFD}"), ("utf-16be", [0x00, 0x41, 0x00], "A\u{FFFD}"),
+            ("utf-16be", [0xD8, 0x3D, 0x00], "\u{FFFD}"), ("utf-16le", [0x41], "\u{FFFD}"),
+            ("utf-16be", [0xD8, 0x3D, 0xD8, 0x3D, 0xDE, 0x00], "\u{FFFD}😀"),
+            ("utf-32", [0xFF, 0xFE, 0x00, 0x00, 0x00, 0xF6, 0x01, 0x00], "😀"),
+            ("utf-32", [0x00, 0x00, 0xFE, 0xFF, 0x00, 0x01, 0xF6, 0x00], "😀"), ("utf-32", [0x41, 0, 0, 0], "A"),
+            ("utf-32be", [0, 0, 0, 0x41, 0, 0x11, 0, 0], "A\u{FFFD}"),
+            ("utf-32le", [0x41, 0, 0, 0, 0x42], "A\u{FFFD}"),
+            ("utf-32le", [0, 0xD8, 0, 0, 0x42, 0, 0, 0], "\u{FFFD}B"),
+            (nil, [0xFF, 0xFE, 0x41, 0x00], "A"), (nil, [0xFE, 0xFF, 0x00, 0x41], "A"),
+            (nil, [0xFF, 0xFE, 0x00, 0x00, 0x41, 0x00], "\0A"), (nil, [0xFF], "\u{FFFD}"),
+            (nil, [0xFF, 0x41], "\u{FFFD}A"),
+        ] as [(String?, [UInt8], String)])
+    func `UTF-16 and UTF-32 are put together too, and a byte order mark beats the charset`(
+        _ charset: String?, bytes: [UInt8], expected: String
+    ) throws {
+        try Self.expect(bytes, expected, charset: charset)
+    }
+
+    @Test(
+        arguments: [
+            ("iso-8859-1", [0x41, 0xE9, 0x80], "Aé\u{80}"), ("iso-8859-1", [0xFE], "þ"),
+            ("latin1", [0xEF, 0xBB], "ï»"),
+            ("windows-1252", [0x80, 0x93, 0xE9, 0x81], "€“é\u{81}"), ("windows-1251", [0xC6, 0xE8], "Жи"),
+            ("shift_jis", [0x41, 0x82, 0xA0, 0x42], "AあB"),
+        ] as [(String, [UInt8], String)])
+    func `other charsets are decoded, some of them by Foundation, which is linked here`(
+        _ charset: String, bytes: [UInt8], expected: String
+    ) throws {
+        try Self.expect(bytes, expected, charset: charset)
+    }
+
+    @Test(
+        arguments: [
+            (String.Encoding.utf8, [0xFF, 0xFE, 0x41], "\u{FFFD}\u{FFFD}A"), (.isoLatin1, [0xFF, 0xFE], "ÿþ"),
+            (.utf16LittleEndian, [0xFE, 0xFF, 0x41, 0x00], "\u{FFFE}A"), (.utf16, [0xFE, 0xFF, 0x00, 0x41], "A"),
+            (.utf16BigEndian, [0x00, 0x41], "A"), (.utf32, [0x00, 0x00, 0xFE, 0xFF, 0x00, 0x00, 0x00, 0x41], "A"),
+            (.utf32LittleEndian, [0x41, 0, 0, 0], "A"), (.ascii, [0x41], "A"),
+        ] as [(String.Encoding, [UInt8], String)])
+    func `an encoding that is insisted on beats everything`(
+        _ encoding: String.Encoding, bytes: [UInt8], expected: String
+    ) throws {
+        try Self.expect(bytes, expected, encoding: encoding, charset: "utf-16")
+    }
+
+    @Test(
+        arguments: [
+            ("iso-2022-jp", [0x41]), ("shift_jis", [0x82]), ("shift_jis", [0xFF, 0xFF, 0x41, 0x41]),
+            ("euc-jp", [0x41, 0xA4, 0xA2]),
+        ] as [(String, [UInt8])])
+    func `what cannot be decoded piece by piece is an error that names the charset`(
+        _ charset: String, bytes: [UInt8]
+    ) throws {
+        for chunks in Chunking.everyWay(bytes) {
+            let error = try #require(throws: RequestError.self) { try Self.text(chunks, charset: charset) }
+            guard case .serialization(.stringSerializationFailed) = error.kind else {
+                Issue.record("\(error)")
+                continue
+            }
+        }
+    }
+
+    @Test func `UTF-8 in a charset that cannot be decoded here is decoded, unless that was insisted on`() throws {
+        try Self.expect(Array("aé€".utf8), "aé€", charset: "euc-jp")
+        #expect(throws: RequestError.self) { try Self.text([Data("a".utf8)], encoding: .japaneseEUC) }
+    }
+
+    @Test func `Text is handed out as soon as it is complete`() throws {
+        var framer = TextFramer()
+        #expect(try framer.decode(Data([0x41, 0xE2])) == "A")
+        #expect(try framer.decode(Data([0x82])) == "")
+        #expect(try framer.decode(Data([0xAC, 0x42])) == "€B")
+        #expect(try framer.decode(Data([0xED])) == "")
+        // It can no longer become a scalar.
+        #expect(try framer.decode(Data([0xA0])) == "\u{FFFD}\u{FFFD}")
+        #expect(try framer.finish() == "")
+    }
+
+    @Test(arguments: [
+        ("a\r\nbé\n", "utf-8"), ("a\r\nbé\n", "utf-16"), ("a\r\nbé\nĊ\u{A00}\n", "utf-16"), ("é\nz\n", "utf-32"),
+        ("a\r\nbé\n", "iso-8859-1"), ("\n\n", "utf-16"),
+    ])
+    func `lines are found in any charset`(_ text: String, charset: String) throws {
+        let bytes: [UInt8] =
+            switch charset {
+            case "utf-16": text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+            case "utf-32": text.unicodeScalars.flatMap { [UInt8($0.value & 0xFF), UInt8($0.value >> 8), 0, 0] }
+            case "iso-8859-1": text.unicodeScalars.map { UInt8($0.value) }
+            default: Array(text.utf8)
+            }
+        let expected = text.replacing("\r\n", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
+        for chunks in Chunking.everyWay(bytes) {
+            var framer = TextLineFramer(charset: charset)
+            var lines: [String] = []
+            for chunk in chunks {
+                try framer.append(chunk)
+                while let line = try framer.next() { lines.append(line) }
+            }
+            try framer.finish()
+            while let line = try framer.next() { lines.append(line) }
+            #expect(lines == expected.dropLast().map { String($0) })
+        }
+    }
+
+    @Test func `Lines lose the byte order mark of the text, keep those of the lines, and have replacements`() throws {
+        let bytes: [UInt8] = [0xEF, 0xBB, 0xBF, 0x41, 0x0A, 0xEF, 0xBB, 0xBF, 0x42, 0x0A, 0xC3, 0x0A, 0xE2, 0x82]
+        for chunks in Chunking.everyWay(bytes) {
+            var framer = TextLineFramer()
+            for chunk in chunks { try framer.append(chunk) }
+            try framer.finish()
+            var lines: [[Unicode.Scalar]] = []
+            while let line = try framer.next() { lines.append(Array(line.unicodeScalars)) }
+            #expect(lines == [["A"], ["\u{FEFF}", "B"], ["\u{FFFD}"], ["\u{FFFD}"]])
+        }
+    }
+
+    @Test func `A line of text that is too long is an error`() throws {
+        var framer = TextLineFramer(charset: "iso-8859-1", limit: 3)
+        try framer.append(Data([0xE9, 0xE9]))
+        let error = try #require(throws: RequestError.self) { try framer.next() }
+        #expect(error.kind == .invalidResponse(.bodyTooLarge(limit: 3)))
+    }
+}

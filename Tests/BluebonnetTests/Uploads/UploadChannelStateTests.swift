@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct UploadChannelStateTests {
+    private let ten = Data(0..<10)
+
+    private func state(length: Int64? = nil) -> UploadChannelState {
+        UploadChannelState(length: length, highWatermark: 20, lowWatermark: 5)
+    }
+
+    private func expect<First: Equatable, Second: Equatable>(
+        _ pair: (First, Second), _ first: First, _ second: Second, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(pair.0 == first, sourceLocation: sourceLocation)
+        #expect(pair.1 == second, sourceLocation: sourceLocation)
+    }
+
+    /// Takes bytes, as libcurl would.
+    private func take(_ limit: Int, from state: inout UploadChannelState) -> (UploadChannelState.TakeAction, [UInt8]) {
+        var taken: [UInt8] = []
+        let action = state.bytesWanted(limit) { piece, offset, count in
+            taken += piece[piece.startIndex + offset..<piece.startIndex + offset + count]
+        }
+        return (action, taken)
+    }
+
+    @Test func `the reader waits at the high watermark and goes on at the low one, once`() {
+        var state = state()
+        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .wait, false)
+        #expect(state.keepsReaderWaiting)
+        expect(take(12, from: &state), .took(12, resumesReader: false), Array(0..<10) + [0, 1])
+        expect(take(4, from: &state), .took(4, resumesReader: true), [2, 3, 4, 5])
+        #expect(!state.keepsReaderWaiting)
+        expect(take(100, from: &state), .took(4, resumesReader: false), [6, 7, 8, 9])
+        expect(take(100, from: &state), .wait, [])
+    }
+
+    @Test func `a loop that waits is woken once, by bytes, by the end or by a failure`() {
+        var bytes = state()
+        expect(take(1, from: &bytes), .wait, [])
+        expect(bytes.written(Data()), .goOn, false)
+        expect(bytes.written(ten), .goOn, true)
+        expect(bytes.written(ten), .wait, false)
+        var end = state()
+        _ = take(1, from: &end)
+        #expect(end.ended() == true)
+        expect(take(1, from: &end), .end, [])
+        var failure = state()
+        _ = take(1, from: &failure)
+        #expect(failure.failed(with: RequestError(.requestBody(.sequenceFailed))) == true)
+        expect(take(1, from: &failure), .fail, [])
+    }
+
+    @Test func `an end comes after the last byte, and nothing is taken after it`() {
+        var state = state()
+        _ = state.written(ten)
+        #expect(state.ended() == false)
+        expect(take(100, from: &state), .took(10, resumesReader: false), Array(0..<10))
+        expect(take(100, from: &state), .end, [])
+        expect(state.written(ten), .stop, false)
+    }
+
+    @Test func `more bytes than announced are never handed over`() {
+        var state = state(length: 15)
+        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .stop, false)
+        #expect(state.failure?.kind == .requestBody(.lengthMismatch(expected: 15, actual: 20)))
+        expect(take(100, from: &state), .fail, [])
+    }
+
+    @Test func `an end before the announced length is a failure`() {
+        var state = state(length: 15)
+        _ = state.written(ten)
+        _ = take(100, from: &state)
+        _ = take(100, from: &state)
+        #expect(state.ended() == true)
+        #expect(state.failure?.kind == .requestBody(.lengthMismatch(expected: 15, actual: 10)))
+    }
+
+    @Test func `an abandoned channel stops its reader and holds nothing`() {
+        var state = state()
+        _ = state.written(ten)
+        _ = state.written(ten)
+        state.abandoned()
+        #expect(!state.keepsReaderWaiting)
+        #expect(state.count == 0)
+        expect(state.written(ten), .stop, false)
+    }
+}
