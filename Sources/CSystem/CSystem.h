@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,6 +96,12 @@ static inline void *bb_make_utf8_locale(void) { return newlocale(LC_CTYPE_MASK, 
 // Makes a locale that of the calling thread alone.
 static inline void bb_use_locale(void *locale) {
     if (locale != NULL) uselocale((locale_t)locale);
+}
+
+// Gives a file another name if that is free. The C library declares this for GNU programs only.
+static inline int bb_rename_without_replacing(const char *source, const char *target) {
+    unsigned int without_replacing = 1;
+    return syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, without_replacing) == 0 ? 0 : errno;
 }
 
 static inline int bb_errno(void) { return errno; }

@@ -30,6 +30,11 @@ public struct RequestError: Error, Sendable {
     /// The first 64 KiB of the body that came with ``response``.
     public var body: Data? { storage.body }
 
+    /// What the download that failed can be resumed with, if it can.
+    ///
+    /// Holds the URL and the fields of the request, without those that carry secrets.
+    public var resumeData: Data? { storage.resumeData }
+
     /// Where in Bluebonnet the error was made, as `#fileID:#line`.
     public var origin: String { "\(storage.fileID):\(storage.line)" }
 
@@ -74,10 +79,12 @@ public struct RequestError: Error, Sendable {
         let attempts: Int
         let response: HTTPResponse?
         let body: Data?
+        let resumeData: Data?
 
         init(
             kind: Kind, detail: String?, underlying: (any Error)?, fileID: String, line: Int, method: HTTPMethod? = nil,
-            url: String? = nil, attempts: Int = 0, response: HTTPResponse? = nil, body: Data? = nil
+            url: String? = nil, attempts: Int = 0, response: HTTPResponse? = nil, body: Data? = nil,
+            resumeData: Data? = nil
         ) {
             self.kind = kind
             self.detail = detail
@@ -89,6 +96,7 @@ public struct RequestError: Error, Sendable {
             self.attempts = attempts
             self.response = response
             self.body = body
+            self.resumeData = resumeData
         }
     }
 }
@@ -100,7 +108,7 @@ extension RequestError {
         error.storage = Storage(
             kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
             method: method ?? request?.method, url: url ?? request.map { $0.url.redactedDescription },
-            attempts: attempts, response: response, body: body)
+            attempts: attempts, response: response, body: body, resumeData: resumeData)
         return error
     }
 
@@ -110,7 +118,16 @@ extension RequestError {
         error.storage = Storage(
             kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
             method: method, url: url, attempts: attempts, response: response,
-            body: body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 })
+            body: body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 }, resumeData: resumeData)
+        return error
+    }
+
+    /// Returns the error with what the download can be resumed with.
+    package func resumable(with resumeData: Data?) -> RequestError {
+        var error = self
+        error.storage = Storage(
+            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
+            method: method, url: url, attempts: attempts, response: response, body: body, resumeData: resumeData)
         return error
     }
 

@@ -7,14 +7,23 @@ final class CompletedAttempt: Sendable {
     let error: RequestError?
     /// Which attempt it was, counted from 1; 0 when there was none.
     let attempts: Int
+    /// Where the body is, if it was downloaded to a file.
+    let fileURL: URL?
+    /// What a download that failed can be resumed with.
+    let resumeData: Data?
 
     private let outcome: ExchangeOutcome?
 
-    init(request: HTTPRequest?, outcome: ExchangeOutcome?, error: RequestError?, attempts: Int) {
+    init(
+        request: HTTPRequest?, outcome: ExchangeOutcome?, error: RequestError?, attempts: Int, fileURL: URL? = nil,
+        resumeData: Data? = nil
+    ) {
         self.request = request
         self.outcome = outcome
         self.error = error
         self.attempts = attempts
+        self.fileURL = fileURL
+        self.resumeData = resumeData
     }
 
     var response: HTTPResponse? { outcome?.response }
@@ -29,6 +38,21 @@ final class CompletedAttempt: Sendable {
 
     /// The same exchange with another verdict.
     func failing(with error: RequestError) -> CompletedAttempt {
-        CompletedAttempt(request: request, outcome: outcome, error: error, attempts: attempts)
+        CompletedAttempt(
+            request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL,
+            resumeData: resumeData)
+    }
+
+    /// The same with the file that the body came to be in.
+    func saved(at fileURL: URL) -> CompletedAttempt {
+        CompletedAttempt(request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL)
+    }
+
+    /// The same with what a download can be resumed with, which the error has, too.
+    func resumable(with resumeData: Data?) -> CompletedAttempt {
+        guard let resumeData else { return self }
+        return CompletedAttempt(
+            request: request, outcome: outcome, error: error?.resumable(with: resumeData), attempts: attempts,
+            resumeData: resumeData)
     }
 }

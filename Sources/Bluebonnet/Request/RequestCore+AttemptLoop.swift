@@ -22,14 +22,8 @@ extension RequestCore: ExchangeObserver {
     /// Runs the attempt loop to its end; the caller has claimed it.
     @concurrent
     func drive() async {
-        // 1-4: convert, adapt, look in the cache, execute.
-        if startsOffCaller, mailbox.withLock({ $0.isRegistered }) { startExchange() }
-        // 5: validate, the head before the body where the body is not collected.
-        let attempt: CompletedAttempt =
-            switch await nextEvent() {
-            case .outcome(let outcome): completed(outcome)
-            case .head(let response): await received(response)
-            }
+        // 1-5: convert, adapt, look in the cache, execute, validate.
+        let attempt = await attempted()
         // 6: serialize, each in the order attached. What is attached meanwhile joins in.
         var served: [SerializationSlot] = []
         repeat {
@@ -42,14 +36,27 @@ extension RequestCore: ExchangeObserver {
         sink.finish(with: mailbox.withLock { $0.error })
     }
 
+    private func attempted() async -> CompletedAttempt {
+        guard mailbox.withLock({ $0.isRegistered }) else { return completed(await nextOutcome()) }
+        if case .file(let plan) = sink { return await downloaded(by: plan) }
+        if startsOffCaller { startExchange() }
+        switch await nextEvent() {
+        case .outcome(let outcome): return completed(outcome)
+        // The head is judged before the body where the body is not collected.
+        case .head(let response): return await received(response)
+        }
+    }
+
     // MARK: Steps 1 to 4
 
     /// Converts the request and starts its exchange.
     ///
     /// Nothing is awaited here, which allows whoever starts the request to do it, unless code of the user's takes part:
     /// that is never run on the caller's thread. A place for adapters and the cache, which the driver awaits.
-    func startExchange() {
-        let request: HTTPRequest
+    ///
+    /// - Parameter prepare: Makes the last changes to the request, or finds that it cannot be sent.
+    func startExchange(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void = { _ in }) {
+        var request: HTTPRequest
         do {
             request = try convertible.asHTTPRequest()
         } catch {
@@ -59,11 +66,13 @@ extension RequestCore: ExchangeObserver {
         do throws(RequestError) {
             try request.validate()
             if let error = context.configurationError { throw error }
+            try prepare(&request)
         } catch {
             return refuseAttempt(error.during(request, attempts: 0))
         }
+        let made = request
         let (isSuspended, isCancelled, hasHandlers, requests) = mailbox.withLock { mailbox in
-            mailbox.requests.append(request)
+            mailbox.requests.append(made)
             mailbox.attempts += 1
             return (
                 mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled,
@@ -96,7 +105,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Waits for what happens next in the exchange.
-    private func nextEvent() async -> ExchangeEvent {
+    func nextEvent() async -> ExchangeEvent {
         await withCheckedContinuation { continuation in
             let event = mailbox.withLock { mailbox -> ExchangeEvent? in
                 if let head = mailbox.head.take() { return .head(head) }
@@ -108,7 +117,7 @@ extension RequestCore: ExchangeObserver {
         }
     }
 
-    private func nextOutcome() async -> ExchangeOutcome {
+    func nextOutcome() async -> ExchangeOutcome {
         while true {
             if case .outcome(let outcome) = await nextEvent() { return outcome }
         }
@@ -121,9 +130,8 @@ extension RequestCore: ExchangeObserver {
 
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        tellDriver(.outcome(outcome)) { mailbox in
-            mailbox.outcome = outcome
-        }
+        if case .file(let plan) = sink { plan.body.withLock { $0 }?.finish(with: outcome.error) }
+        tellDriver(.outcome(outcome)) { $0.outcome = outcome }
     }
 
     /// Resumes the driver with an event, or has it kept for the driver, which there will be.
@@ -145,30 +153,40 @@ extension RequestCore: ExchangeObserver {
 
     /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
     private func received(_ response: HTTPResponse) async -> CompletedAttempt {
-        let responses = mailbox.withLock { $0.sequences.responses }
-        responses?.send(response)
+        tell(response)
         if let error = refusal(of: response) { return await refused(response, error) }
         guard await isAllowed(response) else {
             cancel()
             return completed(await nextOutcome())
         }
+        let exchange = accept(response)
+        if case .stream(let body) = sink {
+            if let exchange { body.onDemand { exchange.receiveMore() } }
+            exchange?.receiveBody(with: body)
+        } else {
+            exchange?.receiveBody(with: nil)
+        }
+        return completed(await nextOutcome())
+    }
+
+    /// Tells those who watch the heads of one.
+    func tell(_ response: HTTPResponse) {
+        let responses = mailbox.withLock { $0.sequences.responses }
+        responses?.send(response)
+    }
+
+    /// Lets everyone know of a head that was accepted; returns the exchange, if it has not ended.
+    func accept(_ response: HTTPResponse) -> (any Exchange)? {
         let (exchange, waiting) = mailbox.withLock { mailbox in
             mailbox.response = response
             return (mailbox.exchange, mailbox.takeHeadWaiters())
         }
         for continuation in waiting { continuation.resume() }
-        switch sink {
-        case .memory:
-            exchange?.receiveBody(with: nil)
-        case .stream(let body):
-            if let exchange { body.onDemand { exchange.receiveMore() } }
-            exchange?.receiveBody(with: body)
-        }
-        return completed(await nextOutcome())
+        return exchange
     }
 
     /// Asks the validators about a head, if the body will not be at hand for them.
-    private func refusal(of response: HTTPResponse) -> RequestError? {
+    func refusal(of response: HTTPResponse) -> RequestError? {
         guard sink.holdsBody else { return nil }
         let (request, validators) = mailbox.withLock { ($0.requests.last, $0.validators) }
         let isEmpty = request?.method == .head || response.announcesNoBody
@@ -182,7 +200,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Ends the exchange after as much of the body as an error keeps.
-    private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
+    func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
         let beginning = BodyBeginning(limit: RequestError.bodyLimit)
         let exchange = mailbox.withLock { $0.exchange }
         exchange?.receiveBody(with: beginning)
@@ -199,7 +217,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Asks those who want to know of the head before the body comes.
-    private func isAllowed(_ response: HTTPResponse) async -> Bool {
+    func isAllowed(_ response: HTTPResponse) async -> Bool {
         let handlers = mailbox.withLock { $0.headHandlers }
         for handler in handlers {
             let answer = Locked(ResponseDisposition.cancel)
@@ -213,7 +231,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
-    private func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
+    func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
         let isComplete = outcome.error == nil
         let isCollected = !sink.holdsBody

@@ -11,10 +11,12 @@ extension RequestCore {
 
     /// Notes how much of the body is there.
     public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        let progress = TransferProgress(completed: received, total: expected)
-        let updates = mailbox.withLock { mailbox in
+        let (progress, updates) = mailbox.withLock { mailbox in
+            let before = mailbox.bytesBefore
+            let progress = TransferProgress(
+                completed: received + (before?.count ?? 0), total: before.map(\.total) ?? expected)
             mailbox.progress = progress
-            return mailbox.sequences.downloadProgress
+            return (progress, mailbox.sequences.downloadProgress)
         }
         updates?.send(progress)
     }

@@ -201,6 +201,8 @@ struct RequestMailbox {
     var response: HTTPResponse?
     /// Those who wait for it.
     var headWaiters: [CheckedContinuation<Void, Never>] = []
+    /// How many bytes of the body earlier attempts have fetched, and how many there will be with them, if that is known.
+    var bytesBefore: (count: Int64, total: Int64?)?
     var progress: TransferProgress?
     var uploadProgress: TransferProgress?
     var sequences = RequestSequences()

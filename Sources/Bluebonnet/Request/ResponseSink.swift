@@ -4,22 +4,24 @@ enum ResponseSink: Sendable {
     case memory
     /// Handed to whoever reads it, as it comes.
     case stream(BodyFanOut)
+    /// Written to a file.
+    case file(DownloadPlan)
 
     /// Whether the head is judged before any of the body comes.
     var holdsBody: Bool {
         switch self {
         case .memory: false
-        case .stream: true
+        case .stream, .file: true
         }
     }
 
     /// Whether something has to be done, off the caller's thread, before the first exchange.
-    var needsPreparation: Bool { false }
+    var needsPreparation: Bool { if case .file = self { true } else { false } }
 
     /// The request has ended, and everyone can learn how.
     func finish(with error: RequestError?) {
         switch self {
-        case .memory: break
+        case .memory, .file: break
         case .stream(let body): body.finish(with: error)
         }
     }

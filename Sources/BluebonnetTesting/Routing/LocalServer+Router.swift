@@ -20,6 +20,8 @@ extension LocalServer {
             /// The same for each request, without leaving the loop.
             case fixed(Response)
             case handler(Handler)
+            /// Without waiting for the body.
+            case streaming(StreamingRoute)
         }
 
         private var table = RouteTable<Endpoint>()
@@ -33,7 +35,7 @@ extension LocalServer {
         ///   - method: The method; any if `nil`.
         ///   - handler: Makes the answer.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ handler: @escaping Handler) {
-            table.set(.handler(handler), path: path, method: method)
+            set(.handler(handler), path: path, method: method)
         }
 
         /// Answers requests for a path with always the same response, which is the fastest.
@@ -43,7 +45,7 @@ extension LocalServer {
         ///   - method: The method; any if `nil`.
         ///   - response: The answer.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ response: Response) {
-            table.set(.fixed(response), path: path, method: method)
+            set(.fixed(response), path: path, method: method)
         }
 
         /// Answers requests that no other route answers.
@@ -58,6 +60,10 @@ extension LocalServer {
         /// - Parameter response: The answer.
         public mutating func otherwise(_ response: Response) {
             table.fallback = .fixed(response)
+        }
+
+        mutating func set(_ endpoint: Endpoint, path: String, method: HTTPMethod?) {
+            table.set(endpoint, path: path, method: method)
         }
 
         /// What to do with a request.

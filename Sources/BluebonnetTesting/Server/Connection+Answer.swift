@@ -5,12 +5,14 @@ import FoundationEssentials
 extension Connection {
     private var responseContext: ResponseEncoder.Context {
         ResponseEncoder.Context(
-            method: head?.method ?? .get, version: head?.version ?? .http1_1, keepsAlive: head?.keepsAlive ?? false)
+            method: head?.method ?? .get, version: head?.version ?? .http1_1,
+            keepsAlive: head?.keepsAlive == true && incoming?.isLast != true)
     }
 
     /// Begins the answer to the current request; a streamed body is then written with ``writeBody(_:_:)``.
     func answer(_ response: LocalServer.Response) {
         if case .script(let steps) = response.body.storage {
+            abandonBody()
             phase = .scripted(ScriptCursor(steps))
             return
         }
@@ -53,10 +55,10 @@ extension Connection {
         }
         if framing == .chunked {
             outgoing.append(ResponseEncoder.chunkHead(data.count))
-            outgoing.append(data)
+            outgoing.append(body: data)
             outgoing.append(ResponseEncoder.chunkEnd)
         } else {
-            outgoing.append(data)
+            outgoing.append(body: data)
         }
         outgoing.notify(waiter)
         proceed()

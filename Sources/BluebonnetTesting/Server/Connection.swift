@@ -31,15 +31,26 @@ final class Connection {
     var outgoing = OutgoingQueue()
     /// Whether the client has closed its side.
     private(set) var peerHasEnded = false
+    /// Whether the client has closed its side behind bytes that have not been read.
+    private var peerIsEnding = false
     /// The route or the condition that is being waited for.
     var task: Task<Void, Never>?
     var timer: TimerID?
 
-    private(set) var exchange: ExchangeID
-    private(set) var head: RequestHead?
-    private var target = RequestTarget("/")
-    private var match = LocalServer.Router.Match.notFound
-    private var body = Data()
+    /// The current request, or the latest.
+    var exchange: ExchangeID
+    var head: RequestHead?
+    var target = RequestTarget("/")
+    var match = LocalServer.Router.Match.notFound
+    /// Its body, for a route that waits for all of it.
+    var body = Data()
+    /// Its body, for a route that reads it piece by piece; goes on while that answers.
+    var incoming: IncomingBody?
+    var continuePolicy = LocalServer.ContinuePolicy.immediately
+    /// Those who wait for more of ``incoming``, the first to come first.
+    var readers: [Reader] = []
+    /// Counts what the socket has taken of the streamed body that is being written.
+    var bodySent: ByteCount?
     private var interest: Interest = .readable
 
     init(id: Int, socket: Socket, context: ServerContext) {
@@ -71,6 +82,7 @@ final class Connection {
         timer = nil
         for waiter in outgoing.takeWaiters() { waiter.resume(returning: .connectionClosed) }
         outgoing = OutgoingQueue()
+        abandonBody()
         context.connectionClosed(id)
     }
 
@@ -85,7 +97,8 @@ final class Connection {
         } else if !readiness.isDisjoint(with: [.error, .hangup]) {
             close()
         } else if !readiness.isDisjoint(with: .peerClosed) {
-            peerEnded()
+            if incoming?.isOpen == true { peerIsEnding = true }
+            peerIsEnding ? task?.cancel() : peerEnded()
         }
         proceed()
     }
@@ -93,6 +106,7 @@ final class Connection {
     private func read() {
         switch socket.read(into: &context.readBuffer) {
         case .done(let count):
+            context.record.bytesMoved(received: count)
             if case .draining = phase { return }
             parser.append(context.readBuffer[..<count])
         case .wouldBlock: break
@@ -114,7 +128,11 @@ final class Connection {
 
     func flush() {
         guard !outgoing.isEmpty else { return }
-        switch outgoing.send(on: socket) {
+        let outcome = outgoing.send(on: socket)
+        let counts = outgoing.takeCounts()
+        if counts.all > 0 { context.record.bytesMoved(sent: counts.all) }
+        bodySent?.add(counts.body)
+        switch outcome {
         case .sent: for waiter in outgoing.takeWaiters() { waiter.resume(returning: nil) }
         case .blocked: break
         case .failed: close()
@@ -130,16 +148,21 @@ final class Connection {
     /// Takes one step; says whether another one may be possible.
     private func goOn() -> Bool {
         flush()
+        receiveBody()
         switch phase {
         case .reading: return readRequest()
         case .scripted: return runScript()
         case .sending(let keepsAlive):
             guard outgoing.isEmpty else { return false }
             task = nil
-            guard keepsAlive else {
+            guard keepsAlive, incoming?.isLast != true else {
                 drain()
                 return false
             }
+            // What is left of the body has to be out of the way first.
+            guard incoming?.isOpen != true else { return false }
+            incoming = nil
+            bodySent = nil
             phase = .reading
             return true
         case .routing, .streaming, .draining, .closed: return false
@@ -155,7 +178,10 @@ final class Connection {
             if !peerHasEnded { wanted.insert(cursor.waitsForBytes ? .readable : .peerClosed) }
         case .routing, .streaming, .sending:
             // Reading on shows that the client is gone; within bounds, as it may be sending the next requests.
-            if !peerHasEnded, parser.bufferedCount < 256 * 1024 { wanted.insert(.readable) }
+            let isBody = incoming?.isOpen == true
+            let hasRoom = isBody ? incoming?.hasRoom == true : parser.bufferedCount < 256 * 1024
+            if !peerHasEnded, hasRoom { wanted.insert(.readable) }
+            if isBody, !hasRoom, !peerIsEnding { wanted.insert(.peerClosed) }
         }
         guard wanted != interest else { return }
         interest = wanted
@@ -164,74 +190,11 @@ final class Connection {
 
     /// Closes in a way that lets the client read all that was sent: a close with unread bytes would be a reset.
     private func drain() {
+        abandonBody()
         guard !peerHasEnded else { return close() }
         phase = .draining
         socket.shutDownWriting()
         timer = context.loop.schedule(after: .seconds(1)) { [weak self] in self?.close() }
-    }
-
-    // MARK: Requests
-
-    private func readRequest() -> Bool {
-        switch parser.next() {
-        case .needsBytes:
-            if peerHasEnded { close() }
-            return false
-        case .head(let head):
-            begin(head)
-        case .body(let piece):
-            body.append(contentsOf: piece)
-        case .end(let trailers):
-            complete(trailers)
-        case .failed(let failure):
-            let context = ResponseEncoder.Context(method: .get, version: .http1_1, keepsAlive: false)
-            send(.text("\(failure.reason)\n", status: failure.status), to: context)
-        }
-        return true
-    }
-
-    private func begin(_ head: RequestHead) {
-        self.head = head
-        target = RequestTarget(head.target)
-        match = context.router.match(head.method, target.path)
-        body = Data()
-        if case .length(let length) = head.framing { body.reserveCapacity(min(length, 1024 * 1024)) }
-        guard head.expectsContinue, head.framing != .none, parser.bufferedCount == 0 else { return }
-        if case .endpoint = match { return outgoing.append(ResponseEncoder.continue) }
-        // The final answer comes instead of the 100; since the body may come nevertheless, nothing can follow.
-        self.head?.keepsAlive = false
-        complete([:])
-    }
-
-    private func complete(_ trailers: HTTPHeaders) {
-        guard let head else { return }
-        var request = LocalServer.Request(head, target: target, body: body, trailers: trailers, connection: id)
-        body = Data()
-        request.sequence = context.record.requestReceived(request)
-        exchange = ExchangeID(connection: id, number: exchange.number + 1)
-        switch match {
-        case .endpoint(.fixed(let response), _) where !response.needsTask(for: head.method):
-            answer(response)
-        case .endpoint(.fixed(let response), let parameters):
-            request.parameters = parameters
-            startTask(request) { _ in response }
-        case .endpoint(.handler(let handler), let parameters):
-            request.parameters = parameters
-            startTask(request, handler)
-        case .methodNotAllowed(let allowed):
-            let list = allowed.map(\.rawValue).joined(separator: ", ")
-            let allow = HTTPHeaders([HTTPHeader(name: "Allow", value: list)])
-            answer(.text("\(target.path) allows \(list)\n", status: 405, headers: allow))
-        case .notFound:
-            answer(.text("there is no route for \(target.path)\n", status: 404))
-        }
-    }
-
-    private func startTask(_ request: LocalServer.Request, _ handler: @escaping LocalServer.Router.Handler) {
-        guard let core = context.core else { return close() }
-        phase = .routing
-        let exchange = exchange
-        task = Task { await RouteRun(core: core, exchange: exchange, request: request).run(handler) }
     }
 }
 

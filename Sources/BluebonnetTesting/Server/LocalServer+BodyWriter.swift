@@ -5,6 +5,12 @@ extension LocalServer {
     public struct BodyWriter: Sendable {
         let core: ServerCore
         let exchange: ExchangeID
+        let sent: ByteCount
+
+        /// How many bytes of the body the socket has taken so far, framing not included; from anywhere.
+        ///
+        /// With a client that reads slowly, that is less than what was given to ``write(_:)-(Data)``.
+        public var bytesSent: Int { sent.value }
 
         /// Writes bytes, and returns when the socket has taken all of them.
         ///
@@ -48,4 +54,7 @@ extension LocalServer {
 struct ExchangeID: Hashable, Sendable {
     let connection: Int
     let number: Int
+
+    /// The request after this one.
+    var next: ExchangeID { ExchangeID(connection: connection, number: number + 1) }
 }

@@ -12,6 +12,8 @@ extension LocalServer {
         case notRecorded
         /// A body was written that is longer than the length which was promised, in bytes.
         case bodyTooLong(promised: Int)
+        /// The body of a request cannot be understood, or is too long; with the status to answer.
+        case malformedBody(status: Int, reason: String)
     }
 }
 
@@ -24,6 +26,7 @@ extension LocalServer.Failure: CustomStringConvertible {
         case .notRecorded: "the request is not kept any more"
         case .connectionClosed: "the connection is closed"
         case .bodyTooLong(let promised): "the body is longer than the promised \(promised) bytes"
+        case .malformedBody(_, let reason): reason
         }
     }
 }

@@ -17,6 +17,24 @@ extension LocalServer {
         /// How much is kept of a recorded request's body, in bytes; 1 MiB by default.
         public var recordedBodyBytes = 1024 * 1024
 
+        /// Whether the SHA-256 digests of all bodies are recorded; see ``LocalServer/Request/bodyDigest``.
+        public var recordsBodyDigests = false
+
+        /// How much of a body is read ahead of a route that reads it piece by piece, in bytes; 256 KiB by default.
+        public var bodyWindowBytes = 256 * 1024
+
+        /// The size of the system's receive buffer of each connection, in bytes; `nil` for what the system thinks best.
+        ///
+        /// The system doubles it, for its own needs. What a client can send that nobody reads is bounded by this, its own
+        /// send buffer and ``bodyWindowBytes``.
+        public var receiveBufferBytes: Int?
+
+        /// The size of the system's send buffer of each connection, in bytes; `nil` for what the system thinks best.
+        ///
+        /// The system doubles it, for its own needs. What can be sent to a client that does not read is bounded by this
+        /// and its own receive buffer; left to itself, the system lets both grow to several MiB.
+        public var sendBufferBytes: Int?
+
         /// Creates options with the default limits.
         public init() {}
     }

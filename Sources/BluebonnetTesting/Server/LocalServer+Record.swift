@@ -1,7 +1,8 @@
 extension LocalServer {
     /// The requests that were received, the oldest first; at most the latest ``Options/recordedRequests``.
     ///
-    /// A request is received when its body is complete; a script may also record one whose head is.
+    /// A request is received when its body is complete; a script may also record one whose head is, and a route
+    /// that reads the body itself (``Router/streaming(_:method:continue:_:)``) one whose body never was.
     public var requests: [Request] { record.requests }
 
     /// How many requests were received, ever.

@@ -28,7 +28,18 @@ extension LocalServer {
         public internal(set) var body: Data
 
         /// The length of the whole body in bytes, also if less of it was kept.
-        public let bodyLength: Int
+        public internal(set) var bodyLength: Int
+
+        /// Whether the body was sent with the chunked transfer coding (RFC 9112 §7.1).
+        public let bodyIsChunked: Bool
+
+        /// Whether all of the body was received; only ``Router/streaming(_:method:continue:_:)`` records others.
+        public internal(set) var bodyIsComplete = true
+
+        /// The SHA-256 digest of the body as received, in lowercase hexadecimal digits.
+        ///
+        /// Recorded requests have it when ``Options/recordsBodyDigests`` is set.
+        public internal(set) var bodyDigest: String?
 
         /// The fields that came after a chunked body.
         public let trailers: HTTPHeaders
@@ -79,8 +90,8 @@ extension LocalServer.Request {
     init(_ head: RequestHead, target: RequestTarget, body: Data, trailers: HTTPHeaders, connection: Int) {
         self.init(
             method: head.method, target: head.target, path: target.path, query: target.query,
-            httpVersion: head.version, headers: head.headers, body: body, bodyLength: body.count, trailers: trailers,
-            connection: connection)
+            httpVersion: head.version, headers: head.headers, body: body, bodyLength: body.count,
+            bodyIsChunked: head.framing == .chunked, trailers: trailers, connection: connection)
     }
 }
 

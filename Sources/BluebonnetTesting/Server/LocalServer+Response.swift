@@ -157,6 +157,22 @@ extension LocalServer.Response {
         LocalServer.Response(status: status, headers: headers, body: Body(storage: .stream(length: length, producer)))
     }
 
+    /// Returns a response with a body that never ends, as fast as the client takes it.
+    ///
+    /// - Parameters:
+    ///   - piece: The bytes that the body repeats; none make it end at once.
+    ///   - status: The status code.
+    ///   - headers: The fields.
+    /// - Returns: The response.
+    public static func endless(_ piece: Data, status: Int = 200, headers: HTTPHeaders = [:]) -> LocalServer.Response {
+        .stream(status: status, headers: headers) { writer in
+            while !piece.isEmpty {
+                try Task.checkCancellation()
+                try await writer.write(piece)
+            }
+        }
+    }
+
     /// Returns an answer that is made step by step, byte for byte.
     ///
     /// The connection is closed after the last step, unless that says otherwise.
@@ -177,6 +193,9 @@ extension LocalServer.Response {
 
     /// The answer when a route throws.
     static func failure(_ error: any Error) -> LocalServer.Response {
-        .text("\(error)\n", status: 500)
+        if case .malformedBody(let status, let reason) = error as? LocalServer.Failure {
+            return .text("\(reason)\n", status: status)
+        }
+        return .text("\(error)\n", status: 500)
     }
 }

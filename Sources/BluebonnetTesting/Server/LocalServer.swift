@@ -41,6 +41,7 @@ public final class LocalServer: Sendable {
         var router = Router()
         try routes(&router)
         let listener = try Socket.bound()
+        listener.setBuffers(receive: options.receiveBufferBytes, send: options.sendBufferBytes)
         do {
             try listener.listen()
             let port = Int(listener.port)

@@ -8,11 +8,13 @@ struct OutgoingQueue {
     enum Piece {
         case bytes([UInt8])
         case data(Data)
+        /// Of the body of a streamed response.
+        case body(Data)
 
         var count: Int {
             switch self {
             case .bytes(let bytes): bytes.count
-            case .data(let data): data.count
+            case .data(let data), .body(let data): data.count
             }
         }
     }
@@ -29,6 +31,14 @@ struct OutgoingQueue {
     private var first = 0
     private var offset = 0
     private var waiters: [Waiter] = []
+    private var counts = Counts()
+
+    /// How much the socket has taken.
+    struct Counts {
+        var all = 0
+        /// Of that, what belongs to the bodies of streamed responses.
+        var body = 0
+    }
 
     var isEmpty: Bool { first == pieces.count }
 
@@ -38,6 +48,10 @@ struct OutgoingQueue {
 
     mutating func append(_ data: Data) {
         if !data.isEmpty { pieces.append(.data(data)) }
+    }
+
+    mutating func append(body data: Data) {
+        if !data.isEmpty { pieces.append(.body(data)) }
     }
 
     /// Has a waiter told when all that is in the queue by now is sent.
@@ -52,11 +66,13 @@ struct OutgoingQueue {
             let outcome =
                 switch pieces[first] {
                 case .bytes(let bytes): socket.write(bytes, from: offset, moreFollows: moreFollows)
-                case .data(let data): socket.write(data, from: offset, moreFollows: moreFollows)
+                case .data(let data), .body(let data): socket.write(data, from: offset, moreFollows: moreFollows)
                 }
             switch outcome {
             case .done(let count):
                 offset += count
+                counts.all += count
+                if case .body = pieces[first] { counts.body += count }
                 guard offset == pieces[first].count else { continue }
                 offset = 0
                 pieces[first] = .bytes([])
@@ -70,6 +86,12 @@ struct OutgoingQueue {
         pieces.removeAll(keepingCapacity: true)
         first = 0
         return .sent
+    }
+
+    /// What the socket has taken since this was asked for.
+    mutating func takeCounts() -> Counts {
+        defer { counts = Counts() }
+        return counts
     }
 
     /// Takes out those who wait; to be told after the queue was sent or the connection closed.

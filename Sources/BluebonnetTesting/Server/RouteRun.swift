@@ -6,12 +6,14 @@ struct RouteRun: Sendable {
 
     func run(_ handler: LocalServer.Router.Handler) async {
         let response: LocalServer.Response
+        let sent = ByteCount()
         do {
             response = try await handler(request)
         } catch {
             response = .failure(error)
         }
         onConnection {
+            $0.bodySent = sent
             $0.answer(response)
             $0.proceed()
         }
@@ -19,7 +21,7 @@ struct RouteRun: Sendable {
             return
         }
         do {
-            try await producer(LocalServer.BodyWriter(core: core, exchange: exchange))
+            try await producer(LocalServer.BodyWriter(core: core, exchange: exchange, sent: sent))
             onConnection { $0.endBody(failed: false) }
         } catch {
             onConnection { $0.endBody(failed: true) }

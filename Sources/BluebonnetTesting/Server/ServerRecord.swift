@@ -6,6 +6,7 @@ final class ServerRecord: Sendable {
         var requests: RecentElements<LocalServer.Request>
         var opened = 0
         var open = 0
+        var traffic = LocalServer.Traffic()
         /// The number of the last request that was given to those who asked for the next.
         var given = 0
         var isStopped = false
@@ -18,10 +19,12 @@ final class ServerRecord: Sendable {
     }
 
     private let bodyLimit: Int
+    private let digestsBodies: Bool
     private let state: Watched<State>
 
     init(_ options: LocalServer.Options) {
         bodyLimit = max(0, options.recordedBodyBytes)
+        digestsBodies = options.recordsBodyDigests
         state = Watched(State(requests: RecentElements(capacity: options.recordedRequests)))
     }
 
@@ -30,14 +33,18 @@ final class ServerRecord: Sendable {
     var connectionCount: Int { state.read { $0.opened } }
     var openConnectionCount: Int { state.read { $0.open } }
 
+    var traffic: LocalServer.Traffic { state.read { $0.traffic } }
+
     // MARK: What happened
 
     /// Notes a request and returns its number.
     func requestReceived(_ request: LocalServer.Request) -> Int {
         let body = request.body.count > bodyLimit ? Data(request.body.prefix(bodyLimit)) : request.body
+        let digest = request.bodyDigest ?? (digestsBodies ? BodyDigest.digest(of: request.body) : nil)
         return state.change { state in
             var kept = request
             kept.body = body
+            kept.bodyDigest = digest
             kept.sequence = state.requests.count + 1
             state.requests.append(kept)
             return kept.sequence
@@ -55,6 +62,13 @@ final class ServerRecord: Sendable {
 
     func connectionClosed() {
         state.change { $0.open -= 1 }
+    }
+
+    func bytesMoved(sent: Int = 0, received: Int = 0) {
+        state.change {
+            $0.traffic.bytesSent += sent
+            $0.traffic.bytesReceived += received
+        }
     }
 
     func stopped() {
@@ -88,6 +102,10 @@ final class ServerRecord: Sendable {
 
     func waitForConnections(atLeast count: Int) async throws {
         try await wait { $0.opened >= count }
+    }
+
+    func waitForTraffic(_ condition: @escaping @Sendable (LocalServer.Traffic) -> Bool) async throws {
+        try await wait { !$0.isStopped && condition($0.traffic) }
     }
 
     private func wait(until condition: @escaping @Sendable (State) -> Bool) async throws {

@@ -78,6 +78,15 @@ struct Socket: Hashable, Sendable {
         guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
+    /// Sets the sizes of the system's buffers; of a listener, those of the connections that it lets in.
+    func setBuffers(receive: Int?, send: Int?) {
+        for (name, size) in [(SO_RCVBUF, receive), (SO_SNDBUF, send)] {
+            guard let size else { continue }
+            var bytes = Int32(clamping: size)
+            _ = unsafe setsockopt(descriptor, SOL_SOCKET, name, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        }
+    }
+
     /// The port it is bound to; 0 if it is not.
     var port: UInt16 {
         var address = sockaddr_in()

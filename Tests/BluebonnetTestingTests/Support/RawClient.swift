@@ -33,6 +33,8 @@ actor RawClient {
     private var waiters: [(condition: ([UInt8]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     private var isOpen = true
     private var isReading = false
+    /// Those who wait for the other side to take bytes.
+    private var writers: [CheckedContinuation<Void, Never>] = []
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
     init(_ server: LocalServer) throws {
@@ -51,7 +53,7 @@ actor RawClient {
         await send(Array(text.utf8))
     }
 
-    /// Sends bytes, as long as the other side takes them.
+    /// Sends bytes, as long as the other side takes them; receiving goes on meanwhile.
     func send(_ bytes: [UInt8]) async {
         var offset = 0
         while offset < bytes.count, isOpen {
@@ -68,14 +70,30 @@ actor RawClient {
 
     private func writable() async {
         await withCheckedContinuation { continuation in
-            var waiter: CheckedContinuation<Void, Never>? = continuation
-            loop.watch(socket.descriptor, for: .writable) { [self] _ in
-                loop.unwatch(socket.descriptor)
-                waiter?.resume()
-                waiter = nil
-            }
+            writers.append(continuation)
+            updateWatch()
         }
-        if isReading { read() }
+    }
+
+    /// Watches for what is waited for.
+    private func updateWatch() {
+        guard isOpen else { return }
+        var interest: Interest = writers.isEmpty ? [] : .writable
+        if isReading { interest.insert(.readable) }
+        guard !interest.isEmpty else { return loop.unwatch(socket.descriptor) }
+        loop.watch(socket.descriptor, for: interest) { [self] in becameReady($0) }
+    }
+
+    private func becameReady(_ readiness: Readiness) {
+        if !readiness.isDisjoint(with: [.writable, .error, .hangup]) { resumeWriters() }
+        if isReading, !readiness.isDisjoint(with: [.readable, .error, .hangup]) { read() }
+        updateWatch()
+    }
+
+    private func resumeWriters() {
+        let resumed = writers
+        writers = []
+        for writer in resumed { writer.resume() }
     }
 
     /// What has been received, when it contains a text or nothing more will come.
@@ -120,37 +138,36 @@ actor RawClient {
         guard isOpen, end == nil, !condition(received) else { return }
         await withCheckedContinuation { continuation in
             waiters.append((condition, continuation))
-            read()
+            isReading = true
+            updateWatch()
         }
     }
 
     private func read() {
-        isReading = true
-        loop.watch(socket.descriptor, for: .readable) { [self] _ in
-            switch socket.read(into: &buffer) {
-            case .done(let count): received += buffer[..<count]
-            case .wouldBlock: return
-            case .ended: finish(sendingEnd ?? .closed)
-            case .failed(let code): finish(End(code: code))
-            }
-            wakeWaiters()
+        switch socket.read(into: &buffer) {
+        case .done(let count): received += buffer[..<count]
+        case .wouldBlock: return
+        case .ended: finish(sendingEnd ?? .closed)
+        case .failed(let code): finish(End(code: code))
         }
+        wakeWaiters()
     }
 
     private func finish(_ end: End) {
         if self.end == nil { self.end = end }
-        if isOpen { loop.unwatch(socket.descriptor) }
         isReading = false
         wakeWaiters()
+        resumeWriters()
+        updateWatch()
     }
 
     private func wakeWaiters() {
         let satisfied = waiters.filter { end != nil || $0.condition(received) }
         waiters.removeAll { end != nil || $0.condition(received) }
         // Nobody waits: what comes stays in the socket, as with a client that does not read.
-        if waiters.isEmpty, isReading, isOpen {
+        if waiters.isEmpty {
             isReading = false
-            loop.unwatch(socket.descriptor)
+            updateWatch()
         }
         for waiter in satisfied { waiter.continuation.resume() }
     }

@@ -122,7 +122,6 @@ import Testing
     @Test(
         arguments: [
             ("iso-2022-jp", [0x41]), ("shift_jis", [0x82]), ("shift_jis", [0xFF, 0xFF, 0x41, 0x41]),
-            ("euc-jp", [0x41, 0xA4, 0xA2]),
         ] as [(String, [UInt8])])
     func `what cannot be decoded piece by piece is an error that names the charset`(
         _ charset: String, bytes: [UInt8]

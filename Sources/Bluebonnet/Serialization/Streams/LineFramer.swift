@@ -26,7 +26,6 @@ package struct LineFramer {
         case carry(Int)
     }
 
-    private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
     private let limit: Int
@@ -87,12 +86,16 @@ package struct LineFramer {
     package mutating func advance() throws(RequestError) -> Bool {
         if let failure { throw failure }
         dropLine()
-        skipRestOfLineEnd()
-        guard let end = findEnd() else { return try keepRest() }
-        if lineEnd == .any { isAfterReturn = byte(at: end) == Self.carriageReturn }
-        let start = cursor
+        var scan = LineScan(start: cursor, nextLineFeed: nextLineFeed, isAfterReturn: isAfterReturn)
+        scan.run(chunk.span, endsAtReturn: lineEnd == .any)
+        nextLineFeed = scan.nextLineFeed
+        isAfterReturn = scan.isAfterReturn
+        guard let end = scan.end else {
+            cursor = scan.start
+            return try keepRest(endsWithReturn: scan.hasReturnBeforeEnd)
+        }
         cursor = end + 1
-        return try take(start..<end)
+        return try take(scan.start..<end, endsWithReturn: scan.hasReturnBeforeEnd)
     }
 
     /// The current line without its end.
@@ -108,7 +111,7 @@ package struct LineFramer {
 
     /// The current line as UTF-8 text, with U+FFFD for what is malformed.
     package var text: String {
-        String(repairing: line)
+        withLine { String(repairing: $0) }
     }
 
     /// Calls a closure with the bytes of the current line, which are not copied.
@@ -134,46 +137,21 @@ package struct LineFramer {
 }
 
 extension LineFramer {
-    private func byte(at offset: Int) -> UInt8 { chunk.span[offset] }
-
     private mutating func dropLine() {
-        // An emptied buffer keeps its memory, which pays for small ones only.
         if case .carry = place { carry = Data() }
         place = .nowhere
     }
 
-    private mutating func skipRestOfLineEnd() {
-        guard isAfterReturn, cursor < chunk.count else { return }
-        if byte(at: cursor) == Self.lineFeed { cursor += 1 }
-        isAfterReturn = false
-    }
-
-    /// Returns where the line at the cursor ends, if it does so in the chunk.
-    private mutating func findEnd() -> Int? {
-        let size = chunk.count
-        // Kept, because a chunk full of lines that end with a CR would be searched to its end for each of them.
-        if nextLineFeed < cursor {
-            nextLineFeed = ByteSearch.firstOffset(of: Self.lineFeed, in: cursor..<size, of: chunk.span) ?? size
-        }
-        if lineEnd == .any,
-            let offset = ByteSearch.firstOffset(of: Self.carriageReturn, in: cursor..<nextLineFeed, of: chunk.span)
-        {
-            return offset
-        }
-        return nextLineFeed < size ? nextLineFeed : nil
-    }
-
     /// Makes the bytes up to a line end, with what was carried over before them, the current line.
-    private mutating func take(_ range: Range<Int>) throws(RequestError) -> Bool {
+    private mutating func take(_ range: Range<Int>, endsWithReturn: Bool) throws(RequestError) -> Bool {
         var length = range.count
         if carry.isEmpty {
-            if lineEnd == .lineFeed, length > 0, byte(at: range.upperBound - 1) == Self.carriageReturn { length -= 1 }
+            if lineEnd == .lineFeed, endsWithReturn { length -= 1 }
             try checkLength(length)
             place = .chunk(range.lowerBound..<(range.lowerBound + length))
         } else {
-            let last = range.isEmpty ? carry.last : byte(at: range.upperBound - 1)
             length += carry.count
-            if lineEnd == .lineFeed, last == Self.carriageReturn { length -= 1 }
+            if lineEnd == .lineFeed, range.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn { length -= 1 }
             try checkLength(length)
             carry.append(slice(range))
             place = .carry(length)
@@ -183,13 +161,14 @@ extension LineFramer {
     }
 
     /// Carries over the rest of the chunk, which is the beginning of a line, or the whole of the last one.
-    private mutating func keepRest() throws(RequestError) -> Bool {
+    private mutating func keepRest(endsWithReturn: Bool) throws(RequestError) -> Bool {
         let rest = cursor..<chunk.count
         let length = carry.count + rest.count
-        // The last byte may turn out to be the first one of the line's end.
-        let mayEnd = !isFinished && lineEnd == .lineFeed && length > 0
-        let last = mayEnd ? (rest.isEmpty ? carry.last : byte(at: rest.upperBound - 1)) : nil
-        try checkLength(last == Self.carriageReturn ? length - 1 : length)
+        // The CR may turn out to be the first byte of the line's end.
+        let mayEnd =
+            !isFinished && lineEnd == .lineFeed
+            && (rest.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn)
+        try checkLength(mayEnd ? length - 1 : length)
         if carry.isEmpty, isFinished {
             place = .chunk(rest)
             cursor = rest.upperBound

@@ -44,8 +44,8 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     package mutating func next() throws(RequestError) -> Value? {
         while try lines.advance() {
             var line = lines.line
-            if lines.count == 1, line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
-            guard line.contains(where: { !Self.isSpace($0) }) else { continue }
+            if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
+            guard !Self.isBlank(line.span) else { continue }
             return try decode(line)
         }
         return nil
@@ -60,7 +60,13 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         }
     }
 
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09 || byte == 0x0D
+    private static func isBlank(_ line: Span<UInt8>) -> Bool {
+        for index in line.indices {
+            switch line[index] {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): continue
+            default: return false
+            }
+        }
+        return true
     }
 }

@@ -11,14 +11,8 @@ package struct ServerSentEventParser {
 
     private let limit: Int
     private var lines: LineFramer
+    private var block = ServerSentEventBlock()
     private var failure: RequestError?
-
-    /// The data of the event that is being received, a line feed after each line.
-    private var data = Data()
-    private var event = ""
-    private var retry: Duration?
-    /// The ID that becomes the last one with the next blank line.
-    private var idBuffer: String
 
     /// The ID for the field `Last-Event-ID` of a reconnection.
     package private(set) var lastEventID: String
@@ -35,7 +29,6 @@ package struct ServerSentEventParser {
     package init(lastEventID: String = "", limit: Int = ServerSentEventParser.defaultLimit) {
         self.limit = limit
         self.lastEventID = lastEventID
-        idBuffer = lastEventID
         lines = LineFramer(limit: limit, lineEnd: .any)
     }
 
@@ -54,71 +47,41 @@ package struct ServerSentEventParser {
     ///   then again for each further call.
     package mutating func next() throws(RequestError) -> ServerSentEvent? {
         if let failure { throw failure }
-        while try lines.advance() {
-            var line = lines.line
-            if lines.count == 1, line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
-            if line.isEmpty {
-                if let event = eventEnded() { return event }
-            } else {
-                try lineReceived(line)
+        do throws(RequestError) {
+            while try lines.advance() {
+                guard try isBlankAfterReadingLine() else { continue }
+                if let event = blockEnded() { return event }
             }
-        }
-        return nil
-    }
-}
-
-extension ServerSentEventParser {
-    /// Takes the event that a blank line has completed.
-    private mutating func eventEnded() -> ServerSentEvent? {
-        lastEventID = idBuffer
-        let complete: ServerSentEvent? =
-            data.isEmpty
-            ? nil
-            : ServerSentEvent(
-                event: event.isEmpty ? "message" : event, data: String(repairing: data.dropLast()), id: lastEventID,
-                retry: retry)
-        data = Data()
-        event = ""
-        retry = nil
-        return complete
-    }
-
-    private mutating func lineReceived(_ line: Data) throws(RequestError) {
-        let size = line.count
-        let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line.span) ?? size
-        // No field has a longer name; a comment has none.
-        guard (2...5).contains(colon) else { return }
-        var value = line.dropFirst(colon + 1)
-        if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-        switch String(repairing: line.prefix(colon)) {
-        case "data": try append(data: value)
-        case "event": event = String(repairing: value)
-        case "id":
-            // An ID with a NUL could not be sent back in a field.
-            if !value.contains(0) { idBuffer = String(repairing: value) }
-        case "retry":
-            guard let time = Self.milliseconds(value) else { return }
-            retry = time
-            reconnectionTime = time
-        default: break
-        }
-    }
-
-    private mutating func append(data value: Data) throws(RequestError) {
-        guard data.count + value.count <= limit else {
-            let error = RequestError(
-                .invalidResponse(.bodyTooLarge(limit: Int64(limit))), detail: "an event of it is longer than the limit")
+            return nil
+        } catch {
             failure = error
-            data = Data()
+            block = ServerSentEventBlock()
             throw error
         }
-        data.append(value)
-        data.append(UInt8(ascii: "\n"))
     }
 
-    /// Returns the time that a `retry` field gives in digits; a number beyond 64 bits is none.
-    private static func milliseconds(_ value: Data) -> Duration? {
-        guard !value.isEmpty, value.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-        return Int64(String(repairing: value)).map { .milliseconds($0) }
+    /// Has the block take in the current line, unless it is blank, and returns whether it is.
+    private mutating func isBlankAfterReadingLine() throws(RequestError) -> Bool {
+        let isFirst = lines.count == 1
+        let limit = limit
+        let isBlank = try lines.withLine { bytes throws(RequestError) in
+            let line = bytes.extracting(droppingFirst: isFirst ? ByteOrderMark.utf8Length(in: bytes) : 0)
+            guard !line.isEmpty else { return true }
+            try block.lineReceived(line, limit: limit)
+            return false
+        }
+        reconnectionTime = block.retry ?? reconnectionTime
+        return isBlank
+    }
+
+    /// Takes the block that a blank line has ended; it is an event if it has data.
+    private mutating func blockEnded() -> ServerSentEvent? {
+        let ended = block
+        block = ServerSentEventBlock()
+        lastEventID = ended.id ?? lastEventID
+        return ended.data.map { data in
+            ServerSentEvent(
+                event: ended.event.isEmpty ? "message" : ended.event, data: data, id: lastEventID, retry: ended.retry)
+        }
     }
 }

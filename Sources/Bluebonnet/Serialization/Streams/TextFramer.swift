@@ -57,7 +57,7 @@ package struct TextFramer {
         switch charset {
         case .utf8, .looseASCII:
             rest = isLast ? 0 : UTF8Tail.length(of: bytes)
-            text = String(repairing: bytes.dropLast(rest))
+            text = String(repairing: bytes.span.extracting(droppingLast: rest))
         case .utf16(let order):
             (text, rest) = Self.decodeUTF16(bytes, isBig: order == .big, isLast: isLast)
         case .utf32(let order):

@@ -39,7 +39,7 @@ final class Transfer {
     var receiver: (any BodyReceiver)?
 
     let upload: UploadBody
-    private var uploadOffset = 0
+    private(set) var uploadOffset = 0
     private let turn: EngineTurn
 
     init(

@@ -278,15 +278,18 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func reportProgress(of transfer: Transfer) {
+        reportSent(Int64(transfer.uploadOffset), by: transfer)
         let state = transfer.reception.state
-        if let sent = state.sentBytes, sent != transfer.reportedSentBytes {
-            transfer.reportedSentBytes = sent
-            transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
-        }
         if state.receivedBytes != transfer.reportedReceivedBytes {
             transfer.reportedReceivedBytes = state.receivedBytes
             transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
         }
+    }
+
+    private func reportSent(_ sent: Int64, by transfer: Transfer) {
+        guard sent != transfer.reportedSentBytes else { return }
+        transfer.reportedSentBytes = sent
+        transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
     /// Hands over what has come in for a receiver.
@@ -345,9 +348,15 @@ actor TransferEngine: EventLoopClient {
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
         transfer.noteHead()
+        if case .copied(let data) = transfer.upload, wasSent(transfer) {
+            reportSent(Int64(data.count), by: transfer)
+        } else {
+            reportSent(Int64(transfer.uploadOffset), by: transfer)
+        }
         let error = transfer.reception.failure ?? transfer.upload.failure ?? error
         transfer.upload.abandon()
         if let receiver = transfer.receiver, !transfer.reception.body.isEmpty {
+            reportProgress(of: transfer)
             _ = receiver.receive(transfer.reception.takePiece())
         }
         let outcome = ExchangeOutcome(

@@ -144,11 +144,6 @@ struct TransferState: Equatable {
         isSendingPaused = true
     }
 
-    /// How many bytes of the request's body have been handed over.
-    var sentBytes: Int64? {
-        if case .sending(let sent) = upload { sent } else { nil }
-    }
-
     /// There are bytes to send, which libcurl had asked for.
     mutating func bodyBytesArrived() -> ControlAction {
         guard isSendingPaused else { return .nothing }

@@ -1,0 +1,97 @@
+import CSystem
+import FoundationEssentials
+import Glibc
+
+/// Wraps the system calls on paths; all of them block. With ``OpenFile``, the only code of downloads that touches C.
+// Safety: every pointer below lives for the call that it is handed to; paths hold no NUL (`DownloadPlace` sees to it).
+enum FileSystem {
+    /// Returns what is at the path, or nil when there is nothing or it cannot be seen.
+    static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
+        var status = stat()
+        let code = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
+        return code == 0 ? FileStatus(status) : nil
+    }
+
+    /// Makes a directory and those that lead to it, where they are missing.
+    static func makeDirectories(_ path: String) throws(SystemError) {
+        if unsafe mkdir(path, 0o777) == 0 { return }
+        switch errno {
+        case EEXIST:
+            guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
+        case ENOENT where parent(of: path) != path:
+            try makeDirectories(parent(of: path))
+            // Somebody else may have made it meanwhile.
+            guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemError(errno) }
+        case let code: throw SystemError(code)
+        }
+    }
+
+    /// Gives a file another name, in place of a file that has it.
+    static func rename(_ source: String, to target: String) throws(SystemError) {
+        guard unsafe Glibc.rename(source, target) == 0 else { throw SystemError(errno) }
+    }
+
+    /// Gives a file another name, or fails with `EEXIST` when that is taken.
+    static func renameWithoutReplacing(_ source: String, to target: String) throws(SystemError) {
+        let code = unsafe bb_rename_without_replacing(source, target)
+        if code == 0 { return }
+        // Not every file system knows of this. A second name is never given in place of another file.
+        guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) else { throw SystemError(code) }
+        if unsafe link(source, target) == 0 { return remove(source) }
+        guard [EPERM, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) else { throw SystemError(errno) }
+        // Nor does every one know links: what comes to be there in between these two lines is lost.
+        guard status(target, followingLinks: false) == nil else { throw SystemError(EEXIST) }
+        try rename(source, to: target)
+    }
+
+    /// Removes a file, if it is there.
+    static func remove(_ path: String) {
+        _ = unsafe unlink(path)
+    }
+
+    // MARK: Paths
+
+    /// The directory of temporary files.
+    static var temporaryDirectory: String {
+        withoutSlashes(FileManager.default.temporaryDirectory.path(percentEncoded: false))
+    }
+
+    /// Returns the path without its last component.
+    static func parent(of path: String) -> String {
+        let path = withoutSlashes(path)
+        guard let slash = path.utf8.lastIndex(of: 0x2f) else { return "." }
+        return withoutSlashes(String(path[...slash]))
+    }
+
+    /// Returns the last component of the path.
+    static func name(of path: String) -> String {
+        let path = withoutSlashes(path)
+        guard let slash = path.utf8.lastIndex(of: 0x2f) else { return path }
+        return String(path[path.index(after: slash)...])
+    }
+
+    /// Returns the path of a file in a directory.
+    static func path(_ name: String, in directory: String) -> String {
+        directory.utf8.last == 0x2f ? directory + name : "\(directory)/\(name)"
+    }
+
+    /// Returns the path without slashes at its end, but for that of the root.
+    static func withoutSlashes(_ path: String) -> String {
+        var end = path.endIndex
+        while end > path.index(path.startIndex, offsetBy: 1, limitedBy: path.endIndex) ?? path.endIndex,
+            path[path.index(before: end)] == "/"
+        {
+            end = path.index(before: end)
+        }
+        return String(path[..<end])
+    }
+}
+
+extension SystemError {
+    /// What the system says of the error.
+    var words: String {
+        // Safety: the text is the calling thread's own until the next call; it is copied at once.
+        guard let text = unsafe strerror(code) else { return "error \(code)" }
+        return unsafe String(cString: text)
+    }
+}

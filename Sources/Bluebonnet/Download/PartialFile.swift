@@ -1,0 +1,159 @@
+import FoundationEssentials
+import Glibc
+
+/// Owns a file that a body is being written to, and what says how to go on with it.
+///
+/// Belongs to one task; its calls block, so that is never the loop. While it lives it has the lock of the file: nobody
+/// else, in this process or another, writes to it. The body is not flushed to the disk: what was written outlives the
+/// process, not the power.
+final class PartialFile {
+    /// Where the file is.
+    let path: String
+    /// How many bytes there are.
+    private(set) var size: Int64
+    /// What the bytes are of, if they can be gone on from.
+    private(set) var resumeData: ResumeData?
+
+    let file: OpenFile
+    let sidecar: ResumeSidecar
+
+    private init(_ path: String, _ file: consuming OpenFile, size: Int64) {
+        self.path = path
+        self.file = file
+        self.size = size
+        sidecar = ResumeSidecar(besides: path)
+        resumeData = sidecar.read()
+        resumeData?.path = path
+    }
+
+    // MARK: Opening
+
+    /// Opens or makes the partial file of a name, with what an earlier process left in it.
+    ///
+    /// Returns nil when somebody else is writing to it, or what is there is not this user's.
+    static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
+        let path = FileSystem.path(name, in: directory)
+        // The file may come and go while it is being opened: its owner moves it away when it is complete.
+        for _ in 0..<16 {
+            do {
+                let file = try OpenFile.creating(path, mode: 0o666)
+                // It was not there before, so that without locks it is this one's all the same.
+                guard file.lock() != .busy else { return nil }
+                guard isStill(file, at: path) else { continue }
+                return PartialFile(path, file, size: 0)
+            } catch {
+                guard error.code == EEXIST else { throw error.during(.cannotCreateFile(path: path)) }
+            }
+            guard let file = try? OpenFile.writing(path) else {
+                // Gone again, or not to be opened: a directory, a link, another user's.
+                guard FileSystem.status(path, followingLinks: false) == nil else { return nil }
+                continue
+            }
+            guard file.lock() == .taken, let status = try? file.status() else { return nil }
+            guard isStill(file, at: path) else { continue }
+            return status.isOwn ? PartialFile(path, file, size: status.size) : nil
+        }
+        return nil
+    }
+
+    /// Makes a partial file of a name that nobody else uses.
+    static func unique(in directory: String, mode: mode_t) throws(RequestError) -> PartialFile {
+        let path = FileSystem.path(".\(FileName.unique()).part", in: directory)
+        do {
+            let file = try OpenFile.creating(path, mode: mode)
+            _ = file.lock()
+            return PartialFile(path, file, size: 0)
+        } catch {
+            throw error.during(.cannotCreateFile(path: path))
+        }
+    }
+
+    /// Opens the partial file that resume data is about.
+    ///
+    /// Returns nil when it is gone, in use, not this user's, or was begun again since.
+    static func left(by data: ResumeData) -> PartialFile? {
+        guard let file = try? OpenFile.writing(data.path), file.lock() != .busy, isStill(file, at: data.path),
+            let status = try? file.status(), status.isOwn
+        else { return nil }
+        let partial = PartialFile(data.path, file, size: status.size)
+        return partial.resumeData?.id == data.id ? partial : nil
+    }
+
+    /// Whether the path leads to this very file.
+    private static func isStill(_ file: borrowing OpenFile, at path: String) -> Bool {
+        guard let own = try? file.status(), let named = FileSystem.status(path, followingLinks: false) else {
+            return false
+        }
+        return own.identity == named.identity
+    }
+
+    /// Whether the path leads to this very file, so that moving it moves what was written.
+    var isInPlace: Bool { Self.isStill(file, at: path) }
+
+    // MARK: Writing
+
+    /// Empties the file for another body; what says how to go on with it is on the disk before the body is.
+    func restart(_ data: ResumeData?) throws(RequestError) {
+        // In this order, what is beside the file never speaks of other bytes than are in it.
+        try truncate(to: 0)
+        sidecar.remove()
+        resumeData = nil
+        guard let data else { return }
+        // Where there is no room for this, the body will find none either, and says so.
+        if (try? sidecar.write(data)) != nil { resumeData = data }
+    }
+
+    /// Adds to the file; what was added stays, also when the rest could not be written.
+    func write(_ data: Data) throws(RequestError) {
+        do {
+            try file.write(data, at: &size)
+        } catch {
+            throw error.during(.cannotWriteFile(path: path))
+        }
+    }
+
+    /// Cuts the file.
+    func truncate(to size: Int64) throws(RequestError) {
+        guard size != self.size else { return }
+        do {
+            try file.truncate(to: size)
+            self.size = size
+        } catch {
+            throw error.during(.cannotWriteFile(path: path))
+        }
+    }
+
+    // MARK: Ending
+
+    /// Returns the data to go on with later; nil when there is nothing to go on from.
+    func keep() -> Data? {
+        guard var data = resumeData, data.decision(size: size) != nil else { return nil }
+        data.bytes = size
+        return data.encoded()
+    }
+
+    /// Removes the file.
+    func discard() {
+        if isInPlace { FileSystem.remove(path) }
+        sidecar.remove()
+        resumeData = nil
+    }
+}
+
+extension ResumeData {
+    /// Returns what an earlier process left beside a destination, as after a crash; nil when there is nothing.
+    ///
+    /// Blocks. What a process that is still running writes is found as well: it keeps the lock of the file.
+    static func left(beside destination: URL) -> ResumeData? {
+        guard let path = try? DownloadTarget.path(of: destination) else { return nil }
+        let partial = FileSystem.path(
+            FileName.partial(of: FileSystem.name(of: path)), in: FileSystem.parent(of: path))
+        guard var data = ResumeSidecar(besides: partial).read(),
+            let status = FileSystem.status(partial, followingLinks: false), status.isOwn,
+            data.decision(size: status.size) != nil
+        else { return nil }
+        data.path = partial
+        data.bytes = status.size
+        return data
+    }
+}

@@ -1,0 +1,95 @@
+/// Receives server-sent events for as long as it takes, over as many connections as it takes.
+///
+/// ```swift
+/// for try await event in session.eventSource("https://example.com/news") {
+///     print(event.event, event.data)
+/// }
+/// ```
+///
+/// When the connection is lost, or the server closes it, the source waits for the reconnection time and connects again;
+/// `Last-Event-ID` tells the server which event was the last one. The reconnection time is that of the configuration
+/// until the server sends one of its own. While no connection can be made the time doubles, up to
+/// ``Configuration/maximumReconnectionDelay``.
+///
+/// The sequence ends when the server answers with 204, or when the connection has ended and
+/// ``Configuration/reconnects`` is false. It throws when waiting does not help: a status code other than 200 and 204, a
+/// content type other than `text/event-stream`, a request that cannot be sent, a server that is not trusted, a session
+/// that was shut down; and when ``Configuration/maximumAttempts`` were made in vain.
+///
+/// Every `for try await` has a connection of its own, which is made when the loop begins, waits for its reader, and is
+/// closed when the loop is left. Cancelling the task ends any wait for the next event, closes the connection at once and
+/// throws `.cancelled`.
+public struct EventSource: AsyncSequence, Sendable {
+    /// An event of the stream.
+    public typealias Element = ServerSentEvent
+
+    /// What ends the sequence when waiting does not help.
+    public typealias Failure = RequestError
+
+    /// Makes a connection with these fields in its request, and waits for the head of the response.
+    package typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
+
+    /// How the source reconnects.
+    public let configuration: Configuration
+
+    private let open: Open
+    private let timing: EventSourceTiming
+    private let status = EventSourceStatus()
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - configuration: How the source reconnects.
+    ///   - timing: How it waits.
+    ///   - open: Makes a connection. It is called in the reader's task, one connection after the other.
+    package init(
+        configuration: Configuration = Configuration(), timing: EventSourceTiming = EventSourceTiming(),
+        open: @escaping Open
+    ) {
+        self.configuration = configuration
+        self.timing = timing
+        self.open = open
+    }
+
+    /// What becomes of the connection, the latest state first.
+    ///
+    /// Of all connections, if there are several loops over the source. Ends when the source is gone.
+    public var states: StreamOf<State> { status.states }
+
+    /// The last event ID that was received, over all connections: what to begin with another time.
+    public var lastEventID: String { status.lastEventID ?? configuration.initialLastEventID }
+
+    /// Creates an iterator with a connection of its own, which is made when the first event is asked for.
+    ///
+    /// - Returns: The iterator; dropping it closes the connection.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(run: EventSourceRun(configuration: configuration, timing: timing, status: status, open: open))
+    }
+
+    /// Receives the events of an ``EventSource``.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// What ends the sequence when waiting does not help.
+        public typealias Failure = RequestError
+
+        fileprivate let run: EventSourceRun
+
+        /// Returns the next event, waiting and reconnecting for it.
+        ///
+        /// - Returns: The event, or `nil` when there are none to come.
+        /// - Throws: Why there are none to come, once; `.cancelled` when the task is cancelled.
+        public mutating func next() async throws(RequestError) -> ServerSentEvent? {
+            try await run.next()
+        }
+
+        /// Returns the next event, waiting and reconnecting for it.
+        ///
+        /// - Parameter actor: The actor that the caller is isolated to.
+        /// - Returns: The event, or `nil` when there are none to come.
+        /// - Throws: Why there are none to come, once; `.cancelled` when the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(RequestError) -> ServerSentEvent? {
+            try await run.next()
+        }
+    }
+}

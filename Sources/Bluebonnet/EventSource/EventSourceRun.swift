@@ -1,0 +1,163 @@
+import FoundationEssentials
+
+/// One reader's way through an ``EventSource``: carries out what ``EventSourceState`` decides, in the reader's own task.
+///
+/// Runs where its reader runs, and starts no task: cancelling the reader's task is all that it takes to end every wait.
+/// Dropping it closes the connection.
+final class EventSourceRun {
+    private let open: EventSource.Open
+    private let timing: EventSourceTiming
+    private let status: EventSourceStatus
+    private let maximumEventBytes: Int
+
+    private var state: EventSourceState
+    private var action = EventSourceState.Action.connect
+    private var connection: LiveConnection?
+    private var parser: ServerSentEventParser
+    /// The last event ID that others know of.
+    private var lastEventID: String
+    /// What ended the last connection, with all its circumstances.
+    private var failure: RequestError?
+    private var isClosed = false
+
+    init(
+        configuration: EventSource.Configuration, timing: EventSourceTiming, status: EventSourceStatus,
+        open: @escaping EventSource.Open
+    ) {
+        self.open = open
+        self.timing = timing
+        self.status = status
+        maximumEventBytes = configuration.maximumEventBytes
+        state = EventSourceState(configuration)
+        lastEventID = configuration.initialLastEventID
+        parser = ServerSentEventParser(
+            lastEventID: configuration.initialLastEventID, limit: configuration.maximumEventBytes)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Returns the next event, or `nil` when there are none to come.
+    func next() async throws(RequestError) -> ServerSentEvent? {
+        while !isClosed {
+            if Task.isCancelled { action = state.cancelled() }
+            switch action {
+            case .connect: await connect()
+            case .read: if let event = await read() { return event }
+            case .wait(let delay): await wait(delay)
+            case .finish: close()
+            case .fail(let kind):
+                close()
+                throw failure.flatMap { $0.kind == kind ? $0 : nil } ?? RequestError(kind, underlying: failure)
+            }
+        }
+        return nil
+    }
+
+    private func connect() async {
+        status.stateChanged(to: .connecting)
+        failure = nil
+        do throws(RequestError) {
+            let opened = try await open(fields)
+            let live = LiveConnection(opened)
+            action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
+            guard action == .read else {
+                // Closed here: its error says which response it is about.
+                if case .fail(let kind) = action { failure = RequestError(kind).about(opened.response, body: nil) }
+                return
+            }
+            connection = live
+            parser = ServerSentEventParser(lastEventID: parser.lastEventID, limit: maximumEventBytes)
+            status.stateChanged(to: .open)
+        } catch {
+            connectionEnded(error)
+        }
+    }
+
+    /// The fields of a request for an event stream (WHATWG HTML §9.2.2).
+    private var fields: HTTPHeaders {
+        var fields: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
+        if !parser.lastEventID.isEmpty { fields.add(name: "Last-Event-ID", value: parser.lastEventID) }
+        return fields
+    }
+
+    /// Returns the next event of the connection, or `nil` when the connection has ended.
+    private func read() async -> ServerSentEvent? {
+        guard let connection else { preconditionFailure("an event source reads without a connection") }
+        do throws(RequestError) {
+            while true {
+                let event = try parser.next()
+                parserAdvanced()
+                if let event { return event }
+                guard let chunk = try await connection.next() else { break }
+                parser.append(chunk)
+            }
+            connectionEnded(nil)
+        } catch {
+            connectionEnded(error)
+        }
+        return nil
+    }
+
+    private func parserAdvanced() {
+        if let time = parser.reconnectionTime { state.reconnectionTimeReceived(time) }
+        if parser.lastEventID != lastEventID {
+            lastEventID = parser.lastEventID
+            status.lastEventIDReceived(lastEventID)
+        }
+    }
+
+    private func connectionEnded(_ error: RequestError?) {
+        connection = nil
+        failure = error
+        // A body that merely ends when its reader is cancelled is no end of the stream.
+        action = Task.isCancelled ? state.cancelled() : state.connectionEnded(error?.kind, jitter: timing.jitter())
+    }
+
+    private func wait(_ delay: Duration) async {
+        status.stateChanged(to: .waiting(delay, after: failure?.kind))
+        do {
+            try await timing.sleep(delay)
+            action = state.waited()
+        } catch {
+            action = state.cancelled()
+        }
+    }
+
+    private func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        connection = nil
+        status.stateChanged(to: .closed)
+    }
+}
+
+/// A connection that is closed when it is dropped, or when the task that waits for its bytes is cancelled.
+private final class LiveConnection {
+    private let cancel: @Sendable () -> Void
+    private var chunks: any AsyncIteratorProtocol<Data, RequestError>
+
+    init(_ connection: EventSourceConnection) {
+        cancel = connection.cancel
+        chunks = connection.chunks.makeAsyncIterator()
+    }
+
+    deinit {
+        cancel()
+    }
+
+    func next() async throws(RequestError) -> Data? {
+        do {
+            return try await withTaskCancellationHandler {
+                try await chunks.next(isolation: #isolation)
+            } onCancel: { [cancel] in
+                cancel()
+            }
+        } catch let error as RequestError {
+            throw error
+        } catch {
+            throw RequestError(.internal, underlying: error)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+/// Decides when an ``EventSource`` connects, reads, waits and ends (WHATWG HTML §9.2.2, §9.2.3).
+///
+/// `connecting` → `open` → `waiting` → `connecting` and so on; a connection that cannot be made goes to `waiting`
+/// right away. `closed` is final. What happened is an event; what to do next is the action that it returns.
+struct EventSourceState {
+    /// Where the source is.
+    enum Phase: Hashable {
+        /// An answer is waited for.
+        case connecting
+        /// The answer was an event stream.
+        case open
+        /// The reconnection time is being waited for.
+        case waiting
+        /// Nothing is to come.
+        case closed
+    }
+
+    /// What to do next.
+    enum Action: Hashable {
+        /// Make a connection.
+        case connect
+        /// Read the connection's events.
+        case read
+        /// Wait for that long.
+        case wait(Duration)
+        /// End the sequence.
+        case finish
+        /// End the sequence with an error.
+        case fail(RequestError.Kind)
+    }
+
+    /// A server that says "at once" is not asked more often than that while it does not answer.
+    static let shortestDelayAfterFailures = Duration.seconds(1)
+    /// What a server may ask for, and more than a clock can wait for is no different.
+    static let longestDelay = Duration.seconds(24 * 60 * 60)
+
+    private let configuration: EventSource.Configuration
+    private(set) var phase = Phase.connecting
+    /// How many connections in a row could not be made.
+    private(set) var failedAttempts = 0
+    private(set) var reconnectionTime: Duration
+
+    init(_ configuration: EventSource.Configuration) {
+        self.configuration = configuration
+        reconnectionTime = configuration.reconnectionTime
+    }
+
+    /// The server has answered.
+    mutating func headReceived(statusCode: Int, mimeType: String?) -> Action {
+        switch (statusCode, mimeType) {
+        case (200, "text/event-stream"):
+            phase = .open
+            failedAttempts = 0
+            return .read
+        case (204, _): return closed(.finish)
+        case (200, _): return closed(.fail(.eventSource(.unacceptableContentType(mimeType))))
+        default: return closed(.fail(.eventSource(.unacceptableStatusCode(statusCode))))
+        }
+    }
+
+    /// The stream has set the reconnection time.
+    mutating func reconnectionTimeReceived(_ time: Duration) {
+        reconnectionTime = time
+    }
+
+    /// The connection has ended, or could not be made: with which failure, none when the server closed it.
+    ///
+    /// The jitter is a random number between 0 and 1.
+    mutating func connectionEnded(_ failure: RequestError.Kind?, jitter: Double) -> Action {
+        if phase == .connecting { failedAttempts += 1 }
+        if let failure {
+            let isLastAttempt = configuration.maximumAttempts.map { failedAttempts >= max($0, 1) } ?? false
+            if Self.isPermanent(failure) || !configuration.reconnects || isLastAttempt { return closed(.fail(failure)) }
+        } else if !configuration.reconnects {
+            return closed(.finish)
+        }
+        phase = .waiting
+        return .wait(delay(jitter: jitter))
+    }
+
+    /// The time to wait is over.
+    mutating func waited() -> Action {
+        phase = .connecting
+        return .connect
+    }
+
+    /// The reader's task was cancelled.
+    mutating func cancelled() -> Action {
+        closed(.fail(.cancelled))
+    }
+
+    private mutating func closed(_ action: Action) -> Action {
+        phase = .closed
+        return action
+    }
+
+    /// Returns the reconnection time, doubled for each attempt in vain but the first, and up to a quarter more by chance.
+    private func delay(jitter: Double) -> Duration {
+        let time = max(.zero, min(reconnectionTime, Self.longestDelay))
+        let maximum = max(time, min(configuration.maximumReconnectionDelay, Self.longestDelay))
+        var delay = time
+        if failedAttempts > 1 {
+            // Beyond that the maximum is reached anyway.
+            let doublings = min(failedAttempts - 1, 20)
+            delay = max(time, min(max(time, Self.shortestDelayAfterFailures) * (1 << doublings), maximum))
+        }
+        return delay + delay * jitter / 4
+    }
+}
+
+extension EventSourceState {
+    /// Returns whether the next connection would fail in the same way.
+    ///
+    /// Everything that can have to do with the network or with a server that is being restarted is not: names that are
+    /// not resolved, time limits, handshakes that were cut off.
+    static func isPermanent(_ kind: RequestError.Kind) -> Bool {
+        switch kind {
+        case .connection, .timedOut, .trust(.handshake): false
+        case .invalidResponse(let reason):
+            switch reason {
+            case .malformed, .truncated, .http2Stream: false
+            case .headTooLarge, .bodyTooLarge, .undecodableContent: true
+            }
+        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .trust, .validation,
+            .serialization, .download, .eventSource, .cancelled, .sessionShutDown, .internal:
+            true
+        }
+    }
+}

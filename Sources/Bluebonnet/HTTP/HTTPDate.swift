@@ -1,0 +1,176 @@
+import FoundationEssentials
+
+/// Reads and writes times as fields give them (RFC 9110 §5.6.7).
+///
+/// Days of the proleptic Gregorian calendar in UTC, counted here: no locale, time zone or calendar of the system can get
+/// in the way.
+enum HTTPDate {
+    /// Returns the time that a text names, in one of the three formats that a recipient must accept.
+    ///
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. The name of the day
+    /// must be one, but needs not be that of the date. A leap second (`:60`) is the second after it.
+    ///
+    /// - Parameters:
+    ///   - text: The value of a field, or an element of it.
+    ///   - now: The present, which says of which century a year of two digits is: one that seems to be more than 50 years
+    ///     ahead is past.
+    /// - Returns: The time, or `nil` when the text is no such time or none that exists, such as February 30.
+    static func parse(_ text: some StringProtocol, now: Date = Date()) -> Date? {
+        var scanner = Scanner(bytes: Array(text.trimmed.utf8))
+        let time: Date?
+        // "Sun" also begins "Sunday".
+        if scanner.name(of: longDays) != nil {
+            time = scanner.rfc850(now: now)
+        } else if scanner.name(of: shortDays) != nil {
+            time = scanner.next == 0x2c ? scanner.imfFixdate() : scanner.asctime()
+        } else {
+            return nil
+        }
+        return scanner.isAtEnd ? time : nil
+    }
+
+    /// Returns a time in the format that is to be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    ///
+    /// - Parameter date: The time; fractions of a second are left out, years outside of 0 to 9999 are brought inside.
+    /// - Returns: The text.
+    static func format(_ date: Date) -> String {
+        let limits = (earliest: -62_167_219_200.0, latest: 253_402_300_799.0)
+        let seconds = Int(min(max(date.timeIntervalSince1970, limits.earliest), limits.latest).rounded(.down))
+        let days = Int((Double(seconds) / 86_400).rounded(.down))
+        let second = seconds - days * 86_400
+        let (year, month, day) = civil(days)
+        // The first of January 1970 was a Thursday.
+        let name = shortDays[((days + 3) % 7 + 7) % 7]
+        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
+        return "\(name), \(padded(day, 2)) \(months[month - 1]) \(padded(year, 4)) \(clock) GMT"
+    }
+
+    private static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    // MARK: The calendar
+
+    /// Returns how many days after 1970-01-01 a date is; nil when there is no such date.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard day >= 1, day <= lengths[month - 1] else { return nil }
+        // Years that begin in March have the leap day at their end; there are 719,468 days from year 0 to 1970.
+        let marchYear = month > 2 ? year : year - 1
+        let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
+        let yearOfEra = marchYear - era * 400
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    /// Returns the date that is so many days after 1970-01-01.
+    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+    }
+
+    /// Takes a text apart from its front.
+    private struct Scanner {
+        let bytes: [UInt8]
+        var position = 0
+
+        var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+        var isAtEnd: Bool { position == bytes.count }
+
+        /// What follows the name of the day in the preferred format.
+        mutating func imfFixdate() -> Date? {
+            guard take(", "), let day = number(2), take(" "), let month = month(), take(" "), let year = number(4),
+                take(" "), let clock = clock(), take(" GMT")
+            else { return nil }
+            return HTTPDate.date(year, month, day, clock)
+        }
+
+        /// What follows the name of the day in the format of RFC 850.
+        mutating func rfc850(now: Date) -> Date? {
+            guard take(", "), let day = number(2), take("-"), let month = month(), take("-"), let year = number(2),
+                take(" "), let clock = clock(), take(" GMT")
+            else { return nil }
+            let days = Int((now.timeIntervalSince1970 / 86_400).rounded(.down))
+            let current = HTTPDate.civil(days).year
+            let candidate = current / 100 * 100 + year
+            // Of the years that end so: the latest that is not more than 50 years ahead.
+            let years = [candidate + 100, candidate, candidate - 100]
+            return years.lazy.filter { $0 <= current + 51 }.compactMap { HTTPDate.date($0, month, day, clock) }
+                .first { HTTPDate.isWithinFiftyYears($0, of: now) }
+        }
+
+        /// What follows the name of the day in the format of C's `asctime`.
+        mutating func asctime() -> Date? {
+            guard take(" "), let month = month(), take(" ") else { return nil }
+            guard let day = take(" ") ? number(1) : number(2), take(" "), let clock = clock(), take(" "),
+                let year = number(4)
+            else { return nil }
+            return HTTPDate.date(year, month, day, clock)
+        }
+
+        /// Returns the index of the name that is next.
+        mutating func name(of names: [String]) -> Int? {
+            names.firstIndex { take($0) }
+        }
+
+        private mutating func month() -> Int? {
+            name(of: HTTPDate.months).map { $0 + 1 }
+        }
+
+        /// Returns the second of the day.
+        private mutating func clock() -> Int? {
+            guard let hour = number(2), hour < 24, take(":"), let minute = number(2), minute < 60, take(":"),
+                let second = number(2), second <= 60
+            else { return nil }
+            return hour * 3600 + minute * 60 + second
+        }
+
+        private mutating func number(_ width: Int) -> Int? {
+            guard position + width <= bytes.count else { return nil }
+            var value = 0
+            for byte in bytes[position..<(position + width)] {
+                guard byte &- 0x30 < 10 else { return nil }
+                value = value * 10 + Int(byte - 0x30)
+            }
+            position += width
+            return value
+        }
+
+        private mutating func take(_ text: String) -> Bool {
+            guard bytes[position...].starts(with: text.utf8) else { return false }
+            position += text.utf8.count
+            return true
+        }
+    }
+
+    private static func date(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int) -> Date? {
+        guard let days = days(year, month, day) else { return nil }
+        return Date(timeIntervalSince1970: Double(days * 86_400 + secondOfDay))
+    }
+
+    /// Whether a time is not more than 50 years after another, by the calendar.
+    private static func isWithinFiftyYears(_ date: Date, of now: Date) -> Bool {
+        let today = civil(Int((now.timeIntervalSince1970 / 86_400).rounded(.down)))
+        // A day that does not exist in that year, February 29, ends with February.
+        guard let limit = days(today.year + 50, today.month, today.day) ?? days(today.year + 50, today.month, 28) else {
+            return false
+        }
+        let secondOfDay = now.timeIntervalSince1970.truncatingRemainder(dividingBy: 86_400)
+        return date.timeIntervalSince1970 <= Double(limit) * 86_400
+            + (secondOfDay < 0 ? secondOfDay + 86_400 : secondOfDay)
+    }
+}

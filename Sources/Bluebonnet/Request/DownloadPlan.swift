@@ -1,0 +1,23 @@
+import FoundationEssentials
+
+/// What a download needs besides its request: where the file goes, and what it begins with.
+final class DownloadPlan: Sendable {
+    let destination: DownloadDestination
+    /// What an earlier download left off with.
+    let resumeData: Data?
+    /// The body of the exchange under way, on its way to the file.
+    let body = Locked<BodyFanOut?>(nil)
+    /// Whether the partial file is of no use once the request is cancelled.
+    let discardsPartialFile = Locked(false)
+    /// Asked about the complete file before it is moved into place.
+    let validators = Locked<[Validation]>([])
+
+    /// See ``DownloadRequest/validate(_:)``.
+    typealias Validation =
+        @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
+
+    init(destination: DownloadDestination, resumeData: Data?) {
+        self.destination = destination
+        self.resumeData = resumeData
+    }
+}

@@ -1,0 +1,94 @@
+public import FoundationEssentials
+
+/// A request whose response is written to a file.
+///
+/// Vended by ``Session``. Chained calls set it up; a `serializing…` method makes a ``DownloadTask`` to be awaited and, by
+/// default, starts the request:
+///
+/// ```swift
+/// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
+/// ```
+///
+/// The body goes to a partial file beside the destination, and is moved into place when it is complete and the validators
+/// have accepted the response. Validators run on the head, before anything is written. A download that failed or was
+/// cancelled leaves its partial file where it can be resumed; ``resumeData`` is what ``Session`` resumes it with.
+///
+/// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
+/// pool.
+public actor DownloadRequest: Request, CustomDebugStringConvertible {
+    /// Says where a file goes.
+    public typealias Destination = DownloadDestination
+
+    /// Says how a file gets to its destination.
+    public typealias Options = DownloadOptions
+
+    /// What all kinds of request share; opaque outside Bluebonnet.
+    public nonisolated let core: RequestCore
+
+    private nonisolated let plan: DownloadPlan
+
+    init(
+        convertible: any HTTPRequestConvertible, context: SessionContext, destination: Destination,
+        resumeData: Data? = nil
+    ) {
+        plan = DownloadPlan(destination: destination, resumeData: resumeData)
+        core = RequestCore(convertible: convertible, context: context, sink: .file(plan))
+    }
+
+    /// What the request was made from.
+    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
+
+    /// Where the file is, once it is complete and in its place.
+    public nonisolated var fileURL: URL? { core.mailbox.withLock { $0.last }?.fileURL }
+
+    /// What the download can be resumed with, once it has failed or was cancelled, if it can.
+    ///
+    /// Names the partial file; so it is of use on this machine, for as long as that file is there. Holds the URL and the
+    /// fields of the request, without those that carry secrets.
+    public nonisolated var resumeData: Data? { core.mailbox.withLock { $0.last }?.resumeData }
+
+    /// Ends the request and says whether its partial file is kept.
+    ///
+    /// ``Request/cancel()`` keeps it. Everyone who awaits the request is answered with `.cancelled`; the data to resume
+    /// with is in ``resumeData`` and in the error by then.
+    ///
+    /// - Parameter producingResumeData: Whether the partial file is kept, and the data to resume with is made.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func cancel(producingResumeData: Bool) -> Self {
+        plan.discardsPartialFile.withLock { $0 = !producingResumeData }
+        return cancel()
+    }
+
+    /// Accepts a downloaded file by a check of your own, before it is moved to its destination.
+    ///
+    /// Runs on the global pool, after the validators of the head. A failure becomes a
+    /// `.validation(.customValidationFailed)` error with yours as the underlying one; a thrown ``RequestError`` stays as it
+    /// is.
+    ///
+    /// - Parameter validation: Gets the request, the response and where the file is until then.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func validate(
+        _ validation:
+            @escaping @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws ->
+            ValidationResult
+    ) -> Self {
+        plan.validators.withLock { $0.append(validation) }
+        return self
+    }
+
+    /// The request as a `curl` command, without secrets, and what became of it.
+    public nonisolated var debugDescription: String {
+        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
+        return "\(cURLDescription())\n# \(outcome)"
+    }
+}
+
+extension DownloadRequest: Hashable {
+    /// Whether two references are to the same request.
+    public static func == (left: DownloadRequest, right: DownloadRequest) -> Bool { left === right }
+
+    /// Hashes which request it is.
+    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}

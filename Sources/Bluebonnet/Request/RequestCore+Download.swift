@@ -1,0 +1,169 @@
+import FoundationEssentials
+
+/// The attempts of a download: each brings the file further, until it is complete or nothing helps.
+extension RequestCore {
+    /// Downloads the body to its file.
+    func downloaded(by plan: DownloadPlan) async -> CompletedAttempt {
+        var download = FileDownload(core: self, plan: plan)
+        var resumption = AutomaticResumption()
+        var restarts = 0
+        while true {
+            switch await download.attempt() {
+            case .done(let attempt):
+                return attempt
+            case .sendAgain(let attempt):
+                // A server that answers each time with something else does so for ever.
+                restarts += 1
+                if restarts > Self.restartLimit { return download.ended(attempt) }
+            case .failed(let attempt):
+                guard let error = attempt.error, !error.isCancellation,
+                    case .resume(let delay) = resumption.interrupted(
+                        by: error.kind, fetched: download.fetched, canResume: download.canResume,
+                        spread: Double.random(in: 0...1))
+                else { return download.ended(attempt) }
+                _ = await interruptible { try? await ContinuousClock().sleep(for: delay) }
+            }
+            if mailbox.withLock({ $0.lifecycle.state == .cancelled }) {
+                return download.ended(completed(ExchangeOutcome(response: nil, error: RequestError(.cancelled))))
+            }
+        }
+    }
+
+    /// How often all of the body may be asked for anew, since the rest cannot be had.
+    private static let restartLimit = 3
+}
+
+/// One download from its first attempt to its last; belongs to the task that drives the request.
+private struct FileDownload {
+    /// What an attempt came to.
+    enum Result {
+        /// The file is in its place, or the request was refused for good.
+        case done(CompletedAttempt)
+        /// What was asked for is not to be had; something else may be.
+        case sendAgain(CompletedAttempt)
+        case failed(CompletedAttempt)
+    }
+
+    private let core: RequestCore
+    private let plan: DownloadPlan
+    private var sink: DownloadSink?
+
+    init(core: RequestCore, plan: DownloadPlan) {
+        self.core = core
+        self.plan = plan
+    }
+
+    var fetched: Int64 { sink?.fetched ?? 0 }
+
+    var canResume: Bool { sink?.canResume ?? false }
+
+    /// Makes one attempt.
+    mutating func attempt() async -> Result {
+        core.startExchange { request throws(RequestError) in
+            if sink == nil {
+                sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
+            }
+            guard let sink else { return }
+            for field in sink.fields(for: request) { request.headers.update(field) }
+        }
+        switch await core.nextEvent() {
+        case .outcome(let outcome): return .failed(core.completed(outcome))
+        case .head(let response): return await received(response)
+        }
+    }
+
+    /// Ends a download that failed: what was fetched stays, to be resumed with, unless nobody wants it.
+    func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
+        guard let sink else { return attempt }
+        let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
+        return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
+    }
+
+    private func received(_ response: HTTPResponse) async -> Result {
+        guard let sink else { return .failed(core.completed(await core.nextOutcome())) }
+        let action = sink.headReceived(response)
+        switch action {
+        case .write, .refuse:
+            core.tell(response)
+            if let error = core.refusal(of: response) { return .failed(await core.refused(response, error)) }
+            if case .refuse(let error) = action { return .failed(await core.refused(response, error)) }
+            guard await core.isAllowed(response) else {
+                core.cancel()
+                return .failed(core.completed(await core.nextOutcome()))
+            }
+            return await write(response, to: sink)
+        case .complete:
+            let outcome = await abandonedExchange(response)
+            return complete(sink, core.completed(outcome), response)
+        case .sendAgain:
+            return .sendAgain(core.completed(await abandonedExchange(response)).failing(with: .unresumable(response)))
+        }
+    }
+
+    /// Ends an exchange whose body is of no use.
+    private func abandonedExchange(_ response: HTTPResponse) async -> ExchangeOutcome {
+        core.mailbox.withLock { $0.exchange }?.cancel()
+        let outcome = await core.nextOutcome()
+        return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
+    }
+
+    private func write(_ response: HTTPResponse, to sink: DownloadSink) async -> Result {
+        let configuration = core.context.configuration
+        let body = BodyFanOut(
+            highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
+        let reader = body.join(cancelsRequest: false)
+        plan.body.withLock { $0 = body }
+        core.mailbox.withLock { $0.bytesBefore = (sink.positionOfBody, sink.total) }
+        if let exchange = core.accept(response) {
+            body.onDemand { exchange.receiveMore() }
+            exchange.receiveBody(with: body)
+        } else {
+            // There was no body, and the exchange has ended.
+            body.finish()
+        }
+        var failure: RequestError?
+        do throws(RequestError) {
+            while let piece = try await body.read(reader) { try sink.write(piece) }
+        } catch {
+            failure = error
+            core.mailbox.withLock { $0.exchange }?.cancel()
+        }
+        plan.body.withLock { $0 = nil }
+        let attempt = core.completed(await core.nextOutcome())
+        // What the file system says goes before the cancellation that it led to.
+        if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,
+            !core.mailbox.withLock({ $0.lifecycle.state == .cancelled })
+        {
+            return .failed(attempt.failing(with: failure.during(attempt.request, attempts: attempt.attempts)))
+        }
+        guard attempt.error == nil else { return .failed(attempt) }
+        return complete(sink, attempt, response)
+    }
+
+    /// Moves the file into its place.
+    private func complete(_ sink: DownloadSink, _ attempt: CompletedAttempt, _ response: HTTPResponse) -> Result {
+        guard attempt.error == nil else { return .failed(attempt) }
+        do throws(RequestError) {
+            for validator in plan.validators.withLock({ $0 }) {
+                do {
+                    try validator(attempt.request, response, sink.partialFileURL).get()
+                } catch {
+                    throw RequestError.wrappingValidator(error).about(response, body: nil)
+                }
+            }
+            switch try sink.complete() {
+            case .file(let url): return .done(attempt.saved(at: url))
+            case .sendAgain: return .sendAgain(attempt.failing(with: .unresumable(response)))
+            }
+        } catch {
+            return .failed(attempt.failing(with: error.during(attempt.request, attempts: attempt.attempts)))
+        }
+    }
+}
+
+extension RequestError {
+    /// The rest of a download was not to be had, again and again.
+    fileprivate static func unresumable(_ response: HTTPResponse) -> RequestError {
+        RequestError(.download(.cannotResume(statusCode: response.statusCode)))
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct AutomaticResumptionTests {
+    typealias Kind = RequestError.Kind
+
+    static let interruptions: [Kind] = [
+        .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2),
+        .timedOut(.connect), .timedOut(.idle), .invalidResponse(.truncated), .invalidResponse(.http2Stream),
+    ]
+
+    static let verdicts: [Kind] = [
+        .cancelled, .sessionShutDown, .internal, .invalidURL, .timedOut(.total), .trust(.certificateExpired),
+        .trust(.handshake), .connection(.proxy), .connection(.proxyNameNotResolved), .connection(.failed),
+        .invalidResponse(.malformed), .invalidResponse(.headTooLarge(limit: 1)),
+        .invalidResponse(.bodyTooLarge(limit: 1)),
+        .invalidResponse(.undecodableContent), .validation(.unacceptableStatusCode(503)),
+        .validation(.customValidationFailed), .serialization(.decodingFailed), .download(.cannotWriteFile(path: "/x")),
+        .download(.resumeDataInvalid), .download(.cannotResume(statusCode: 404)), .requestBody(.sequenceFailed),
+        .invalidRequest(.conversion),
+    ]
+
+    @Test(arguments: interruptions)
+    func `an interruption is gone on from`(_ kind: Kind) {
+        var resumption = AutomaticResumption()
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) != .giveUp)
+    }
+
+    @Test(arguments: interruptions)
+    func `where there is nothing to go on from, it ends`(_ kind: Kind) {
+        var resumption = AutomaticResumption()
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: false, spread: 0) == .giveUp)
+    }
+
+    @Test(arguments: verdicts)
+    func `what another attempt would meet again, or somebody wants, is no interruption`(_ kind: Kind) {
+        var resumption = AutomaticResumption()
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == .giveUp)
+    }
+
+    /// What each attempt fetched, and what is to be done after it.
+    static let histories: [[(Int64, AutomaticResumption.Verdict)]] = [
+        // Attempts that get on: without end, and without growing delays.
+        Array(repeating: (1024, .resume(after: .milliseconds(500))), count: 50),
+        // Attempts that get nowhere, or as good as.
+        [
+            (0, .resume(after: .seconds(1))), (1023, .resume(after: .seconds(2))), (0, .resume(after: .seconds(4))),
+            (1, .resume(after: .seconds(8))), (0, .giveUp),
+        ],
+        // One that gets on makes up for those that did not.
+        [
+            (0, .resume(after: .seconds(1))), (0, .resume(after: .seconds(2))),
+            (4096, .resume(after: .milliseconds(500))),
+            (0, .resume(after: .seconds(1))), (0, .resume(after: .seconds(2))), (0, .resume(after: .seconds(4))),
+            (0, .resume(after: .seconds(8))), (0, .giveUp),
+        ],
+    ]
+
+    @Test(arguments: histories)
+    func `attempts that get nowhere are few and further apart`(_ history: [(Int64, AutomaticResumption.Verdict)]) {
+        var resumption = AutomaticResumption()
+        for (fetched, verdict) in history {
+            let actual = resumption.interrupted(
+                by: .connection(.lost), fetched: fetched, canResume: true, spread: 0)
+            #expect(actual == verdict)
+        }
+    }
+
+    @Test(
+        arguments: [(-1, 500), (0, 500), (0.5, 625), (1, 750), (7, 750)] as [(Double, Int)])
+    func `delays are spread by up to half`(_ spread: Double, milliseconds: Int) {
+        var resumption = AutomaticResumption()
+        let verdict = resumption.interrupted(by: .timedOut(.idle), fetched: 9999, canResume: true, spread: spread)
+        #expect(verdict == .resume(after: .milliseconds(milliseconds)))
+    }
+}

@@ -1,0 +1,483 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct DownloadSinkTests {
+    private static let tagged: HTTPHeaders = ["ETag": "\"a\"", "Content-Length": "10"]
+
+    // MARK: One exchange
+
+    @Test func `a body comes to its file`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")))
+        #expect(sink.fields(for: request) == ["Accept-Encoding": "identity"])
+        #expect(sink.headReceived(try response(200, Self.tagged)).isWrite)
+        #expect(sink.total == 10 && sink.completed == 0)
+        try write("01234", "56789", to: sink)
+        #expect(sink.completed == 10 && sink.fetched == 10)
+        #expect(directory.names == [".a.part", ".a.part.resume"], "not under its name before it is complete")
+        #expect(try sink.complete() == .file(directory.url("a")))
+        #expect(directory.names == ["a"] && directory.text("a") == "0123456789")
+        #expect(sink.interrupted() == nil && sink.resumeData == nil)
+    }
+
+    @Test func `an empty body is an empty file`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")))
+        try exchange(sink, try response(200, [:]))
+        #expect(try sink.complete() == .file(directory.url("a")))
+        #expect(directory.text("a")?.isEmpty == true && directory.names == ["a"])
+    }
+
+    @Test func `a body with any status is kept where no validator refuses it`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")))
+        try exchange(sink, try response(404, [:]), "sorry")
+        _ = try sink.complete()
+        #expect(directory.text("a") == "sorry")
+    }
+
+    @Test func `a part that nobody asked for is not taken for the whole`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")))
+        _ = sink.fields(for: request)
+        let action = sink.headReceived(try response(206, ["Content-Range": "bytes 0-1/10"]))
+        #expect(action.refusal == .invalidResponse(.malformed))
+        #expect(sink.interrupted() == nil && directory.names.isEmpty)
+    }
+
+    @Test func `a part that the user asked for is the body`() throws {
+        let directory = try TestDirectory()
+        let request = HTTPRequest(url: request.url, headers: ["Range": "bytes=0-1", "Accept-Encoding": "gzip"])
+        let sink = try DownloadSink.prepare(
+            .file(directory.url("a"), options: .automaticallyResume), for: request)
+        #expect(sink.fields(for: request) == [:])
+        let head = try response(206, ["Content-Range": "bytes 0-1/10", "ETag": "\"a\""])
+        #expect(sink.headReceived(head).isWrite)
+        try write("01", to: sink)
+        #expect(!sink.canResume && sink.resumeData == nil)
+        _ = try sink.complete()
+        #expect(directory.text("a") == "01")
+    }
+
+    // MARK: Interruptions
+
+    @Test func `what can be gone on with is kept, the rest is removed`() throws {
+        let directory = try TestDirectory()
+        for (name, headers) in [("a", Self.tagged), ("b", [:]), ("c", ["ETag": "W/\"a\""])] as [(String, HTTPHeaders)] {
+            let sink = try prepare(.file(directory.url(name)))
+            try exchange(sink, try response(200, headers), "0123")
+            #expect((sink.interrupted() != nil) == (name == "a"))
+            #expect(sink.interrupted() == nil, "once only")
+        }
+        #expect(directory.names == [".a.part", ".a.part.resume"])
+    }
+
+    @Test func `before there was a body, nothing is left`() throws {
+        let directory = try TestDirectory()
+        #expect(try prepare(.file(directory.url("a"))).interrupted() == nil)
+        let sink = try prepare(.file(directory.url("a")))
+        _ = sink.fields(for: request)
+        _ = sink.headReceived(try response(200, Self.tagged))
+        #expect(sink.interrupted() == nil)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `a sink that is let go of leaves what one that is interrupted does`() throws {
+        let directory = try TestDirectory()
+        do {
+            let (kept, dropped) = (try prepare(.file(directory.url("a"))), try prepare(.file(directory.url("b"))))
+            try exchange(kept, try response(200, Self.tagged), "0123")
+            try exchange(dropped, try response(200, [:]), "0123")
+        }
+        #expect(directory.names == [".a.part", ".a.part.resume"])
+    }
+
+    @Test func `when the file system fails, the partial file is kept, also where it cannot be gone on with`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")))
+        try exchange(sink, try response(200, [:]), "0123456789")
+        try directory.makeDirectory("a")
+        #expect(downloadReason { _ = try sink.complete() } == .destinationIsDirectory(path: directory.path("a")))
+        #expect(sink.interrupted() == nil && directory.text(".a.part") == "0123456789")
+    }
+
+    // MARK: Going on
+
+    @Test func `resume data goes on where it ended`() throws {
+        let directory = try TestDirectory()
+        let data = try half(.file(directory.url("a")))
+        let sink = try prepare(.file(directory.url("a")), data)
+        #expect(sink.completed == 4 && sink.canResume)
+        #expect(
+            sink.fields(for: request)
+                == ["Range": "bytes=4-", "If-Range": "\"a\"", "Accept-Encoding": "identity"])
+        #expect(sink.headReceived(try response(206, ["Content-Range": "bytes 4-9/10"])).isWrite)
+        #expect(sink.total == 10)
+        try write("45", "6789", to: sink)
+        #expect(sink.fetched == 6 && sink.completed == 10)
+        #expect(try sink.complete() == .file(directory.url("a")))
+        #expect(directory.text("a") == "0123456789" && directory.names == ["a"])
+    }
+
+    @Test func `resume data goes to another place than it began for`() throws {
+        let one = try TestDirectory()
+        let other = try TestDirectory()
+        let data = try half(.file(one.url("a")))
+        let sink = try prepare(.directory(other.url), data)
+        _ = sink.fields(for: request)
+        _ = sink.headReceived(
+            try response(206, ["Content-Range": "bytes 4-9/10", "Content-Disposition": "attachment; filename=b.txt"]))
+        try write("456789", to: sink)
+        #expect(try sink.complete() == .file(other.url("b.txt")))
+        #expect(other.text("b.txt") == "0123456789" && one.names.isEmpty)
+    }
+
+    @Test func `a server that sends all of it replaces what was there`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
+        _ = sink.fields(for: request)
+        #expect(sink.headReceived(try response(200, ["ETag": "\"b\""])).isWrite)
+        #expect(sink.completed == 4, "a validator may still refuse the response")
+        try write("abc", to: sink)
+        #expect(sink.completed == 3)
+        #expect(try ResumeData(decoding: try #require(sink.resumeData)).validator == .entityTag("\"b\""))
+        _ = try sink.complete()
+        #expect(directory.text("a") == "abc")
+    }
+
+    @Test func `an answer of no use makes the next exchange ask for all of it`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
+        _ = sink.fields(for: request)
+        #expect(sink.headReceived(try response(206, ["Content-Range": "bytes 5-9/10"])).isSendAgain)
+        #expect(!sink.canResume && sink.resumeData != nil)
+        for _ in 0..<2 {
+            // Also after an exchange that never came to a head.
+            #expect(sink.fields(for: request) == ["Accept-Encoding": "identity"])
+        }
+        #expect(sink.headReceived(try response(200, Self.tagged)).isWrite)
+        try write("abc", to: sink)
+        #expect(sink.canResume)
+        #expect(sink.fields(for: request)["Range"] == "bytes=3-")
+    }
+
+    @Test func `where nothing is missing, the server says so`() throws {
+        let directory = try TestDirectory()
+        // The length is known: the last byte is fetched again.
+        let known = try prepare(
+            .file(directory.url("a")), try half(.file(directory.url("a")), "0123456789", Self.tagged))
+        #expect(known.fields(for: request)["Range"] == "bytes=9-")
+        #expect(known.headReceived(try response(206, ["Content-Range": "bytes 9-9/10"])).isWrite)
+        try write("9", to: known)
+        #expect(try known.complete() == .file(directory.url("a")))
+        #expect(directory.text("a") == "0123456789")
+        // It is not: the server has nothing beyond.
+        let unknown = try prepare(
+            .file(directory.url("b")), try half(.file(directory.url("b")), "0123456789", ["ETag": "\"a\""]))
+        #expect(unknown.fields(for: request)["Range"] == "bytes=10-")
+        guard case .complete = unknown.headReceived(try response(416, ["Content-Range": "bytes */10"])) else {
+            return #expect(Bool(false))
+        }
+        #expect(try unknown.complete() == .file(directory.url("b")))
+        #expect(directory.names == ["a", "b"] && directory.text("b") == "0123456789")
+    }
+
+    @Test func `a server that sends less than it was asked for is asked again`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
+        for (range, piece) in [("4-6", "456"), ("7-8", "78"), ("9-9", "9")] {
+            #expect(sink.fields(for: request)["Range"] == "bytes=\(range.prefix(1))-")
+            #expect(sink.headReceived(try response(206, ["Content-Range": "bytes \(range)/10"])).isWrite)
+            try write(piece, to: sink)
+            #expect(try sink.complete() == (range == "9-9" ? .file(directory.url("a")) : .sendAgain))
+        }
+        #expect(directory.text("a") == "0123456789")
+    }
+
+    @Test func `a part that is shorter or longer than it says is an error, and is gone on from`() throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
+        _ = sink.fields(for: request)
+        _ = sink.headReceived(try response(206, ["Content-Range": "bytes 4-9/10"]))
+        try write("45", to: sink)
+        #expect(throws: (any Error).self) { try sink.write(Data("67890".utf8)) }
+        do {
+            _ = try sink.complete()
+            Issue.record("nothing was thrown")
+        } catch {
+            #expect(error.kind == .invalidResponse(.truncated))
+        }
+        #expect(sink.canResume && sink.fields(for: request)["Range"] == "bytes=6-")
+    }
+
+    @Test(arguments: [401, 404, 503])
+    func `another status is refused, and what is there stays`(_ status: Int) throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
+        _ = sink.fields(for: request)
+        #expect(
+            sink.headReceived(try response(status, [:])).refusal == .download(.cannotResume(statusCode: status)))
+        #expect(sink.canResume && sink.interrupted() != nil)
+        #expect(directory.text(".a.part") == "0123")
+    }
+
+    @Test(arguments: [true, false])
+    func `another attempt goes on where this one ended only if that is asked for`(_ isAutomatic: Bool) throws {
+        let directory = try TestDirectory()
+        let sink = try prepare(.file(directory.url("a"), options: isAutomatic ? .automaticallyResume : []))
+        try exchange(sink, try response(200, Self.tagged), "0123")
+        #expect(sink.canResume == isAutomatic && sink.resumeData != nil)
+        #expect(sink.fields(for: request)["Range"] == (isAutomatic ? "bytes=4-" : nil))
+        _ = sink.headReceived(
+            isAutomatic ? try response(206, ["Content-Range": "bytes 4-9/10"]) : try response(200, Self.tagged))
+        try write(isAutomatic ? "456789" : "0123456789", to: sink)
+        _ = try sink.complete()
+        #expect(directory.text("a") == "0123456789")
+    }
+
+    // MARK: Resume data that is of no use
+
+    @Test func `junk is refused before anything is touched`() throws {
+        let directory = try TestDirectory()
+        #expect(
+            downloadReason { _ = try prepare(.file(directory.url("a")), Data("junk".utf8)) } == .resumeDataInvalid)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `resume data of a file that is gone fetches all of it`() throws {
+        let directory = try TestDirectory()
+        let data = try half(.file(directory.url("a")))
+        for name in directory.names { FileSystem.remove(directory.path(name)) }
+        let sink = try prepare(.file(directory.url("a")), data)
+        #expect(!sink.canResume && sink.fields(for: request)["Range"] == nil)
+        _ = sink.headReceived(try response(200, Self.tagged))
+        try write("0123", to: sink)
+        #expect(sink.canResume, "who resumed once means it")
+    }
+
+    @Test func `resume data does not open other files`() throws {
+        let directory = try TestDirectory()
+        try directory.write("precious", to: ".x.part")
+        let data = try ResumeData(decoding: try half(.file(directory.url("a"))))
+        var forged = data
+        forged.path = directory.path(".x.part")
+        let sink = try prepare(.file(directory.url("b")), forged.encoded())
+        try exchange(sink, try response(200, Self.tagged), "0123456789")
+        _ = try sink.complete()
+        #expect(directory.text(".x.part") == "precious" && directory.text("b") == "0123456789")
+    }
+
+    @Test func `resume data of a download that is still running does not disturb it`() throws {
+        let directory = try TestDirectory()
+        let running = try prepare(.file(directory.url("a"), options: .automaticallyResume))
+        try exchange(running, try response(200, Self.tagged), "0123")
+        let data = try #require(running.resumeData)
+        let other = try prepare(.file(directory.url("b")), data)
+        #expect(!other.canResume)
+        try exchange(other, try response(200, Self.tagged), "abcdefghij")
+        _ = try other.complete()
+        try write("456789", to: running)
+        _ = try running.complete()
+        #expect(directory.text("a") == "0123456789" && directory.text("b") == "abcdefghij")
+    }
+
+    // MARK: What an earlier process left
+
+    @Test func `what was left is taken up if that is asked for, and of the same URL`() throws {
+        let directory = try TestDirectory()
+        _ = try half(.file(directory.url("a")))
+        let other = HTTPRequest(url: try #require(URL(string: "https://example.com/other")))
+        let destination = DownloadDestination.file(directory.url("a"), options: .automaticallyResume)
+        do {
+            let plain = try prepare(.file(directory.url("a")))
+            #expect(plain.fields(for: request)["Range"] == nil && plain.resumeData == nil && !plain.canResume)
+            #expect(plain.interrupted() == nil)
+        }
+        do {
+            let sink = try DownloadSink.prepare(destination, for: other)
+            #expect(sink.fields(for: other)["Range"] == nil && sink.resumeData == nil)
+        }
+        #expect(directory.text(".a.part") == "0123", "downloads that brought nothing have not touched it")
+        let sink = try prepare(destination)
+        #expect(sink.fields(for: request)["Range"] == "bytes=4-")
+    }
+
+    @Test func `what was left is emptied by a download that does not go on with it`() throws {
+        let directory = try TestDirectory()
+        _ = try half(.file(directory.url("a")))
+        let sink = try prepare(.file(directory.url("a")))
+        try exchange(sink, try response(200, ["ETag": "\"b\""]), "x")
+        #expect(directory.text(".a.part") == "x")
+        _ = try sink.complete()
+        #expect(directory.text("a") == "x" && directory.names == ["a"])
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000, 65_536, 300_001])
+    func `after SIGKILL a later process goes on, and every byte is right`(_ killedAt: Int) async throws {
+        let directory = try TestDirectory()
+        let path = directory.path("a")
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, killedAt = killedAt as Int] in
+            let sink = try DownloadSinkTests.prepare(.file(URL(filePath: path)))
+            _ = sink.fields(for: DownloadSinkTests.request)
+            _ = sink.headReceived(try DownloadSinkTests.response(200, ["ETag": "\"a\"", "Content-Length": "400000"]))
+            let body = DownloadSinkTests.body
+            var position = 0
+            while position < killedAt {
+                let count = min(8191, killedAt - position)
+                try sink.write(body[position..<(position + count)])
+                position += count
+            }
+            kill(getpid(), SIGKILL)
+        }
+        #expect(directory.names == [".a.part", ".a.part.resume"])
+        let left = try #require(ResumeData.left(beside: directory.url("a")))
+        #expect(left.bytes == killedAt && left.total == 400_000)
+        let sink = try prepare(.file(directory.url("a")), left.encoded())
+        #expect(sink.fields(for: request)["Range"] == "bytes=\(killedAt)-")
+        _ = sink.headReceived(try response(206, ["Content-Range": "bytes \(killedAt)-399999/400000"]))
+        try sink.write(Self.body[killedAt...])
+        _ = try sink.complete()
+        #expect(try Data(contentsOf: directory.url("a")) == Self.body && directory.names == ["a"])
+    }
+
+    // MARK: Destinations
+
+    @Test(
+        arguments: [
+            ("attachment; filename=\"report.pdf\"", "report.pdf"),
+            ("attachment; filename=\"../../evil.sh\"", "evil.sh"),
+            ("attachment; filename=\"..\"", "name.bin"), ("attachment; filename=\".ssh\"", "ssh"),
+            ("attachment; filename*=UTF-8''na%C3%AFve%2f..%2fx.txt", "x.txt"), ("inline", "name.bin"),
+        ] as [(String, String)])
+    func `in a directory, the file has the name that the response suggests`(_ disposition: String, name: String) throws
+    {
+        let directory = try TestDirectory()
+        let sink = try prepare(.directory(directory.url))
+        try exchange(sink, try response(200, ["Content-Disposition": disposition]), "x")
+        #expect(try sink.complete() == .file(directory.url(name)))
+        #expect(directory.names == [name])
+    }
+
+    @Test func `in a directory, a number is added to a name that is taken, unless it is to be replaced`() throws {
+        let directory = try TestDirectory()
+        try directory.makeDirectory("name 2.bin")
+        for (index, expected) in ["name.bin", "name 3.bin", "name 4.bin"].enumerated() {
+            let sink = try prepare(.directory(directory.url))
+            try exchange(sink, try response(200, [:]), "\(index)")
+            #expect(try sink.complete() == .file(directory.url(expected)))
+        }
+        let sink = try prepare(.directory(directory.url, options: .removePreviousFile))
+        try exchange(sink, try response(200, [:]), "new")
+        #expect(try sink.complete() == .file(directory.url("name.bin")))
+        #expect(directory.names == ["name 2.bin", "name 3.bin", "name 4.bin", "name.bin"])
+        #expect(directory.text("name.bin") == "new" && directory.text("name 3.bin") == "1")
+    }
+
+    @Test func `a temporary file is new, and its owner's`() throws {
+        let sinks = [try prepare(.temporary), try prepare(.temporary(options: .automaticallyResume))]
+        var paths: Set<String> = []
+        for sink in sinks {
+            try exchange(sink, try response(200, [:]), "x")
+            guard case .file(let url) = try sink.complete() else { return #expect(Bool(false)) }
+            let path = url.path(percentEncoded: false)
+            #expect(FileSystem.parent(of: path) == FileSystem.temporaryDirectory)
+            #expect(FileSystem.status(path, followingLinks: false)?.mode == 0o600)
+            paths.insert(path)
+            FileSystem.remove(path)
+        }
+        #expect(paths.count == 2)
+    }
+
+    @Test func `a closure chooses when the body is complete`() throws {
+        let directory = try TestDirectory()
+        let (target, refused) = (directory.url("x/y.txt"), try #require(URL(string: "https://example.com/x")))
+        let sink = try prepare(
+            .custom { temporaryURL, response in
+                let text = (try? Data(contentsOf: temporaryURL)).map { String(decoding: $0, as: UTF8.self) }
+                guard text == "body", response.statusCode == 200 else { return (refused, []) }
+                return (target, [.createIntermediateDirectories])
+            })
+        try exchange(sink, try response(200, [:]), "body")
+        #expect(try sink.complete() == .file(target))
+        #expect(directory.text("x/y.txt") == "body")
+        #expect(directory.mode("x/y.txt").map { $0 & 0o400 } == 0o400)
+    }
+
+    @Test func `what a closure chose is checked, and can be chosen again`() throws {
+        let directory = try TestDirectory()
+        try directory.write("old", to: "a")
+        let missing = directory.url("no/where")
+        for (url, reason) in [
+            (directory.url("a"), .destinationExists(path: directory.path("a"))),
+            (directory.url, .destinationIsDirectory(path: directory.path)),
+            (missing, .cannotCreateFile(path: directory.path("no/where"))),
+            (try #require(URL(string: "https://example.com/")), .destinationInvalid("https://example.com/")),
+        ] as [(URL, RequestError.DownloadReason)] {
+            let sink = try prepare(.custom { _, _ in (url, []) })
+            try exchange(sink, try response(200, Self.tagged), "0123456789")
+            #expect(downloadReason { _ = try sink.complete() } == reason)
+            let data = try #require(sink.interrupted())
+            let path = try ResumeData(decoding: data).path
+            #expect(FileSystem.status(path, followingLinks: false)?.size == 10)
+            FileSystem.remove(path)
+            FileSystem.remove(path + ".resume")
+        }
+        #expect(directory.text("a") == "old" && directory.names == ["a"])
+    }
+
+    // MARK: Helpers
+
+    static let body = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
+
+    /// The URL of a file would do as well: nothing is sent.
+    static let request = HTTPRequest(url: URL(string: "https://example.com/name.bin") ?? URL(filePath: "/name.bin"))
+
+    private var request: HTTPRequest { Self.request }
+
+    static func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadSink {
+        try DownloadSink.prepare(destination, for: request, resumeData: data)
+    }
+
+    private func prepare(_ destination: DownloadDestination, _ data: Data? = nil) throws -> DownloadSink {
+        try Self.prepare(destination, data)
+    }
+
+    static func response(_ status: Int, _ headers: HTTPHeaders) throws -> HTTPResponse {
+        HTTPResponse(url: request.url, statusCode: status, headers: headers)
+    }
+
+    private func response(_ status: Int, _ headers: HTTPHeaders) throws -> HTTPResponse {
+        try Self.response(status, headers)
+    }
+
+    /// Runs an exchange up to where its body may be complete.
+    private func exchange(_ sink: DownloadSink, _ response: HTTPResponse, _ pieces: String...) throws {
+        _ = sink.fields(for: request)
+        try #require(sink.headReceived(response).isWrite)
+        for piece in pieces { try sink.write(Data(piece.utf8)) }
+    }
+
+    private func write(_ pieces: String..., to sink: DownloadSink) throws {
+        for piece in pieces { try sink.write(Data(piece.utf8)) }
+    }
+
+    /// Downloads a part and returns the data to go on with.
+    private func half(
+        _ destination: DownloadDestination, _ text: String = "0123", _ headers: HTTPHeaders = tagged
+    ) throws -> Data {
+        let sink = try prepare(destination)
+        try exchange(sink, try response(200, headers), text)
+        return try #require(sink.interrupted())
+    }
+}
+
+extension DownloadSink.HeadAction {
+    fileprivate var isWrite: Bool { if case .write = self { true } else { false } }
+
+    fileprivate var isSendAgain: Bool { if case .sendAgain = self { true } else { false } }
+
+    fileprivate var refusal: RequestError.Kind? { if case .refuse(let error) = self { error.kind } else { nil } }
+}

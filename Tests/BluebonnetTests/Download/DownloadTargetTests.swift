@@ -1,0 +1,109 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import Bluebonnet
+
+/// What may be wrong with a destination is known before anything is fetched.
+@Suite struct DownloadTargetTests {
+    @Test func `a file that is there is refused, unless it is to be replaced`() throws {
+        let directory = try TestDirectory()
+        try directory.write("old", to: "a.txt")
+        let path = directory.path("a.txt")
+        #expect(reason(.file(directory.url("a.txt"))) == .destinationExists(path: path))
+        #expect(throws: Never.self) {
+            try DownloadTarget(.file(directory.url("a.txt"), options: .removePreviousFile))
+        }
+    }
+
+    @Test func `a link that is there counts as a file, wherever it leads`() throws {
+        let directory = try TestDirectory()
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("dangling"), withDestinationPath: directory.path("nowhere"))
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("directory"), withDestinationPath: directory.path)
+        #expect(reason(.file(directory.url("dangling"))) == .destinationExists(path: directory.path("dangling")))
+        let url = directory.url("directory")
+        #expect(
+            reason(.file(url, options: .removePreviousFile))
+                == .destinationIsDirectory(path: directory.path("directory")))
+    }
+
+    @Test(arguments: [[], .removePreviousFile] as [DownloadOptions])
+    func `a directory is never replaced`(_ options: DownloadOptions) throws {
+        let directory = try TestDirectory()
+        try directory.makeDirectory("d")
+        let path = directory.path("d")
+        for url in [directory.url("d"), URL(filePath: path, directoryHint: .isDirectory)] {
+            #expect(reason(.file(url, options: options)) == .destinationIsDirectory(path: path))
+        }
+        #expect(reason(.file(URL(filePath: "/"), options: options)) == .destinationIsDirectory(path: "/"))
+        #expect(reason(.file(directory.url(".."), options: options)) != nil)
+    }
+
+    @Test(arguments: ["https://example.com/a", "file:///tmp/a%00b", "data:,x"])
+    func `what is not the URL of a file is refused`(_ text: String) throws {
+        let url = try #require(URL(string: text))
+        #expect(reason(.file(url)) == .destinationInvalid(url.absoluteString))
+        #expect(reason(.directory(url)) == .destinationInvalid(url.absoluteString))
+    }
+
+    @Test func `a missing directory is made only if that is asked for`() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("x/y/z.txt")
+        #expect(reason(.file(directory.url("x/y/z.txt"))) == .cannotCreateFile(path: path))
+        #expect(reason(.directory(directory.url("x/y"))) == .cannotCreateFile(path: directory.path("x/y")))
+        #expect(directory.names.isEmpty)
+        _ = try DownloadTarget(.file(directory.url("x/y/z.txt"), options: .createIntermediateDirectories))
+        _ = try DownloadTarget(.directory(directory.url("p/q"), options: .createIntermediateDirectories))
+        #expect(FileSystem.status(directory.path("x/y"), followingLinks: false)?.isDirectory == true)
+        #expect(FileSystem.status(directory.path("p/q"), followingLinks: false)?.isDirectory == true)
+    }
+
+    @Test func `the error says what the system says`() throws {
+        let directory = try TestDirectory()
+        do {
+            _ = try DownloadTarget(.file(directory.url("x/y")))
+            Issue.record("nothing was thrown")
+        } catch {
+            #expect(error.detail == "No such file or directory")
+            #expect("\(error)".contains("cannot be made"))
+        }
+    }
+
+    @Test(arguments: [[], .createIntermediateDirectories] as [DownloadOptions])
+    func `what is below a file cannot be made`(_ options: DownloadOptions) throws {
+        let directory = try TestDirectory()
+        try directory.write("x", to: "f")
+        #expect(reason(.file(directory.url("f/a"), options: options)) == .cannotCreateFile(path: directory.path("f/a")))
+        #expect(
+            reason(.file(directory.url("f/b/a"), options: options)) == .cannotCreateFile(path: directory.path("f/b/a")))
+        #expect(
+            reason(.directory(directory.url("f"), options: options)) == .cannotCreateFile(path: directory.path("f")))
+    }
+
+    @Test func `a name that is too long cannot be made`() throws {
+        let directory = try TestDirectory()
+        let url = directory.url(String(repeating: "x", count: 300) + "/a")
+        #expect(reason(.file(url, options: .createIntermediateDirectories)) != nil)
+    }
+
+    @Test func `in a read-only directory no partial file can be made`() throws {
+        let directory = try TestDirectory()
+        try directory.makeReadOnly()
+        let file = try DownloadTarget(.file(directory.url("a")))
+        #expect(downloadReason { _ = try file.openPartialFile() } == .cannotCreateFile(path: directory.path(".a.part")))
+        let any = try DownloadTarget(.directory(directory.url))
+        guard case .cannotCreateFile = downloadReason({ _ = try any.openPartialFile() }) else {
+            return #expect(Bool(false))
+        }
+        #expect(
+            reason(.file(directory.url("x/a"), options: .createIntermediateDirectories))
+                == .cannotCreateFile(path: directory.path("x/a")))
+        #expect(directory.names.isEmpty)
+    }
+
+    private func reason(_ destination: DownloadDestination) -> RequestError.DownloadReason? {
+        downloadReason { _ = try DownloadTarget(destination) }
+    }
+}
