@@ -124,7 +124,9 @@ final class DownloadSink {
         return request.headers.contains("Accept-Encoding") ? [:] : ["Accept-Encoding": "identity"]
     }
 
-    /// Says what a head means for the file; see the order of calls above. Does not block.
+    /// Says what a head means for the file; see the order of calls above.
+    ///
+    /// Does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
         self.response = response
         guard let decision else { return wholeBegins(response) }

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import Glibc
 
-/// A destination as paths, checked. All calls block.
+/// A destination as paths, checked.
+///
+/// All calls block.
 struct DownloadTarget: Sendable {
     private enum Place {
         case file(String)

@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// What the system says of a file.

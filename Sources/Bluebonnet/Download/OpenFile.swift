@@ -1,3 +1,4 @@
+import CSystem
 import FoundationEssentials
 import Glibc
 

@@ -1,6 +1,8 @@
 import Glibc
 
-/// The small file beside a partial file that says what it is a part of. All calls block.
+/// The small file beside a partial file that says what it is a part of.
+///
+/// All calls block.
 struct ResumeSidecar {
     let path: String
 
@@ -12,8 +14,9 @@ struct ResumeSidecar {
     func read() -> ResumeData? {
         do {
             let file = try OpenFile.reading(path)
-            guard try file.status().isOwn else { return nil }
-            return try ResumeData(decoding: try file.read(upTo: ResumeData.limit + 1))
+            let status = try file.status()
+            guard status.isOwn, status.size <= ResumeData.limit else { return nil }
+            return try ResumeData(decoding: try file.read(upTo: Int(status.size)))
         } catch {
             return nil
         }

@@ -59,12 +59,28 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(SequenceBodySource(length: length, makeSequence)))
     }
 
+    /// Returns a body that is a form, whose parts are read while it is sent.
+    ///
+    /// A request with such a body has the form's `Content-Type`, unless it has one of its own. What is wrong with a part
+    /// ends the request with `.multipartEncoding(…)`.
+    ///
+    /// - Parameter form: The form (RFC 7578).
+    /// - Returns: The body; it can be sent again if all parts can.
+    public static func multipart(_ form: MultipartFormData) -> RequestBody {
+        RequestBody(storage: .source(MultipartBodySource(form: form)))
+    }
+
     package static func source(_ source: any RequestBodySource) -> RequestBody {
         RequestBody(storage: .source(source))
     }
 
     /// The bytes, if they are in memory.
     public var data: Data? { if case .data(let data) = storage { data } else { nil } }
+
+    /// The media type that goes with the body, if there is one.
+    var contentType: String? {
+        if case .source(let source as MultipartBodySource) = storage { source.form.contentType } else { nil }
+    }
 
     /// How many bytes will be sent, if that is known before the body is opened.
     package var length: Int64? {

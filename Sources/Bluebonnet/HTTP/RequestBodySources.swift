@@ -101,6 +101,18 @@ where Pieces.Element: DataProtocol & Sendable {
     }
 }
 
+/// A form whose parts are a request's body.
+struct MultipartBodySource: RequestBodySource {
+    let form: MultipartFormData
+
+    /// Known once the form is open: its files have to be looked at.
+    var length: Int64? { nil }
+
+    var isReplayable: Bool { form.isReplayable }
+
+    func open() throws(RequestError) -> OpenBody { try form.open() }
+}
+
 /// Lets the first who asks have something.
 final class OneTimeClaim: Sendable {
     private let taken = Atomic<Bool>(false)

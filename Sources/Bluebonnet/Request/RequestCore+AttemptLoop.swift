@@ -66,14 +66,19 @@ extension RequestCore: ExchangeObserver {
         do throws(RequestError) {
             try request.validate()
             if let error = context.configurationError { throw error }
+            if let type = request.body?.contentType, !request.headers.contains("Content-Type") {
+                request.headers.update(name: "Content-Type", value: type)
+            }
             try prepare(&request)
         } catch {
             return refuseAttempt(error.during(request, attempts: 0))
         }
-        let made = request
+        let (made, now) = (request, Reactor.now())
         let (isSuspended, isCancelled, hasHandlers, requests) = mailbox.withLock { mailbox in
             mailbox.requests.append(made)
             mailbox.attempts += 1
+            mailbox.downloadMeter = ProgressMeter(now: now)
+            mailbox.uploadMeter = ProgressMeter(now: now)
             return (
                 mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled,
                 !mailbox.headHandlers.isEmpty, mailbox.sequences.requests

@@ -113,7 +113,11 @@ private struct FileDownload {
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
         let reader = body.join(cancelsRequest: false)
         plan.body.withLock { $0 = body }
-        core.mailbox.withLock { $0.bytesBefore = (sink.positionOfBody, sink.total) }
+        let (position, total, now) = (sink.positionOfBody, sink.total, Reactor.now())
+        core.mailbox.withLock { mailbox in
+            mailbox.bytesBefore = (position, total)
+            mailbox.downloadMeter = ProgressMeter(completed: position, now: now)
+        }
         if let exchange = core.accept(response) {
             body.onDemand { exchange.receiveMore() }
             exchange.receiveBody(with: body)

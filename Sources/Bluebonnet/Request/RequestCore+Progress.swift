@@ -1,20 +1,22 @@
 extension RequestCore {
     /// Notes how much of the request's body was sent.
     public func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
-        let progress = TransferProgress(completed: sent, total: expected)
-        let updates = mailbox.withLock { mailbox in
+        let now = Reactor.now()
+        let (progress, updates) = mailbox.withLock { mailbox in
+            let progress = mailbox.uploadMeter.update(completed: sent, total: expected, now: now)
             mailbox.uploadProgress = progress
-            return mailbox.sequences.uploadProgress
+            return (progress, mailbox.sequences.uploadProgress)
         }
         updates?.send(progress)
     }
 
     /// Notes how much of the body is there.
     public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        let now = Reactor.now()
         let (progress, updates) = mailbox.withLock { mailbox in
             let before = mailbox.bytesBefore
-            let progress = TransferProgress(
-                completed: received + (before?.count ?? 0), total: before.map(\.total) ?? expected)
+            let progress = mailbox.downloadMeter.update(
+                completed: received + (before?.count ?? 0), total: before.map(\.total) ?? expected, now: now)
             mailbox.progress = progress
             return (progress, mailbox.sequences.downloadProgress)
         }

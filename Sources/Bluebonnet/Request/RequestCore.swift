@@ -205,6 +205,9 @@ struct RequestMailbox {
     var bytesBefore: (count: Int64, total: Int64?)?
     var progress: TransferProgress?
     var uploadProgress: TransferProgress?
+    /// How fast the bodies come and go, from when the exchange began.
+    var downloadMeter = ProgressMeter(now: 0)
+    var uploadMeter = ProgressMeter(now: 0)
     var sequences = RequestSequences()
 
     mutating func takeHeadWaiters() -> [CheckedContinuation<Void, Never>] {

@@ -32,9 +32,18 @@ final class SerializationSlot: Sendable {
     }
 
     private let serializer: Serializer
+    /// The largest file that is read for the serializer; none is when it only wants to know where the file is.
+    private let fileReading: FileReading
     private let state = Locked(State())
 
-    init<Value>(_ serializer: PreparedSerializer<Value>) {
+    /// Says what a serializer gets of a file.
+    enum FileReading: Sendable {
+        case none
+        case whole(limit: Int64?)
+    }
+
+    init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none) {
+        self.fileReading = fileReading
         self.serializer =
             switch serializer {
             case .synchronous(let serialize):
@@ -54,7 +63,7 @@ final class SerializationSlot: Sendable {
         guard case .synchronous(let serialize) = serializer else { return }
         let start = ContinuousClock.now
         do {
-            make(.success(try serialize(attempt.serializerInput)), of: attempt, since: start)
+            make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
             make(.failure(error), of: attempt, since: start)
         }
@@ -65,7 +74,7 @@ final class SerializationSlot: Sendable {
         guard case .asynchronous(let serialize) = serializer else { return serialize(attempt) }
         let start = ContinuousClock.now
         do {
-            make(.success(try await serialize(attempt.serializerInput)), of: attempt, since: start)
+            make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
             make(.failure(error), of: attempt, since: start)
         }
@@ -89,6 +98,15 @@ final class SerializationSlot: Sendable {
         }
         guard let answer else { return }
         for continuation in waiting { continuation.resume(returning: answer) }
+    }
+
+    private func input(of attempt: CompletedAttempt) throws(RequestError) -> SerializerInput {
+        var data = attempt.data ?? Data()
+        if let fileURL = attempt.fileURL, case .whole(let limit) = fileReading {
+            data = try DownloadedFile.read(fileURL, limit: limit)
+        }
+        return SerializerInput(
+            request: attempt.request, response: attempt.response, data: data, fileURL: attempt.fileURL)
     }
 
     private func make(
@@ -149,10 +167,4 @@ final class ValueBox<Value: Sendable>: ValueHolder {
     let value: Value
 
     init(_ value: Value) { self.value = value }
-}
-
-extension CompletedAttempt {
-    fileprivate var serializerInput: SerializerInput {
-        SerializerInput(request: request, response: response, data: data ?? Data())
-    }
 }

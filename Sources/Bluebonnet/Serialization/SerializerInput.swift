@@ -11,15 +11,20 @@ public struct SerializerInput: Sendable {
     /// The body, decoded from its content coding; empty when there was none.
     public var data: Data
 
+    /// Where the body is, if it was downloaded to a file.
+    public var fileURL: URL?
+
     /// Creates the input of a serializer.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - response: The head of the response.
     ///   - data: The body.
-    public init(request: HTTPRequest?, response: HTTPResponse?, data: Data) {
+    ///   - fileURL: Where the body is, if it was downloaded to a file.
+    public init(request: HTTPRequest?, response: HTTPResponse?, data: Data, fileURL: URL? = nil) {
         self.request = request
         self.response = response
         self.data = data
+        self.fileURL = fileURL
     }
 }

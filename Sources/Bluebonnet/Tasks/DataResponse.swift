@@ -75,7 +75,7 @@ extension DataResponse {
     public func tryMap<NewSuccess: Sendable>(
         _ transform: (Success) throws -> NewSuccess
     ) -> DataResponse<NewSuccess, any Error> {
-        with(Result { try transform(result.get()) })
+        with(result.tryMap(transform))
     }
 
     /// Returns the response with its error transformed.
@@ -95,11 +95,7 @@ extension DataResponse {
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> DataResponse<Success, any Error> {
-        switch result {
-        case .success(let value): with(.success(value))
-        case .failure(let failure):
-            with(Result { throw try transform(failure) })
-        }
+        with(result.tryMapError(transform))
     }
 
     private func with<NewSuccess, NewFailure>(

@@ -1,0 +1,110 @@
+package import FoundationEssentials
+
+/// Knows the media type that the extension of a file's name stands for.
+package struct MediaTypeTable: Sendable {
+    /// The media type of bytes of which nothing is known (RFC 2046 §4.5.1).
+    package static let unknown = "application/octet-stream"
+
+    /// The system's table over the built-in one; it is read when it is first asked for, by one thread while others wait.
+    package static let system = MediaTypeTable(
+        mimeTypes: contents(of: "/etc/mime.types"), globs: contents(of: "/usr/share/mime/globs2"))
+
+    private var types: [String: String]
+
+    /// Makes a table.
+    ///
+    /// What `mimeTypes` says counts before what `globs` says, and that before the built-in table. Lines that make no
+    /// sense are passed over.
+    ///
+    /// - Parameters:
+    ///   - mimeTypes: Lines of a media type and the extensions for it, as in `/etc/mime.types`; the last line counts.
+    ///   - globs: Lines of a weight, a media type and a pattern, as in the `globs2` of freedesktop.org's shared database;
+    ///     the first line of the greatest weight counts.
+    package init(mimeTypes: Data = Data(), globs: Data = Data()) {
+        types = Self.builtIn
+        types.merge(Self.parse(globs: globs)) { $1 }
+        types.merge(Self.parse(mimeTypes: mimeTypes)) { $1 }
+    }
+
+    /// Returns the media type for a file's name: that of what follows its last dot, whatever its case.
+    ///
+    /// No charset is added to a text type, as nothing tells it.
+    package func mediaType(ofFileNamed name: String) -> String {
+        // A dot at the beginning hides a file.
+        guard let dot = name.utf8.lastIndex(of: 0x2e), dot > name.startIndex else { return Self.unknown }
+        return types[name[name.utf8.index(after: dot)...].lowercased()] ?? Self.unknown
+    }
+
+    // MARK: Reading tables
+
+    /// More of a file than this is not read.
+    private static let sizeLimit = 4 << 20
+
+    private static func contents(of path: String) -> Data {
+        guard var reader = try? FileReader(path: path), reader.length <= sizeLimit else { return Data() }
+        var contents = Data()
+        while let piece = try? reader.next() { contents += piece }
+        return contents
+    }
+
+    private static func parse(mimeTypes: Data) -> [String: String] {
+        var types: [String: String] = [:]
+        for line in mimeTypes.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }) {
+            let words = line.split { FieldSyntax.isWhitespace($0) }.map { String(decoding: $0, as: UTF8.self) }
+            guard let type = words.first, isPlain(type) else { continue }
+            for word in words.dropFirst() {
+                guard !word.hasPrefix("#") else { break }
+                types[word.lowercased()] = type
+            }
+        }
+        return types
+    }
+
+    private static func parse(globs: Data) -> [String: String] {
+        var best: [String: (weight: Int, type: String)] = [:]
+        for line in globs.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }) {
+            let fields = line.split(separator: 0x3a, omittingEmptySubsequences: false)
+                .map { String(decoding: $0, as: UTF8.self) }
+            // A fourth field holds flags: such a pattern asks for upper case.
+            guard fields.count == 3, let weight = Int(fields[0]), isPlain(fields[1]), fields[2].hasPrefix("*.")
+            else { continue }
+            let name = fields[2].dropFirst(2).lowercased()
+            guard !name.isEmpty, !name.utf8.contains(where: isSpecial) else { continue }
+            if weight > best[name]?.weight ?? .min { best[name] = (weight, fields[1]) }
+        }
+        return best.mapValues(\.type)
+    }
+
+    /// Whether the text is a type and a subtype, and nothing else.
+    private static func isPlain(_ text: String) -> Bool {
+        MediaType(text)?.essence == text.lowercased()
+    }
+
+    /// Whether the byte makes a pattern more than an extension: `*`, `?`, `[`, or another dot.
+    private static func isSpecial(_ byte: UInt8) -> Bool {
+        byte == 0x2a || byte == 0x3f || byte == 0x5b || byte == 0x2e
+    }
+
+    // MARK: The built-in table
+
+    /// What a system without tables goes by: the registered types of what is sent most.
+    private static let builtIn = [
+        "7z": "application/x-7z-compressed", "aac": "audio/aac", "avif": "image/avif",
+        "bin": "application/octet-stream",
+        "bmp": "image/bmp", "css": "text/css", "csv": "text/csv", "doc": "application/msword",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "epub": "application/epub+zip", "flac": "audio/flac", "gif": "image/gif", "gz": "application/gzip",
+        "heic": "image/heic", "htm": "text/html", "html": "text/html", "ico": "image/vnd.microsoft.icon",
+        "ics": "text/calendar", "jpeg": "image/jpeg", "jpg": "image/jpeg", "js": "text/javascript",
+        "json": "application/json", "m4a": "audio/mp4", "m4v": "video/mp4", "md": "text/markdown",
+        "mjs": "text/javascript", "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "oga": "audio/ogg",
+        "ogg": "audio/ogg", "otf": "font/otf", "pdf": "application/pdf", "png": "image/png",
+        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation", "rtf": "application/rtf",
+        "svg": "image/svg+xml", "tar": "application/x-tar", "tif": "image/tiff", "tiff": "image/tiff",
+        "tsv": "text/tab-separated-values", "ttf": "font/ttf", "txt": "text/plain", "vcf": "text/vcard",
+        "wasm": "application/wasm", "wav": "audio/x-wav", "webm": "video/webm", "webp": "image/webp",
+        "woff": "font/woff", "woff2": "font/woff2", "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xml": "application/xml",
+        "yaml": "application/yaml", "yml": "application/yaml", "zip": "application/zip", "zst": "application/zstd",
+    ]
+}

@@ -1,0 +1,97 @@
+public import FoundationEssentials
+
+extension Session {
+    /// Vends a request whose response is written to a file.
+    ///
+    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
+    /// `headers` has an `Accept-Encoding`: only so can a download be resumed.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; GET by default.
+    ///   - headers: Fields that replace the session's of the same names.
+    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
+    ///     again for each attempt.
+    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    /// - Returns: The request.
+    public nonisolated func download(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination = .temporary
+    ) -> DownloadRequest {
+        download(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
+            to: destination)
+    }
+
+    /// Vends a request with parameters whose response is written to a file.
+    ///
+    /// Nothing happens before a serializer is attached.
+    ///
+    /// - Parameters:
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; GET by default.
+    ///   - parameters: What the encoder puts into the query or the body.
+    ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
+    ///   - headers: Fields that replace the session's of the same names.
+    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
+    ///     encoded. Runs on the global pool, again for each attempt.
+    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    /// - Returns: The request.
+    public nonisolated func download<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
+        encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
+        requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination = .temporary
+    ) -> DownloadRequest {
+        download(
+            ComposedRequest(
+                url: convertible, method: method, headers: headers, requestModifier: requestModifier,
+                encode: { try encoder.encode(parameters, into: $0) }), to: destination)
+    }
+
+    /// Vends a request, described by a type of your own or made by hand, whose response is written to a file.
+    ///
+    /// Nothing happens before a serializer is attached.
+    ///
+    /// - Parameters:
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    /// - Returns: The request.
+    public nonisolated func download(
+        _ convertible: any HTTPRequestConvertible, to destination: DownloadRequest.Destination = .temporary
+    ) -> DownloadRequest {
+        DownloadRequest(convertible: convertible, context: context, destination: destination)
+    }
+
+    /// Vends a request that goes on with a download that failed or was cancelled, in this process or an earlier one.
+    ///
+    /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file is
+    /// gone, all of it is fetched. Nothing happens before a serializer is attached.
+    ///
+    /// - Parameters:
+    ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
+    ///   - headers: Fields to send beside those of the first request, such as those with secrets, which the data does
+    ///     not have.
+    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    /// - Returns: The request.
+    public nonisolated func download(
+        resumingWith resumeData: Data, headers: HTTPHeaders? = nil,
+        to destination: DownloadRequest.Destination = .temporary
+    ) -> DownloadRequest {
+        DownloadRequest(
+            convertible: ResumedRequest(resumeData: resumeData, headers: headers), context: context,
+            destination: destination, resumeData: resumeData)
+    }
+}
+
+/// The request that data to resume with was made for.
+private struct ResumedRequest: HTTPRequestConvertible {
+    let resumeData: Data
+    let headers: HTTPHeaders?
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try ResumeData(decoding: resumeData).request
+        for field in headers ?? [:] { request.headers.update(field) }
+        return request
+    }
+}

@@ -1,0 +1,72 @@
+extension Session {
+    /// Vends a request that sends a form made by a closure; whose parts are read while it is sent.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
+        method: HTTPMethod = .post, headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(
+            multipartFormData: Self.form(multipartFormData), to: convertible, method: method, headers: headers,
+            requestModifier: requestModifier)
+    }
+
+    /// Vends a request that sends a form (RFC 7578), whose parts are read while it is sent.
+    ///
+    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
+    /// `.multipartEncoding(…)`. The memory that this takes does not depend on the parts' sizes.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - method: The method; POST by default.
+    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
+    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
+    ///     attempt.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+    ) -> UploadRequest {
+        upload(
+            .multipart(multipartFormData), to: convertible, method: method, headers: headers,
+            requestModifier: requestModifier)
+    }
+
+    /// Vends a request that sends a form made by a closure in place of its own body.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible
+    ) -> UploadRequest {
+        upload(multipartFormData: Self.form(multipartFormData), with: convertible)
+    }
+
+    /// Vends a request that sends a form (RFC 7578) in place of its own body.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form.
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Returns: The request.
+    public nonisolated func upload(
+        multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible
+    ) -> UploadRequest {
+        upload(.multipart(multipartFormData), with: convertible)
+    }
+
+    private static func form(_ append: (inout MultipartFormData) -> Void) -> MultipartFormData {
+        var form = MultipartFormData()
+        append(&form)
+        return form
+    }
+}

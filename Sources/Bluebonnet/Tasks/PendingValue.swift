@@ -1,0 +1,35 @@
+/// What the tasks of all kinds await: the answer of one serializer, as a value of its type.
+struct PendingValue<Value: Sendable>: Sendable {
+    let request: any Request
+    let slot: SerializationSlot
+    let automaticallyCancelling: Bool
+
+    /// Waits for the answer.
+    func answer() async -> SerializationSlot.Answer {
+        if let answer = slot.answer { return answer }
+        guard automaticallyCancelling else { return await wait() }
+        return await withTaskCancellationHandler {
+            // The awaiting task drives the request if it can, which saves the request a task of its own.
+            if request.core.claimDriving() { await request.core.drive() }
+            return await wait()
+        } onCancel: {
+            request.cancel()
+            slot.interrupt()
+        }
+    }
+
+    private func wait() async -> SerializationSlot.Answer {
+        if let answer = slot.answer { return answer }
+        request.core.awaitedUnbegun(request)
+        return await slot.wait()
+    }
+
+    /// The value in an answer.
+    func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
+        answer.result.flatMap { holder in
+            // The slot was made with a serializer of this very type.
+            guard let box = holder as? ValueBox<Value> else { return .failure(RequestError(.internal)) }
+            return .success(box.value)
+        }
+    }
+}
