@@ -28,7 +28,8 @@ let package = Package(
         .systemLibrary(name: "CSystem"),
         .target(
             name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
-        .target(name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
+        .target(
+            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/TestSupport",
             swiftSettings: settings),
