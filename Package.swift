@@ -45,6 +45,7 @@ let package = Package(
             name: "BluebonnetBench",
             dependencies: [
                 "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchLibcurl", "BenchURLSession", "BenchLateServer",
+                "BenchCommand", "BenchSink",
             ], path: "Tests/Benchmarks/BluebonnetBench", swiftSettings: settings),
         .executableTarget(
             name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
@@ -58,6 +59,10 @@ let package = Package(
         .executableTarget(
             name: "BenchLateServer", path: "Tests/Benchmarks/BenchLateServer",
             cSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "BenchCommand", path: "Tests/Benchmarks/BenchCommand", cSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "BenchSink", path: "Tests/Benchmarks/BenchSink", cSettings: [.treatAllWarnings(as: .error)]),
         .target(
             name: "BenchSupport", dependencies: ["CBenchMeter"], path: "Tests/Benchmarks/BenchSupport",
             swiftSettings: settings),

@@ -61,19 +61,18 @@ package final class FileDescriptor: Sendable {
         }
     }
 
-    /// Reads at most so many bytes from an offset on; none at the end of the file.
+    /// Reads at most so many bytes from an offset on, and no more than a buffer holds; none at the end of the file.
     package func read(_ count: Int, at offset: Int64) throws(FileError) -> Data {
-        // Memory of its own for each piece, which nobody fills with zeros first and which `Data` frees.
-        guard let memory = unsafe malloc(max(count, 1)) else { throw .system(code: ENOMEM) }
-        while true {
-            let received = unsafe pread(number, memory, count, off_t(offset))
-            if received >= 0 { return unsafe Data(bytesNoCopy: memory, count: received, deallocator: .free) }
-            let code = bb_errno()
-            guard code == EINTR else {
-                unsafe free(memory)
-                throw .system(code: code)
+        let buffer = RecycledBuffers.files.take()
+        unsafe try buffer.fill(upTo: count) { memory throws(FileError) in
+            while true {
+                let received = unsafe pread(number, memory.baseAddress, memory.count, off_t(offset))
+                if received >= 0 { return received }
+                let code = bb_errno()
+                guard code == EINTR else { throw FileError.system(code: code) }
             }
         }
+        return RecycledBuffers.files.piece(of: buffer)
     }
 
     /// Writes all of the bytes where the last ones ended.

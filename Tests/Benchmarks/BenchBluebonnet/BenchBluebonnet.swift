@@ -24,6 +24,7 @@ struct BenchBluebonnet {
     }
 
     private static func run(_ client: BenchClient, _ session: Session) async throws {
+        guard client.workload == .requests else { return try await BodyWorkloads(client, session).run() }
         try await client.run { url in
             if client.decodesJSON {
                 let response = await session.request(url).serializingDecodable(Person.self).response

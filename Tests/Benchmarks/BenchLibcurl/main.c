@@ -4,6 +4,9 @@
 // once and used again without a reset or a further option; no callback for the head; bodies collected into a buffer
 // that each handle keeps; epoll_ctl exactly when libcurl says so. The request fields, the receive buffer of 64 KiB,
 // the number of connections kept, and the decoding of compressed bodies are those of Bluebonnet.
+//
+// Bodies in motion (`workload=`): counted as they come; written to a file with fwrite; read from a file with fread, or
+// from memory in pieces of 64 KiB, through an upload buffer of 64 KiB; lines counted with memchr, and not decoded.
 #include <curl/curl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,9 +26,20 @@ typedef struct {
     const char *target;
     char *body;
     size_t length, capacity;
+    // Of a body that is not collected: how much has come or has been sent, and where it goes to or comes from.
+    long moved;
+    FILE *file;
 } transfer;
 
-static const char *url, *warmup_url, *ca_file;
+enum workload { whole_bodies, download_chunks, download_file, upload_file, upload_sequence, lines };
+
+static const char *const workload_names[] = {
+    "requests", "download-chunks", "download-file", "upload-file", "upload-sequence", "lines"};
+
+static enum workload workload;
+static const char *url, *warmup_url, *ca_file, *path, *warmup_path;
+static long warmup_length;
+static bool is_warming_up;
 static long requests, concurrency, warmup, warmup_concurrency, expected_length;
 static bool http2;
 
@@ -84,6 +98,58 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
     return size * count;
 }
 
+static size_t on_chunk(char *bytes, size_t size, size_t count, void *context) {
+    transfer *transfer = context;
+    transfer->moved += (long)(size * count);
+    if (workload == download_file) return fwrite(bytes, size, count, transfer->file);
+    return size * count;
+}
+
+static size_t on_lines(char *bytes, size_t size, size_t count, void *context) {
+    transfer *transfer = context;
+    const char *end = bytes + size * count, *feed = bytes;
+    while ((feed = memchr(feed, '\n', (size_t)(end - feed))) != NULL) {
+        transfer->moved++;
+        feed++;
+    }
+    return size * count;
+}
+
+static size_t on_read(char *bytes, size_t size, size_t count, void *context) {
+    static char piece[64 * 1024];
+    transfer *transfer = context;
+    size_t length = size * count, left = (size_t)((is_warming_up ? warmup_length : expected_length) - transfer->moved);
+    if (length > left) length = left;
+    if (workload == upload_file) length = fread(bytes, 1, length, transfer->file);
+    else {
+        if (length > sizeof piece) length = sizeof piece;
+        memcpy(bytes, piece, length);
+    }
+    transfer->moved += (long)length;
+    return length;
+}
+
+// Makes a handle receive or send a body as the workload says.
+static void prepare_body(transfer *transfer) {
+    CURL *easy = transfer->easy;
+    bool uploads = workload == upload_file || workload == upload_sequence;
+    transfer->moved = 0;
+    if (workload == download_file || workload == upload_file) {
+        const char *name = is_warming_up ? warmup_path : path;
+        transfer->file = fopen(name, uploads ? "r" : "w");
+        if (transfer->file == NULL) fail("%s cannot be opened", name);
+    }
+    if (uploads) {
+        curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 65536L);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+        curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)(is_warming_up ? warmup_length : expected_length));
+    } else {
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, workload == lines ? on_lines : on_chunk);
+    }
+}
+
 static void start(transfer *transfer, const char *target) {
     if (transfer->easy == NULL) {
         CURL *easy = transfer->easy = curl_easy_init();
@@ -101,17 +167,24 @@ static void start(transfer *transfer, const char *target) {
     }
     if (transfer->target != target) curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->target = target);
     transfer->length = 0;
+    if (workload != whole_bodies) prepare_body(transfer);
     curl_multi_add_handle(multi, transfer->easy);
 }
 
-static void check(const transfer *transfer, CURLcode result) {
+static void check(transfer *transfer, CURLcode result) {
     long status = 0;
     if (result != CURLE_OK) fail("a request failed: %s", curl_easy_strerror(result));
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) fail("the status was %ld instead of 200", status);
-    if (transfer->length != (size_t)expected_length) {
-        fail("the body had %zu bytes instead of %ld", transfer->length, expected_length);
+    if (transfer->file != NULL && fclose(transfer->file) != 0) fail("the file could not be closed");
+    transfer->file = NULL;
+    if ((workload == upload_file || workload == upload_sequence) && transfer->body != NULL) {
+        // The sink answers with what it has received.
+        transfer->moved = strtol(transfer->body, NULL, 10);
     }
+    long length = workload == whole_bodies ? (long)transfer->length : transfer->moved;
+    long right = workload != whole_bodies && is_warming_up ? warmup_length : expected_length;
+    if (length != right) fail("the body had %ld bytes or lines instead of %ld", length, right);
 }
 
 static void act(curl_socket_t socket, int events) {
@@ -158,6 +231,14 @@ static void run(const char *target, long count, long width) {
     }
 }
 
+static enum workload workload_named(const char *name) {
+    for (size_t i = 0; i < sizeof workload_names / sizeof *workload_names; i++) {
+        if (strcmp(name, workload_names[i]) == 0) return (enum workload)i;
+    }
+    fail("unknown workload %s", name);
+    return whole_bodies;
+}
+
 // Reads `name=value` arguments; the harness writes the same ones for every client.
 static void parse(int count, char **arguments) {
     for (int i = 1; i < count; i++) {
@@ -174,6 +255,10 @@ static void parse(int count, char **arguments) {
         else if (strcmp(name, "warmup-concurrency") == 0) warmup_concurrency = atol(value);
         else if (strcmp(name, "length") == 0) expected_length = atol(value);
         else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
+        else if (strcmp(name, "warmup-length") == 0) warmup_length = atol(value);
+        else if (strcmp(name, "file") == 0) path = value;
+        else if (strcmp(name, "warmup-file") == 0) warmup_path = value;
+        else if (strcmp(name, "workload") == 0) workload = workload_named(value);
     }
     if (url == NULL || warmup_url == NULL || requests < 1 || concurrency < 1) fail("url, warmup-url, requests, concurrency?");
 }
@@ -192,7 +277,9 @@ int main(int count, char **arguments) {
     transfers = calloc((size_t)concurrency, sizeof *transfers);
     if (transfers == NULL) fail("out of memory");
 
+    is_warming_up = true;
     run(warmup_url, warmup, warmup_concurrency);
+    is_warming_up = false;
     bench_meter_start();
     run(url, requests, concurrency);
     bench_meter_finish(requests);

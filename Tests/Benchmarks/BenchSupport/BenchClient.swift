@@ -32,13 +32,14 @@ public struct BenchClient: Sendable {
     public let decodesJSON: Bool
     /// Whether the tasks shall prefer the client's own executor.
     public let prefersExecutor: Bool
+    /// What to do.
+    public let workload: Workload
 
-    private let url: URL
-    private let warmupURL: URL
+    private let job: Job
+    private let warmupJob: Job
     private let requests: Int
     private let warmup: Int
     private let warmupConcurrency: Int
-    private let length: Int
 
     /// Reads the `name=value` arguments that the harness gives to every client.
     ///
@@ -57,13 +58,19 @@ public struct BenchClient: Sendable {
         guard let url = values["url"].flatMap({ URL(string: $0) }),
             let warmupURL = values["warmup-url"].flatMap({ URL(string: $0) })
         else { throw BenchFailure("url=URL or warmup-url=URL is missing") }
-        self.url = url
-        self.warmupURL = warmupURL
+        guard let workload = Workload(rawValue: values["workload"] ?? "requests") else {
+            throw BenchFailure("workload=NAME?")
+        }
+        self.workload = workload
         requests = try number("requests")
         concurrency = try number("concurrency")
         warmup = try number("warmup")
         warmupConcurrency = try number("warmup-concurrency")
-        length = try number("length")
+        let length = try number("length")
+        let warmupLength = values["warmup-length"] == nil ? length : try number("warmup-length")
+        job = Job(url: url, length: length, file: values["file"].map { URL(filePath: $0) })
+        warmupJob = Job(
+            url: warmupURL, length: warmupLength, file: values["warmup-file"].map { URL(filePath: $0) })
         authorityFile = values["ca-file"]
         usesHTTP2 = values["http2"] == "1"
         decodesJSON = values["json"] == "1"
@@ -75,23 +82,48 @@ public struct BenchClient: Sendable {
     /// - Parameter send: Sends one request and returns its answer.
     /// - Throws: What `send` throws, or ``BenchFailure`` when an answer is wrong.
     public func run(_ send: @escaping @Sendable (URL) async throws -> Answer) async throws {
-        try await repeating(warmup, to: warmupURL, width: warmupConcurrency, send)
+        try await runJobs { try await send($0.url) }
+    }
+
+    /// Warms up, then does the jobs and writes what was measured to standard output.
+    ///
+    /// - Parameter perform: Does one job and returns its answer, with the length of the body that was moved.
+    /// - Throws: What `perform` throws, or ``BenchFailure`` when an answer is wrong.
+    public func runJobs(_ perform: @escaping @Sendable (Job) async throws -> Answer) async throws {
+        try await repeating(warmup, warmupJob, width: warmupConcurrency, perform)
         bench_meter_start()
-        try await repeating(requests, to: url, width: concurrency, send)
+        try await repeating(requests, job, width: concurrency, perform)
         bench_meter_finish(requests)
     }
 
+    /// Decodes the lines of the job's file, which are read and cut beforehand; for ``Workload/linesInMemory``.
+    ///
+    /// - Throws: ``BenchFailure`` when a line is wrong, what reading and decoding throw.
+    public func decodeLinesInMemory() throws {
+        guard let file = job.file else { throw BenchFailure("file=PATH?") }
+        var lines: [Data] = []
+        var splitter = LineSplitter()
+        splitter.append(try Data(contentsOf: file)) { lines.append(Data($0)) }
+        guard lines.count == job.length else { throw BenchFailure("\(lines.count) lines, not \(job.length)") }
+        let decoder = JSONDecoder()
+        for line in lines.prefix(warmupJob.length) { _ = try decoder.decode(Event.self, from: line) }
+        var counter = EventCounter()
+        bench_meter_start()
+        for line in lines { try counter.add(try decoder.decode(Event.self, from: line)) }
+        bench_meter_finish(1)
+    }
+
     private func repeating(
-        _ count: Int, to url: URL, width: Int, _ send: @escaping @Sendable (URL) async throws -> Answer
+        _ count: Int, _ job: Job, width: Int, _ perform: @escaping @Sendable (Job) async throws -> Answer
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for child in 0..<width {
                 let share = count / width + (child < count % width ? 1 : 0)
                 group.addTask {
                     for _ in 0..<share {
-                        let answer = try await send(url)
-                        guard answer.status == 200, answer.length == length else {
-                            throw BenchFailure("the response was wrong: \(answer), not 200 with \(length) bytes")
+                        let answer = try await perform(job)
+                        guard answer.status == 200, answer.length == job.length else {
+                            throw BenchFailure("the response was wrong: \(answer), not 200 with length \(job.length)")
                         }
                     }
                 }

@@ -12,6 +12,7 @@ struct BenchURLSession {
             configuration.urlCache = nil
             configuration.httpCookieStorage = nil
             configuration.httpMaximumConnectionsPerHost = client.usesHTTP2 ? 1 : client.concurrency
+            guard client.workload == .requests else { return try await BodyWorkloads(client, configuration).run() }
             let session = URLSession(configuration: configuration)
             let decoder = JSONDecoder()
             try await client.run { url in

@@ -3,13 +3,18 @@ import BenchSupport
 /// A program that sends requests.
 enum BenchmarkClient: String, CaseIterable, Codable {
     case libcurl, bluebonnet, urlsession
+    /// The command line.
+    case curl
+    /// No network: the same work on what is in memory already.
+    case memory
 
     /// The name of the program, which lies beside this one.
     var program: String {
         switch self {
         case .libcurl: "BenchLibcurl"
-        case .bluebonnet: "BenchBluebonnet"
+        case .bluebonnet, .memory: "BenchBluebonnet"
         case .urlsession: "BenchURLSession"
+        case .curl: "BenchCommand"
         }
     }
 
@@ -29,12 +34,16 @@ struct BenchmarkCase {
         case tls
         /// The late server, which answers when all requests of the round wait.
         case late
+        /// The sink, which reads bodies and forgets them.
+        case sink
     }
 
     let name: String
     var origin = Origin.plain
     var path = "/small"
-    /// The length of the right body.
+    /// What is done with each request.
+    var workload = Workload.requests
+    /// The length of the right body, in bytes or lines.
     var length = Person.json.utf8.count
     /// How many requests are in flight; `nil` for as many as were asked for.
     var concurrency: Int?
@@ -43,33 +52,66 @@ struct BenchmarkCase {
     var divisor = 1
     /// How many connections a client may open; `nil` for any number.
     var maximumConnections: Int?
+    /// How many requests come before the measurement; `nil` for a tenth.
+    var warmup: Int?
+    /// What these ask for.
+    var warmupPath = "/small"
     /// Whether client and server are each kept on a core of their own.
     ///
     /// With one request in flight they take turns, and whether the kernel puts both on one core or not decides between
     /// two speeds, one three times the other. Apart is how client and server are elsewhere.
     var isPinned = false
-    var clients = BenchmarkClient.allCases
+    var clients: [BenchmarkClient] = [.libcurl, .bluebonnet, .urlsession]
+    /// Whom the others are compared with.
+    var yardstick = BenchmarkClient.libcurl
     /// Further arguments for the clients.
     var arguments: [String] = []
 
-    static let all = [
-        BenchmarkCase(name: "small-get"),
-        // C has no Codable: the row of libcurl is the body as bytes, as in small-get.
-        BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
-        // URLSession on Linux cannot be told which certificate authority to trust.
-        BenchmarkCase(
-            name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
-            arguments: ["http2=1"]),
-        // One at a time, by a task that prefers the executor of the session...
-        BenchmarkCase(
-            name: "small-get-sequential", concurrency: 1, divisor: 4, isPinned: true, arguments: ["executor=1"]),
-        // ...and by one that does not, and so changes threads twice for every request.
-        BenchmarkCase(
-            name: "small-get-sequential-pool", concurrency: 1, divisor: 4, isPinned: true,
-            clients: [.libcurl, .bluebonnet]),
-        // URLSession was still at full load after two minutes, when it was stopped.
-        BenchmarkCase(
-            name: "late-10000", origin: .late, path: "/late/10000", concurrency: 10_000, requests: 10_000,
-            clients: [.libcurl, .bluebonnet]),
+    static let all =
+        [
+            BenchmarkCase(name: "small-get"),
+            // C has no Codable: the row of libcurl is the body as bytes, as in small-get.
+            BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
+            // URLSession on Linux cannot be told which certificate authority to trust.
+            BenchmarkCase(
+                name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
+                arguments: ["http2=1"]),
+            // One at a time, by a task that prefers the executor of the session...
+            BenchmarkCase(
+                name: "small-get-sequential", concurrency: 1, divisor: 4, isPinned: true, arguments: ["executor=1"]),
+            // ...and by one that does not, and so changes threads twice for every request.
+            BenchmarkCase(
+                name: "small-get-sequential-pool", concurrency: 1, divisor: 4, isPinned: true,
+                clients: [.libcurl, .bluebonnet]),
+            // URLSession was still at full load after two minutes, when it was stopped.
+            BenchmarkCase(
+                name: "late-10000", origin: .late, path: "/late/10000", concurrency: 10_000, requests: 10_000,
+                warmup: 64, warmupPath: "/now", clients: [.libcurl, .bluebonnet]),
+        ] + bodies
+
+    /// Bodies of 1 GiB, and of 1,000,000 lines; each round is one transfer.
+    private static let bodies = [
+        body(.downloadChunks),
+        body(.downloadFile, clients: [.libcurl, .bluebonnet, .urlsession, .curl]),
+        body(.uploadFile, clients: [.libcurl, .bluebonnet, .urlsession, .curl]),
+        // URLSession cannot send an async sequence.
+        body(.uploadSequence, clients: [.libcurl, .bluebonnet]),
+        // C has no Codable: libcurl's lines are counted. What decoding takes is the row of the lines in memory.
+        body(
+            .lines, path: "/files/lines", length: BenchmarkFiles.lineCount,
+            clients: [.memory, .libcurl, .bluebonnet, .urlsession], yardstick: .memory),
     ]
+
+    private static func body(
+        _ workload: Workload, path: String = "/files/large", length: Int = BenchmarkFiles.largeLength,
+        clients: [BenchmarkClient] = [.libcurl, .bluebonnet, .urlsession],
+        yardstick: BenchmarkClient = .libcurl
+    ) -> BenchmarkCase {
+        let uploads = workload == .uploadFile || workload == .uploadSequence
+        return BenchmarkCase(
+            name: workload.rawValue, origin: uploads ? .sink : .plain, path: uploads ? "/" : path, workload: workload,
+            length: length, concurrency: 1, requests: 1, warmup: 1,
+            warmupPath: uploads ? "/" : path.replacing("/files/", with: "/files/warmup-"), clients: clients,
+            yardstick: yardstick)
+    }
 }

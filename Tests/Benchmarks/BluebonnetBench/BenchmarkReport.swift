@@ -1,3 +1,4 @@
+import BenchSupport
 import Foundation
 
 /// The medians of all cases and clients.
@@ -13,6 +14,12 @@ struct BenchmarkReport {
         /// How much memory the requests took, by what they added to the memory after the warm-up.
         let kibPerRequestInFlight: Double
         let connections: Double
+        /// The bytes or lines of bodies that were moved, if that is what the case is about.
+        let bytesPerSecond: Double?
+        let linesPerSecond: Double?
+        /// The CPU time of the round.
+        let cpuSeconds: Double
+        let yardstick: BenchmarkClient
     }
 
     private var rows: [Row] = []
@@ -25,6 +32,10 @@ struct BenchmarkReport {
             let sorted = samples.map(value).sorted()
             return (sorted[sorted.count / 2] + sorted[(sorted.count - 1) / 2]) / 2
         }
+        func perSecond(_ workloads: Workload...) -> Double? {
+            guard workloads.contains(benchmark.workload) else { return nil }
+            return median { Double($0.requests * benchmark.length) / $0.seconds }
+        }
         rows.append(
             Row(
                 case: benchmark.name, client: client, concurrency: concurrency,
@@ -32,33 +43,61 @@ struct BenchmarkReport {
                 cpuMicrosecondsPerRequest: median { $0.cpuSeconds / Double($0.requests) * 1e6 },
                 peakKiB: median { Double($0.peakKiB) },
                 kibPerRequestInFlight: median { Double($0.peakKiB - $0.startKiB) / Double(concurrency) },
-                connections: median { Double($0.connections) }))
+                connections: median { Double($0.connections) },
+                bytesPerSecond: perSecond(.downloadChunks, .downloadFile, .uploadFile, .uploadSequence),
+                linesPerSecond: perSecond(.lines), cpuSeconds: median { $0.cpuSeconds },
+                yardstick: benchmark.yardstick))
     }
 
-    /// The table for people.
+    /// The tables for people.
     ///
     /// Ratios are those of the medians.
     var table: String {
+        let isBody = { (row: Row) in row.bytesPerSecond != nil || row.linesPerSecond != nil }
+        return [requestTable(rows.filter { !isBody($0) }), bodyTable(rows.filter(isBody))]
+            .filter { !$0.isEmpty }.joined(separator: "\n\n")
+    }
+
+    private func requestTable(_ rows: [Row]) -> String {
+        guard !rows.isEmpty else { return "" }
         var lines = [
             line(
                 "case", "client", "in flight", "requests/s", "ratio", "CPU µs/req", "ratio", "peak KiB", "KiB/req",
                 "conns")
         ]
         for row in rows {
-            let yardstick = rows.first { $0.case == row.case && $0.client == .libcurl }
             lines.append(
                 line(
                     row.case, row.client.rawValue, "\(row.concurrency)", String(format: "%.0f", row.rps),
-                    yardstick.map { String(format: "%.2f", row.rps / $0.rps) } ?? "",
-                    String(format: "%.1f", row.cpuMicrosecondsPerRequest),
-                    yardstick.map {
-                        String(format: "%.2f", row.cpuMicrosecondsPerRequest / $0.cpuMicrosecondsPerRequest)
-                    } ?? "",
-                    String(format: "%.0f", row.peakKiB),
+                    ratio(row, \.rps), String(format: "%.1f", row.cpuMicrosecondsPerRequest),
+                    ratio(row, \.cpuMicrosecondsPerRequest), String(format: "%.0f", row.peakKiB),
                     row.concurrency < 1000 ? "" : String(format: "%.1f", row.kibPerRequestInFlight),
                     row.connections == 0 ? "" : String(format: "%.0f", row.connections)))
         }
         return lines.joined(separator: "\n") + "\n\nratio: to libcurl. KiB/req: memory added by each request in flight."
+    }
+
+    private func bodyTable(_ rows: [Row]) -> String {
+        guard !rows.isEmpty else { return "" }
+        var lines = [line("case", "client", "", "speed", "ratio", "CPU s", "ratio", "peak MiB", "to curl")]
+        for row in rows {
+            let speed =
+                row.bytesPerSecond.map { String(format: "%.2f GB/s", $0 / 1e9) }
+                ?? row.linesPerSecond.map { String(format: "%.0f l/s", $0) } ?? ""
+            lines.append(
+                line(
+                    row.case, row.client.rawValue, "", speed, ratio(row, \.rps),
+                    String(format: "%.3f", row.cpuSeconds), ratio(row, \.cpuSeconds),
+                    String(format: "%.1f", row.peakKiB / 1024), ratio(row, \.rps, to: .curl)))
+        }
+        return lines.joined(separator: "\n")
+            + "\n\nspeed: bytes or lines a second. ratio: to libcurl, for lines to those in memory."
+    }
+
+    /// A row's value by that of the same case with another client; nothing if there is no such row.
+    private func ratio(_ row: Row, _ value: (Row) -> Double, to client: BenchmarkClient? = nil) -> String {
+        let other = rows.first { $0.case == row.case && $0.client == client ?? row.yardstick }
+        return other.map { String(format: "%.2f", value(row) / value($0)) } ?? ""
     }
 
     /// The rows as a JSON array.

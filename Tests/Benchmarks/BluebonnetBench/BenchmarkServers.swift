@@ -2,13 +2,15 @@ import BenchSupport
 import CBenchMeter
 import Foundation
 
-/// The servers that the clients ask: nginx with and without TLS, and the one that answers late.
+/// The servers that the clients ask: nginx with and without TLS, the one that answers late, and the sink of uploads.
 ///
 /// nginx is one process. The machine is shared by client and server: so the server takes one core at most, and is not
 /// itself what varies.
 final class BenchmarkServers {
     /// The file with the throw-away certificate of nginx, which is its own authority.
     let certificate: URL
+    /// What bodies come from and go to.
+    let files: BenchmarkFiles
     private let folder: URL
     private var processes: [Process] = []
     private var nginx: Process?
@@ -22,10 +24,12 @@ final class BenchmarkServers {
         folder = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-bench-\(UUID().uuidString)")
         certificate = folder.appending(path: "certificate.pem")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        files = try BenchmarkFiles(in: folder)
         do {
             try makeCertificate()
             try startNginx()
-            try startLateServer()
+            bases[.late] = try start("BenchLateServer", [Person.json])
+            bases[.sink] = try start("BenchSink", [])
         } catch {
             stop()
             throw error
@@ -38,6 +42,7 @@ final class BenchmarkServers {
             process.terminate()
             process.waitUntilExit()
         }
+        files.remove()
         try? FileManager.default.removeItem(at: folder)
     }
 
@@ -92,6 +97,11 @@ final class BenchmarkServers {
                     listen 127.0.0.1:\(tls) ssl http2 backlog=4096;
                     location /small { return 200 '\(Person.json)'; }
                     location /status { stub_status; }
+                    location /files/ {
+                        alias \(files.served.path)/;
+                        sendfile on;
+                        tcp_nopush on;
+                    }
                 }
             }
             """
@@ -110,13 +120,14 @@ final class BenchmarkServers {
         throw BenchFailure("nginx does not answer")
     }
 
-    private func startLateServer() throws {
+    /// Starts a server that writes its port to standard output, and returns its root.
+    private func start(_ program: String, _ arguments: [String]) throws -> String {
         let pipe = Pipe()
-        processes.append(try ChildProcess.start("BenchLateServer", [Person.json], output: pipe))
+        processes.append(try ChildProcess.start(program, arguments, output: pipe))
         let line = String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
         guard let port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw BenchFailure("the late server did not start")
+            throw BenchFailure("\(program) did not start")
         }
-        bases[.late] = "http://127.0.0.1:\(port)"
+        return "http://127.0.0.1:\(port)"
     }
 }

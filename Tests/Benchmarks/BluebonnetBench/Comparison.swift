@@ -20,6 +20,7 @@ struct Comparison {
         defer { print(report.table) }
         let lastCore = ProcessInfo.processInfo.processorCount - 1
         for benchmark in options.cases {
+            try servers.files.prepare(for: benchmark.workload)
             try servers.keepNginx(on: benchmark.isPinned ? "\(lastCore)" : "0-\(lastCore)")
             let clients = options.clients.filter { benchmark.clients.contains($0) }
             var samples: [BenchmarkClient: [Sample]] = [:]
@@ -42,20 +43,27 @@ struct Comparison {
     private func measure(
         _ client: BenchmarkClient, _ benchmark: BenchmarkCase, _ servers: BenchmarkServers
     ) throws -> Sample {
+        let pinning = benchmark.isPinned ? "0" : nil
+        let url = servers.url(benchmark.origin, benchmark.path)
+        if client == .curl {
+            defer { servers.files.removeWritten() }
+            let command = servers.files.command(for: benchmark, url)
+            return try Sample(ChildProcess.run(client.program, command, on: pinning))
+        }
         let concurrency = concurrency(benchmark)
         let requests = benchmark.requests ?? options.requests / benchmark.divisor / client.divisor
         let warmup = max(requests / 10, 4 * min(concurrency, 64))
         let arguments = [
-            "url=\(servers.url(benchmark.origin, benchmark.path))",
-            "warmup-url=\(servers.url(benchmark.origin, benchmark.origin == .late ? "/now" : benchmark.path))",
+            "url=\(url)", "warmup-url=\(servers.url(benchmark.origin, benchmark.warmupPath))",
             "requests=\(max(requests, concurrency))", "concurrency=\(concurrency)",
-            "warmup=\(benchmark.origin == .late ? 64 : warmup)", "warmup-concurrency=\(min(concurrency, 64))",
+            "warmup=\(benchmark.warmup ?? warmup)", "warmup-concurrency=\(min(concurrency, 64))",
             "length=\(benchmark.length)", "ca-file=\(servers.certificate.path)",
         ]
         let before = servers.acceptedConnections
-        let output = try ChildProcess.run(
-            client.program, arguments + benchmark.arguments, on: benchmark.isPinned ? "0" : nil)
-        var sample = try JSONDecoder().decode(Sample.self, from: output)
+        defer { servers.files.removeWritten() }
+        let bodies = servers.files.arguments(for: benchmark, client)
+        let output = try ChildProcess.run(client.program, arguments + benchmark.arguments + bodies, on: pinning)
+        var sample = try Sample(output)
         sample.connections = servers.acceptedConnections - before - 1
         if let limit = benchmark.maximumConnections, sample.connections > limit {
             throw BenchFailure("\(client.program) used \(sample.connections) connections in \(benchmark.name)")
@@ -88,4 +96,9 @@ struct Sample: Decodable {
     let peakKiB: Int
     /// How many connections it opened to nginx, those of the warm-up included.
     var connections = 0
+
+    /// Reads what a client has written.
+    init(_ output: Data) throws {
+        self = try JSONDecoder().decode(Sample.self, from: output)
+    }
 }

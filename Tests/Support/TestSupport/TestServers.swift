@@ -22,7 +22,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same nginx with TLS, HTTP/2 or HTTP/1.1 by ALPN, 2,000 streams a connection.
     case nginxTLS = "BLUEBONNET_NGINX_TLS"
 
-    /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files; sends back what is posted.
+    /// nghttpd: TLS and HTTP/2 only, 2,000 streams a connection, nginx's files.
+    ///
+    /// It sends back what is posted, when it has all of it.
     case nghttpd = "BLUEBONNET_NGHTTPD"
 
     /// nghttpd without TLS: HTTP/2 by prior knowledge.

@@ -10,6 +10,10 @@ curl 7.88's command line with `-m 2`.
     ----                   --------------------                                                ----
     /ok                    answers with JSON: the numbers of the connection and of the stream  0
     /upload                reads the body, answers with its length                             0
+    /echo                  sends the body back while it comes                                  0
+    /endless               a body that never ends                                              28
+    /counts?key=K          JSON: the bytes of bodies, "sent" and "received", of requests that  0
+                           have the same key in their query, so far
     /trailers              a field x-checksum after the body                                   0
     /early-hints           two responses 103 before the response                               0
     /many-frames?count=N   N DATA frames of one byte (10,000)                                  0
@@ -19,6 +23,8 @@ curl 7.88's command line with `-m 2`.
     /goaway-after          GOAWAY once the response is complete, then the end                  0
     /goaway-during         GOAWAY (this stream is the last) in mid-body, then the rest         0
     /early-response        the response, then RST_STREAM NO_ERROR, while the client uploads    28 (a)
+    /too-large?after=N     413, then RST_STREAM NO_ERROR, when N bytes (65,536) have come       0
+    /too-large?reset=no    the same without RST_STREAM; what still comes is dropped            0
     /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
     /refused               RST_STREAM REFUSED_STREAM                                           56 (c)
@@ -60,6 +66,7 @@ import socket
 import ssl
 import struct
 import sys
+from collections import Counter, deque
 from urllib.parse import parse_qsl, urlsplit
 
 from h2.config import H2Configuration
@@ -81,6 +88,8 @@ LIFETIME = 60  # seconds
 BODY = b"0123456789" * 10
 
 handlers = {}
+sent_bytes = Counter()
+received_bytes = Counter()
 refused_keys = set()
 
 
@@ -102,8 +111,10 @@ class Stream:
         self.number = number
         self.target = urlsplit(dict(fields)[":path"])
         self.query = dict(parse_qsl(self.target.query))
-        self.grants_window = self.target.path != "/no-window"
+        self.grants_window = self.target.path not in ("/no-window", "/echo")
         self.received = 0
+        self.chunks = deque()
+        self.data_came = asyncio.Event()
         self.ended = asyncio.Event()
         self.window_grew = asyncio.Event()
 
@@ -130,7 +141,27 @@ class Stream:
                 await self.window_grew.wait()
                 continue
             self.connection.h2.send_data(self.number, data[:room])
+            sent_bytes[self.query.get("key")] += len(data[:room])
             data = data[room:]
+
+    def accept(self, event):
+        """Takes a DATA frame in."""
+        self.received += len(event.data)
+        received_bytes[self.query.get("key")] += len(event.data)
+        if self.grants_window:
+            self.grant_window(event.flow_controlled_length)
+        elif self.target.path == "/echo":
+            self.chunks.append(event)
+        self.data_came.set()
+
+    def grant_window(self, length):
+        self.connection.h2.acknowledge_received_data(length, self.number)
+
+    async def wait_for_data(self):
+        """Waits for more of the body, or its end."""
+        self.data_came.clear()
+        if not self.ended.is_set():
+            await self.data_came.wait()
 
     async def answer(self, data=BODY, *fields, status="200"):
         self.head(("content-length", str(len(data))), *fields, status=status)
@@ -178,6 +209,8 @@ class Connection:
         )
         self.h2.local_settings = Settings(client=False, initial_values=settings)
         self.h2.initiate_connection()
+        # An upload that is held back shall not hold back others on the connection.
+        self.h2.increment_flow_control_window(2**24)
 
     async def flush(self):
         self.writer.write(self.h2.data_to_send())
@@ -221,11 +254,10 @@ class Connection:
             case RequestReceived():
                 self.start(Stream(self, event.stream_id, event.headers))
             case DataReceived() if stream:
-                stream.received += len(event.data)
-                if stream.grants_window:
-                    self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                stream.accept(event)
             case StreamEnded() if stream:
                 stream.ended.set()
+                stream.data_came.set()
             case StreamReset() if stream:
                 self.tasks[event.stream_id].cancel()
             case WindowUpdated():
@@ -265,6 +297,39 @@ async def ok(stream):
 async def upload(stream):
     await stream.ended.wait()
     await stream.answer(str(stream.received).encode())
+
+
+@path("/echo")
+async def echo(stream):
+    stream.head()
+    await stream.connection.flush()
+    while True:
+        while stream.chunks:
+            chunk = stream.chunks.popleft()
+            await stream.body(chunk.data, end=False)
+            stream.grant_window(chunk.flow_controlled_length)
+            await stream.connection.flush()
+        if stream.ended.is_set():
+            break
+        await stream.wait_for_data()
+    await stream.body(b"")
+
+
+@path("/endless")
+async def endless(stream):
+    stream.head()
+    while True:
+        await stream.body(b"x" * 65_536, end=False)
+        await asyncio.sleep(0)  # the end of the connection has to be noticed
+
+
+@path("/counts")
+async def counts(stream):
+    key = stream.query.get("key")
+    answer = {"sent": sent_bytes[key], "received": received_bytes[key]}
+    # The question itself does not count.
+    stream.query = {}
+    await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
 
 
 @path("/trailers")
@@ -337,6 +402,18 @@ async def goaway_during(stream):
 async def early_response(stream):
     await stream.answer()
     await stream.reset(ErrorCodes.NO_ERROR)
+
+
+@path("/too-large")
+async def too_large(stream):
+    limit = int(stream.query.get("after", "65536"))
+    while stream.received < limit and not stream.ended.is_set():
+        await stream.wait_for_data()
+    await stream.answer(b"too large\n", ("content-type", "text/plain"), status="413")
+    if stream.query.get("reset") == "no":
+        await stream.ended.wait()
+    else:
+        await stream.reset(ErrorCodes.NO_ERROR)
 
 
 # What goes wrong.

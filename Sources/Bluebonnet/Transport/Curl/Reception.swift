@@ -130,17 +130,21 @@ struct Reception {
     /// A body whose first piece is smaller is not worth a look at its length.
     private static let smallestReservation = 8 * 1024
 
-    /// How many bytes are collected for a receiver before it is told; more in one turn would know no bounds.
-    static let pieceLimit = 256 * 1024
+    /// Lends the memory of pieces, if the body goes to a receiver, piece by piece, rather than being collected.
+    var buffers: RecycledBuffers?
+    /// What has come in for the receiver since the last piece.
+    private var piece: RecycledBuffer?
 
-    /// Whether the body goes to a receiver, piece by piece, rather than being collected.
-    var isDelivered = false
+    /// How many bytes wait for the receiver.
+    private var pieceCount: Int { piece?.count ?? 0 }
+
+    /// Whether as much can be added to the piece as a turn is likely to bring.
+    var hasRoomInPiece: Bool { pieceCount <= RecycledBuffer.size / 2 }
 
     /// Takes what has come in for a receiver since the last time.
-    mutating func takePiece() -> Data {
-        let piece = body
-        body = Data()
-        return piece
+    mutating func takePiece() -> Data? {
+        guard let buffers, let piece = piece.take() else { return nil }
+        return buffers.piece(of: piece)
     }
 
     /// How large the body will be, if the head says so.
@@ -148,17 +152,17 @@ struct Reception {
 
     /// Takes decoded bytes of the body; returns what the state says.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
-        if isDelivered, body.count >= Self.pieceLimit { state.bodyHeld() }
+        // There may be more in one turn than is to be held.
+        if buffers != nil, pieceCount + bytes.count > RecycledBuffer.size, pieceCount > 0 { state.bodyHeld() }
         let action = state.bodyBytesReceived(bytes.count)
         switch action {
         case .accept:
             lastActivity = now
-            if isDelivered {
-                // As much as a receive buffer holds, unless the pieces are small ones.
-                if body.isEmpty, bytes.count >= Self.smallestReservation { body.reserveCapacity(64 * 1024) }
-            } else if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes,
-                expectedBytes > bytes.count
-            {
+            guard buffers == nil else {
+                unsafe keep(bytes)
+                break
+            }
+            if body.isEmpty, bytes.count >= Self.smallestReservation, let expectedBytes, expectedBytes > bytes.count {
                 body.reserveCapacity(Int(min(expectedBytes, Self.largestReservation)))
             }
             unsafe body.append(contentsOf: bytes)
@@ -168,6 +172,14 @@ struct Reception {
             _ = refuse(reason)
         }
         return action
+    }
+
+    /// Keeps bytes for the receiver.
+    private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
+        guard let buffers else { return }
+        let piece = piece ?? buffers.take()
+        self.piece = piece
+        unsafe piece.append(bytes)
     }
 
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason) -> Bool {

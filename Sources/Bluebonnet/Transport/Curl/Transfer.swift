@@ -28,6 +28,8 @@ final class Transfer {
     var isFresh = true
     /// Whether the observer has yet to hear of bytes that came in or went out.
     var hasUnreportedProgress = false
+    /// Whether bytes of the body came in since that was last asked.
+    private var hasNewBytes = false
     /// How many bytes of the body the observer has heard of.
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
@@ -72,8 +74,20 @@ final class Transfer {
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         noteStream()
         if announcesHead { noteHead() }
-        if action == .accept { noteProgress() }
+        if action == .accept {
+            hasNewBytes = true
+            noteProgress()
+        }
         return action
+    }
+
+    /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, and there is room.
+    ///
+    /// To wake a receiver costs as much as to read some 64 KiB, so a fast body is handed over in few large pieces. A slow
+    /// one is not held up: what came in is handed over in the first turn that brings no more, which is the next one.
+    func isPieceGrowing() -> Bool {
+        defer { hasNewBytes = false }
+        return hasNewBytes && receiver != nil && reception.hasRoomInPiece
     }
 
     /// Has the observer told of the head at the end of the turn, once.
@@ -142,6 +156,8 @@ final class Transfer {
 
 /// What a turn of the engine and libcurl's callbacks share.
 final class EngineTurn {
+    /// The memory of the pieces in which bodies are handed over.
+    let buffers = RecycledBuffers()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
     /// The transfers that received or sent bytes in this turn.

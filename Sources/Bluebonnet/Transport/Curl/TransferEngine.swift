@@ -86,7 +86,7 @@ actor TransferEngine: EventLoopClient {
     func receiveBody(_ id: TransferID, with receiver: (any BodyReceiver)?) {
         guard let transfer = transfers[id] else { return }
         transfer.receiver = receiver
-        transfer.reception.isDelivered = receiver != nil
+        transfer.reception.buffers = receiver == nil ? nil : shared.buffers
         releaseBody(of: transfer)
     }
 
@@ -225,7 +225,8 @@ actor TransferEngine: EventLoopClient {
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
-        return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead].compactMap { $0 }.min()
+        let nextDelivery: Int64? = shared.progressed.isEmpty ? nil : 0
+        return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead, nextDelivery].compactMap { $0 }.min()
     }
 
     // MARK: Streams that libcurl forgets
@@ -263,18 +264,24 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func reportProgress() {
+        var growing: [Transfer] = []
         // What is handed over may make room for more, which libcurl then has ready.
         while !shared.progressed.isEmpty {
             let progressed = shared.progressed
             shared.progressed.removeAll(keepingCapacity: true)
             for transfer in progressed {
-                transfer.hasUnreportedProgress = false
                 // What has ended is told with the outcome.
                 guard transfers[transfer.id] != nil else { continue }
+                if transfer.isPieceGrowing() {
+                    growing.append(transfer)
+                    continue
+                }
+                transfer.hasUnreportedProgress = false
                 reportProgress(of: transfer)
                 if transfer.receiver != nil { deliver(transfer) }
             }
         }
+        shared.progressed = growing
     }
 
     private func reportProgress(of transfer: Transfer) {
@@ -294,8 +301,8 @@ actor TransferEngine: EventLoopClient {
 
     /// Hands over what has come in for a receiver.
     private func deliver(_ transfer: Transfer) {
-        guard let receiver = transfer.receiver, !transfer.reception.body.isEmpty else { return }
-        switch receiver.receive(transfer.reception.takePiece()) {
+        guard let receiver = transfer.receiver, let piece = transfer.reception.takePiece() else { return }
+        switch receiver.receive(piece) {
         case .goOn: perform(transfer.reception.state.bodyReleased(), on: transfer)
         case .pause: transfer.reception.state.bodyHeld()
         case .stop: finish(transfer, with: RequestError(.cancelled))
@@ -355,9 +362,9 @@ actor TransferEngine: EventLoopClient {
         }
         let error = transfer.reception.failure ?? transfer.upload.failure ?? error
         transfer.upload.abandon()
-        if let receiver = transfer.receiver, !transfer.reception.body.isEmpty {
+        if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
             reportProgress(of: transfer)
-            _ = receiver.receive(transfer.reception.takePiece())
+            _ = receiver.receive(piece)
         }
         let outcome = ExchangeOutcome(
             response: transfer.reception.response, body: transfer.reception.body,
