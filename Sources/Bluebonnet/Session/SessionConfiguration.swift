@@ -43,11 +43,13 @@ extension Session {
 
         /// How many bytes of a streamed body may wait for their readers before nothing more is read from the network.
         ///
-        /// 256 KiB by default. A body that is decoded, or comes by HTTP/2, may have more waiting inside libcurl.
-        public var bodyHighWatermark = 256 * 1024
+        /// 1 MiB by default: less makes a fast network wait for the reader's thread to wake up. What one turn of the loop
+        /// brings, some 256 KiB, may come on top; and a body that is decoded, or comes by HTTP/2, may have more waiting
+        /// inside libcurl.
+        public var bodyHighWatermark = 1024 * 1024
 
-        /// At how many waiting bytes or fewer a streamed body is read again; 64 KiB by default.
-        public var bodyLowWatermark = 64 * 1024
+        /// At how many waiting bytes or fewer a streamed body is read again; 256 KiB by default.
+        public var bodyLowWatermark = 256 * 1024
 
         /// How long a large request body waits for the server to say "100 Continue" (RFC 9110 §10.1.1) before it is sent
         /// all the same; 1 second by default.

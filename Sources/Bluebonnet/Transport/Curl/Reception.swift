@@ -92,6 +92,7 @@ struct Reception {
             unsafe headBytes.append(contentsOf: line)
             body = Data()
             head = nil
+            announcedLength = nil
         case .append:
             let start = headBytes.count
             unsafe headBytes.append(contentsOf: line)
@@ -148,7 +149,18 @@ struct Reception {
     }
 
     /// How large the body will be, if the head says so.
-    var expectedBytes: Int64? { response?.expectedContentLength }
+    ///
+    /// Kept, since it is asked for again and again while a large body comes in.
+    var expectedBytes: Int64? {
+        mutating get {
+            if let announcedLength { return announcedLength }
+            let length = response?.expectedContentLength
+            if head != nil { announcedLength = .some(length) }
+            return length
+        }
+    }
+
+    private var announcedLength: Int64??
 
     /// Takes decoded bytes of the body; returns what the state says.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
