@@ -27,7 +27,7 @@ final class UploadChannel: Sendable {
     ///   - lowWatermark: At how many held bytes or fewer it goes on.
     ///   - wakeLoop: Called on the reading task when a loop that was told to wait may ask again.
     init(
-        _ body: OpenBody, highWatermark: Int = 512 * 1024, lowWatermark: Int = 256 * 1024,
+        _ body: OpenBody, highWatermark: Int = 1024 * 1024, lowWatermark: Int = 512 * 1024,
         wakeLoop: @escaping @Sendable () -> Void
     ) {
         length = body.length
