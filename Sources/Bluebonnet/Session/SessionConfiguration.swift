@@ -43,10 +43,13 @@ extension Session {
 
         /// How many bytes of a streamed body may wait for their readers before nothing more is read from the network.
         ///
-        /// 256 KiB by default. A body that is decoded, or comes by HTTP/2, may have more waiting inside libcurl.
+        /// 256 KiB by default; a piece of as much may come on top. Holds for each stream and each download. A body that is
+        /// decoded, or comes by HTTP/2 (up to 32 MiB), may have more waiting inside libcurl.
         public var bodyHighWatermark = 256 * 1024
 
         /// At how many waiting bytes or fewer a streamed body is read again; 64 KiB by default.
+        ///
+        /// More than the high watermark is the high watermark.
         public var bodyLowWatermark = 64 * 1024
 
         /// How long a large request body waits for the server to say "100 Continue" (RFC 9110 §10.1.1) before it is sent
