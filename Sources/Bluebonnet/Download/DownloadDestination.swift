@@ -4,12 +4,12 @@ public import FoundationEssentials
 ///
 /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a small
 /// file (`.name.part.resume`) that a later process can go on from. Under the destination's own name there never is less
-/// than all of it. The file gets the permissions that the process's umask leaves; one in the temporary directory is for
-/// its owner only.
+/// than all of it. What is written is not flushed to the disk. The file gets the permissions that the process's umask
+/// leaves; one in the temporary directory is for its owner only.
 public struct DownloadDestination: Sendable {
     /// Chooses a place for a file when its response is known.
     ///
-    /// Called once the body is complete, off the event loop, with the URL of the partial file, which it leaves alone, and
+    /// Called once the body is complete, on the global pool, with the URL of the partial file, which it leaves alone, and
     /// the head of the response.
     public typealias Chooser =
         @Sendable (_ temporaryURL: URL, _ response: HTTPResponse) -> (destinationURL: URL, options: DownloadOptions)

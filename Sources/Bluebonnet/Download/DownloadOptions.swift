@@ -21,8 +21,11 @@ public struct DownloadOptions: OptionSet, Sendable, Hashable {
 
     /// Goes on from where it was when the transfer is interrupted, without beginning again.
     ///
-    /// A download to a named file also takes up what an earlier process left of it beside the destination, if that was
-    /// asked of the same URL. That the bytes belong together is the server's promise: where it gives no strong validator
-    /// (RFC 9110 §8.8.1), a download begins again.
+    /// Once some of the body is there, a connection that is lost or cannot be made, a time limit for connecting or silence
+    /// that runs out, and a body that ends too early are followed by another attempt for the rest, until five in a row
+    /// have fetched less than 1 KiB; the waits between them grow from half a second. A download to a named file also takes
+    /// up what an earlier one, in this process or another, left beside the destination, if that was asked of the same
+    /// URL. That the bytes belong together is the server's promise: where it gives no strong validator (RFC 9110 §8.8.1),
+    /// an interruption ends the download, and the next one begins again.
     public static let automaticallyResume = DownloadOptions(rawValue: 1 << 2)
 }

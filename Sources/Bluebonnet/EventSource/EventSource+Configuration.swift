@@ -16,12 +16,16 @@ extension EventSource {
         public var maximumReconnectionDelay: Duration
 
         /// After how many attempts in a row without a connection the source gives up; never by default.
+        ///
+        /// It throws why the last one failed. At least one is made.
         public var maximumAttempts: Int?
 
         /// Whether the source reconnects at all; so it does by default.
         public var reconnects: Bool
 
         /// How many bytes the data of an event and a line of the stream may have; 16 MiB by default.
+        ///
+        /// More ends the sequence with `.invalidResponse(.bodyTooLarge)`.
         public var maximumEventBytes: Int
 
         /// Creates a configuration.

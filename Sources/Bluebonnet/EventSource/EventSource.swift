@@ -53,7 +53,8 @@ public struct EventSource: AsyncSequence, Sendable {
 
     /// What becomes of the connection, the latest state first.
     ///
-    /// Of all connections, if there are several loops over the source. Ends when the source is gone.
+    /// Of all connections, if there are several loops over the source. For an observer that is behind, the newest 16 are
+    /// kept. Ends when the source is gone.
     public var states: StreamOf<State> { status.states }
 
     /// The last event ID that was received, over all connections: what to begin with another time.

@@ -25,7 +25,7 @@ public struct HTTPRequest: Sendable {
         set { parts.headers = newValue }
     }
 
-    /// What is sent after the head; a GET must have none.
+    /// What is sent after the head; a GET, HEAD or TRACE must have none.
     public var body: RequestBody? {
         get { parts.body }
         set { parts.body = newValue }

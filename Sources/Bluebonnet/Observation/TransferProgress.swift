@@ -1,6 +1,6 @@
 /// Says how far a body is.
 public struct TransferProgress: Hashable, Sendable {
-    /// How many bytes are done, decoded from their content coding.
+    /// How many bytes are done: of a response, decoded from their content coding; of a request, taken by the transport.
     public var completed: Int64
 
     /// How many bytes there will be, if that is known.

@@ -11,7 +11,7 @@ extension DataStreamRequest {
             self.request = request
         }
 
-        /// Cancels the request.
+        /// Cancels the request, for all who read it.
         public func cancel() { request.cancel() }
 
         /// The value or the error that a piece of the body became; `nil` for the completion.
@@ -39,11 +39,11 @@ extension DataStreamRequest {
 
     /// How a request ended whose body was streamed.
     public struct Completion: Sendable {
-        /// The request of the last attempt.
+        /// The request of the last attempt, without the fields that the session adds; `nil` when there was none to send.
         public let request: HTTPRequest?
-        /// The head of the response.
+        /// The head of the response; `nil` when none came.
         public let response: HTTPResponse?
-        /// What was measured.
+        /// What was measured; `nil` when the request never reached the network.
         public let metrics: TransferMetrics?
         /// Why the request failed, if it did.
         public let error: RequestError?

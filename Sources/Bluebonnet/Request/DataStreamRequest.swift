@@ -9,15 +9,15 @@
 /// ```
 ///
 /// Validators run on the head, before any of the body is handed out. Any number may read; each sees everything from when
-/// it asked for its sequence, and the slowest one sets the pace: when more than
-/// ``Session/Configuration/bodyHighWatermark`` bytes wait for it, nothing is read from the network.
+/// it asked for its sequence, and the slowest one sets the pace: when ``Session/Configuration/bodyHighWatermark`` bytes or
+/// more wait for it, nothing is read from the network. How large the body is as a whole is not limited.
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Validators run on the global pool.
 public actor DataStreamRequest: Request, CustomDebugStringConvertible {
     /// What all kinds of request share; opaque outside Bluebonnet.
     public nonisolated let core: RequestCore
 
-    /// Whether the request is cancelled when a serializer of one of its streams throws.
+    /// Whether the request is cancelled when one of its `streaming…` sequences has an error in the place of a value.
     public nonisolated let automaticallyCancelOnStreamError: Bool
 
     nonisolated let body: BodyFanOut

@@ -17,6 +17,7 @@ extension DownloadRequest {
     /// Makes a task whose value is the body as it is.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
@@ -39,6 +40,7 @@ extension DownloadRequest {
     /// Makes a task whose value is the body as text.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
@@ -63,6 +65,7 @@ extension DownloadRequest {
     /// Makes a task whose value is the body as JSON of any shape (RFC 8259).
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
@@ -85,6 +88,7 @@ extension DownloadRequest {
     /// Makes a task whose value is decoded from the body.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -110,6 +114,7 @@ extension DownloadRequest {
     /// Makes a task whose value is decoded from the body as a property list.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -134,6 +139,7 @@ extension DownloadRequest {
     /// Makes a task whose value a serializer that never suspends makes.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - serializer: The serializer.
@@ -149,6 +155,7 @@ extension DownloadRequest {
     /// Makes a task whose value a serializer makes.
     ///
     /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The file is read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
     ///
     /// - Parameters:
     ///   - serializer: The serializer.

@@ -11,7 +11,8 @@ public import FoundationEssentials
 ///
 /// The body goes to a partial file beside the destination, and is moved into place when it is complete and the validators
 /// have accepted the response. Validators run on the head, before anything is written. A download that failed or was
-/// cancelled leaves its partial file where it can be resumed; ``resumeData`` is what ``Session`` resumes it with.
+/// cancelled leaves its partial file if that can be resumed; ``resumeData`` is what
+/// ``Session/download(resumingWith:headers:to:)`` goes on with. How large the body is as a whole is not limited.
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
 /// pool.
@@ -62,9 +63,10 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
 
     /// Accepts a downloaded file by a check of your own, before it is moved to its destination.
     ///
-    /// Runs on the global pool, after the validators of the head. A failure becomes a
-    /// `.validation(.customValidationFailed)` error with yours as the underlying one; a thrown ``RequestError`` stays as it
-    /// is.
+    /// Runs on the global pool, after the validators of the head, when the body is complete; several in the order in which
+    /// they were added, up to the first that refuses. A failure becomes a `.validation(.customValidationFailed)` error with
+    /// yours as the underlying one; a thrown ``RequestError`` stays as it is. The partial file is kept as after any other
+    /// failure.
     ///
     /// - Parameter validation: Gets the request, the response and where the file is until then.
     /// - Returns: The request.

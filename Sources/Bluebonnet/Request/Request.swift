@@ -1,7 +1,7 @@
 /// A request that a session vends: it can be started, held back, cancelled and watched.
 ///
 /// All members are `nonisolated`: they return at once and may be used from anywhere. ``DataRequest`` is the kind for
-/// bodies in memory.
+/// bodies in memory, ``DataStreamRequest`` for those that are read as they come, ``DownloadRequest`` for those in files.
 public protocol Request: Actor, CustomStringConvertible {
     /// What all kinds of request share; opaque outside Bluebonnet.
     nonisolated var core: RequestCore { get }
@@ -15,7 +15,7 @@ extension Request {
 
     /// Starts the request, or lets it go on after ``suspend()``.
     ///
-    /// Called for you when the first serializer is attached, unless the session was made with
+    /// Called for you when the first serializer is attached, or a stream is first read, unless the session was made with
     /// `startRequestsImmediately: false` or the request was suspended before.
     ///
     /// - Returns: The request.
@@ -87,7 +87,10 @@ extension Request {
     /// How often the request was tried again.
     public nonisolated var retryCount: Int { core.mailbox.withLock { max(0, $0.attempts - 1) } }
 
-    /// How much of the response's body is there.
+    /// How much of the response's body is there, decoded.
+    ///
+    /// The total is known when the response names it and has no content coding. Of a download that was resumed, what was
+    /// there before counts.
     public nonisolated var downloadProgress: TransferProgress {
         core.mailbox.withLock { $0.progress } ?? TransferProgress()
     }
@@ -107,7 +110,8 @@ extension Request {
 
     /// How much of the request's body was sent.
     ///
-    /// Counted when the transport takes the bytes; some may still be on their way.
+    /// Counted when the transport takes the bytes; some may still be on their way. The total is known unless the body is a
+    /// sequence of unknown length, or a form with one.
     public nonisolated var uploadProgress: TransferProgress {
         core.mailbox.withLock { $0.uploadProgress } ?? TransferProgress()
     }
@@ -142,7 +146,7 @@ extension Request {
     /// Returns the heads of the responses, one for each attempt that got one, as soon as they are there.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request. For
-    /// a ``DataRequest`` without ``onHTTPResponse(_:)`` the head is known when its body is complete.
+    /// a ``DataRequest`` without `onHTTPResponse` the head is known when its body is complete.
     ///
     /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
     /// - Returns: The sequence of heads.

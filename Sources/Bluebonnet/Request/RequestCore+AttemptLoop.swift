@@ -41,7 +41,9 @@ extension RequestCore: ExchangeObserver {
         if case .file(let plan) = sink { return await downloaded(by: plan) }
         if startsOffCaller { startExchange() }
         switch await nextEvent() {
-        case .outcome(let outcome): return completed(outcome)
+        case .outcome(let outcome):
+            if let response = outcome.response { tell(response) }
+            return completed(outcome)
         // The head is judged before the body where the body is not collected.
         case .head(let response): return await received(response)
         }

@@ -26,7 +26,8 @@ extension Session {
 
     /// Vends a request with parameters whose response is written to a file.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
+    /// `headers` has an `Accept-Encoding`. Only a GET can be resumed.
     ///
     /// - Parameters:
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
@@ -51,7 +52,8 @@ extension Session {
 
     /// Vends a request, described by a type of your own or made by hand, whose response is written to a file.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless the
+    /// request has an `Accept-Encoding`. Only a GET can be resumed.
     ///
     /// - Parameters:
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
@@ -66,12 +68,13 @@ extension Session {
     /// Vends a request that goes on with a download that failed or was cancelled, in this process or an earlier one.
     ///
     /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file is
-    /// gone, all of it is fetched. Nothing happens before a serializer is attached.
+    /// gone, all of it is fetched. When it is interrupted again it goes on by itself, as with
+    /// ``DownloadOptions/automaticallyResume``. Nothing happens before a serializer is attached.
     ///
     /// - Parameters:
     ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
-    ///   - headers: Fields to send beside those of the first request, such as those with secrets, which the data does
-    ///     not have.
+    ///   - headers: Fields to send beside those of the first request, and in place of those of the same names; such as
+    ///     those with secrets, which the data does not have.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(

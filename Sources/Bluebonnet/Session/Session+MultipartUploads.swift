@@ -1,11 +1,14 @@
 extension Session {
-    /// Vends a request that sends a form made by a closure; whose parts are read while it is sent.
+    /// Vends a request that sends a form made by a closure, whose parts are read while it is sent (RFC 7578).
+    ///
+    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
+    /// `.multipartEncoding(…)`.
     ///
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names.
+    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
@@ -42,6 +45,9 @@ extension Session {
 
     /// Vends a request that sends a form made by a closure in place of its own body.
     ///
+    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
+    /// is the `Content-Type`, if it has one.
+    ///
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
@@ -53,6 +59,9 @@ extension Session {
     }
 
     /// Vends a request that sends a form (RFC 7578) in place of its own body.
+    ///
+    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
+    /// is the `Content-Type`, if it has one.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.

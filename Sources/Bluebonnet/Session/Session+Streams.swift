@@ -7,8 +7,8 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; GET by default.
     ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when a serializer of one of its streams
-    ///     throws; it is not by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
+    ///     an error in the place of a value; it is not by default.
     ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
     ///     again for each attempt.
     /// - Returns: The request.
@@ -32,8 +32,8 @@ extension Session {
     ///   - parameters: What the encoder puts into the query or the body.
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
     ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when a serializer of one of its streams
-    ///     throws; it is not by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
+    ///     an error in the place of a value; it is not by default.
     ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
     ///     encoded. Runs on the global pool, again for each attempt.
     /// - Returns: The request.
@@ -55,8 +55,8 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when a serializer of one of its streams
-    ///     throws; it is not by default.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
+    ///     an error in the place of a value; it is not by default.
     /// - Returns: The request.
     public nonisolated func streamRequest(
         _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false

@@ -52,7 +52,8 @@ extension Session {
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks.
+    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
+    ///     (RFC 9112 §7.1).
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
@@ -94,6 +95,9 @@ extension Session {
 
     /// Vends a request that sends bytes in memory in place of its own body.
     ///
+    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
+    ///
     /// - Parameters:
     ///   - data: The body.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
@@ -103,6 +107,9 @@ extension Session {
     }
 
     /// Vends a request that sends a file in place of its own body.
+    ///
+    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. A file that cannot be read ends the request with `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: Where the file is.
@@ -114,9 +121,13 @@ extension Session {
 
     /// Vends a request that sends what a sequence yields in place of its own body.
     ///
+    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The sequence is iterated once, on the global pool.
+    ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks.
+    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
+    ///     (RFC 9112 §7.1).
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
@@ -126,6 +137,9 @@ extension Session {
     }
 
     /// Vends a request that sends a body of any kind in place of its own.
+    ///
+    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - body: The body.

@@ -41,14 +41,16 @@ extension Session {
         /// Libcurl takes 1 KiB to 512 KiB. Each exchange in flight has such a buffer.
         public var receiveBufferBytes = 64 * 1024
 
-        /// How many bytes of a streamed body may wait for their readers before nothing more is read from the network.
+        /// How many bytes of a body may wait for a stream's readers, or for a download's file, before nothing more is read
+        /// from the network.
         ///
-        /// 1 MiB by default: less makes a fast network wait for the reader's thread to wake up. What one turn of the loop
-        /// brings, some 256 KiB, may come on top; and a body that is decoded, or comes by HTTP/2, may have more waiting
-        /// inside libcurl.
+        /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is paused
+        /// once so many bytes wait, and the piece that is being received then, of up to 256 KiB, comes on top. A body that
+        /// is decoded may have more waiting inside libcurl, and one that comes by HTTP/2 up to 32 MiB, which is libcurl's
+        /// window.
         public var bodyHighWatermark = 1024 * 1024
 
-        /// At how many waiting bytes or fewer a streamed body is read again; 256 KiB by default.
+        /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.
         public var bodyLowWatermark = 256 * 1024
 
         /// How long a large request body waits for the server to say "100 Continue" (RFC 9110 §10.1.1) before it is sent

@@ -7,6 +7,10 @@
 /// Every `for await` observes by itself, also two of them over the same sequence at once. The first one begins with the
 /// values sent since the sequence was made, later ones with the latest value. Leaving the loop, and cancelling the task
 /// that runs it, ends that observation and no other.
+///
+/// The events of a streamed body, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, are another matter:
+/// all of them are kept, and a slow observer holds the body back. Later loops over the same sequence begin with what comes
+/// from then on, and the last to be left may cancel the request.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// A sequence of values never fails.
     public typealias Failure = Never

@@ -88,6 +88,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
 
     /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for.
     ///
+    /// It is the final head: informational ones (RFC 9110 §15.2) are not told.
+    ///
     /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is no
     /// body.
     ///

@@ -5,15 +5,17 @@ extension DataStreamTask {
     ///
     /// Lines end with LF or CRLF, the last one also with the body. The text is decoded as the response's `charset` says,
     /// as UTF-8 by default, with U+FFFD for what is malformed. Starts the request. The loop throws a ``RequestError`` if
-    /// the request fails, or a line has more than 16 MiB.
+    /// the request fails, and `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB. Lines are split where the
+    /// loop runs.
     public var lines: some AsyncSequence<String, RequestError> & Sendable {
         FramedBody(offer: observation()) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
     /// The values in a body of newline-delimited JSON, or of any other format that has a value in each line.
     ///
-    /// Blank lines are skipped. Starts the request. The loop throws a ``RequestError`` if the request fails, and
-    /// `.serialization(.decodingFailed)` with the line's number if a line cannot be decoded; it ends with that.
+    /// Blank lines are skipped. Starts the request. The loop throws a ``RequestError`` if the request fails,
+    /// `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB, and `.serialization(.decodingFailed)`, with the
+    /// line's number in the detail, if one cannot be decoded; it ends with that. Values are decoded where the loop runs.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -27,8 +29,10 @@ extension DataStreamTask {
 
     /// The body as server-sent events (WHATWG HTML §9.2).
     ///
-    /// Of this one response: the sequence ends with it, and an event that is not complete then is dropped.
-    /// `Session.eventSource(_:)` reconnects. Starts the request. The loop throws a ``RequestError`` if the request fails.
+    /// Of this one response: the sequence ends with it, and an event that is not complete then is dropped. An
+    /// ``EventSource`` reconnects. The content type is not looked at, unless a validator does. Starts the request. The loop
+    /// throws a ``RequestError`` if the request fails, and `.invalidResponse(.bodyTooLarge)` if a line or the data of an
+    /// event has more than 16 MiB.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, RequestError> & Sendable {
         FramedBody(offer: observation()) { _ in ServerSentEventParser() }
     }

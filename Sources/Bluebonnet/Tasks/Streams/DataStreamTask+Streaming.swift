@@ -28,7 +28,8 @@ extension DataStreamTask {
 
     /// Returns the body as text line by line, as events that end with the completion.
     ///
-    /// Lines are those of ``lines``. Starts the request. Never throws: the completion has the request's error.
+    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. Starts the
+    /// request. Never throws: the completion has the request's error.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
     /// - Returns: The sequence of events.
@@ -40,8 +41,9 @@ extension DataStreamTask {
 
     /// Returns the values in a body of newline-delimited JSON, as events that end with the completion.
     ///
-    /// A line that cannot be decoded is an event with an error, after which the next one follows. Blank lines are skipped.
-    /// Starts the request. Never throws: the completion has the request's error.
+    /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16 MiB is
+    /// the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. Starts the
+    /// request. Never throws: the completion has the request's error.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -57,10 +59,11 @@ extension DataStreamTask {
 
     /// Returns what a serializer of your own makes of the body's pieces, as events that end with the completion.
     ///
-    /// Starts the request. Never throws: the completion has the request's error.
+    /// A piece of which the serializer makes no value is an event with an error, after which the next one follows. Starts
+    /// the request. Never throws: the completion has the request's error.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of each piece.
+    ///   - serializer: Makes a value of each piece, on the global pool.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
     /// - Returns: The sequence of events.
     public func streamingResponses<Serializer: DataStreamSerializer>(

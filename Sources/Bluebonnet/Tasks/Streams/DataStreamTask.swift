@@ -2,7 +2,8 @@
 ///
 /// Made by ``DataStreamRequest/streamTask(automaticallyCancelling:)``. Asking for a sequence starts the request, unless
 /// its session or a suspension holds it back, and everything from then on waits for the loop over it; so several
-/// sequences that are asked for together see the same. Once a request has ended, its sequences end at once.
+/// sequences that are asked for together see the same. A sequence that is asked for when the request has ended, and is
+/// not the first, ends at once, with the request's error if that failed.
 ///
 /// A loop that is left early ends its reading, and the last to do so cancels the request; likewise a task that was asked
 /// for the head alone cancels the request when it goes.
@@ -21,7 +22,8 @@ public struct DataStreamTask: Sendable {
 
     /// The head of the response, as soon as it is there and the validators have accepted it.
     ///
-    /// Starts the request. The body waits until somebody reads it.
+    /// Starts the request. The body waits until somebody reads it. If the awaiting task is cancelled, the request is,
+    /// unless the task was made with `automaticallyCancelling: false`.
     ///
     /// - Throws: A ``RequestError`` if there is no such response.
     public var response: HTTPResponse {
@@ -46,7 +48,7 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// Cancels the request; every sequence ends with `.cancelled`.
+    /// Cancels the request; every sequence ends with `.cancelled`, after what has come in.
     public func cancel() { request.cancel() }
 
     /// Holds the request back: nothing is read from or written to the network.

@@ -1,0 +1,51 @@
+// Receives server-sent events from a server that drops its connections, and reconnects each time.
+//
+// With a URL as its argument it prints the events of that, until ^C.
+
+import Bluebonnet
+import BluebonnetTesting
+
+enum News {
+    static func run() async throws {
+        if let address = CommandLine.arguments.dropFirst().first { return try await read(Session.default, address) }
+        let server = try await LocalServer { router in
+            router.get("/news") { request in
+                let last = request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0
+                // No more: the client shall not come back.
+                guard last < 6 else { return .status(204) }
+                return .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
+                    try await writer.write("retry: 50\n\n")
+                    for number in last + 1...last + 2 {
+                        try await writer.write("id: \(number)\ndata: headline \(number)\n\n")
+                    }
+                    // The third event is cut off, and comes again on the next connection.
+                    try await writer.write("id: \(last + 3)\ndata: head")
+                }
+            }
+        }
+        let session = Session()
+        try await read(session, "\(server.url("/news"))")
+        print("\nThe server was asked \(server.requestCount) times, each time for what follows an event:")
+        for request in server.requests { print("    Last-Event-ID: \(request.headers["Last-Event-ID"] ?? "none")") }
+        await session.shutdown()
+    }
+
+    static func read(_ session: Session, _ url: String) async throws {
+        // snippet.source
+        let source = session.eventSource(url)
+        let states = source.states
+        let watcher = Task {
+            for await state in states {
+                print("    \(state)")
+                if state == .closed { break }
+            }
+        }
+        for try await event in source {
+            print("\(event.id): \(event.data)")
+        }
+        await watcher.value
+        // snippet.end
+    }
+}
+
+try await News.run()
