@@ -71,6 +71,41 @@ import Testing
         expect(take(100, from: &state), .fail, [])
     }
 
+    @Test func `the last announced byte waits for the end`() {
+        var state = state(length: 30)
+        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .wait, false)
+        expect(take(15, from: &state), .took(15, resumesReader: true), Array(0..<10) + Array(0..<5))
+        expect(state.written(ten), .goOn, false)
+        expect(take(100, from: &state), .took(14, resumesReader: false), Array(5..<10) + Array(0..<9))
+        expect(take(100, from: &state), .wait, [])
+        #expect(state.ended() == true)
+        expect(take(100, from: &state), .took(1, resumesReader: false), [9])
+        expect(take(100, from: &state), .end, [])
+    }
+
+    @Test func `one announced byte, and a piece beyond the high watermark, are no reason to wait for ever`() {
+        var one = state(length: 1)
+        _ = take(1, from: &one)
+        expect(one.written(Data([7])), .goOn, false)
+        expect(take(1, from: &one), .wait, [])
+        #expect(one.ended() == true)
+        expect(take(1, from: &one), .took(1, resumesReader: false), [7])
+        var many = state(length: 100)
+        expect(many.written(Data(repeating: 1, count: 100)), .goOn, false)
+        #expect(many.ended() == false)
+        expect(take(200, from: &many), .took(100, resumesReader: false), [UInt8](repeating: 1, count: 100))
+    }
+
+    @Test func `bytes beyond the announced ones are found before the last of those is sent`() {
+        var state = state(length: 10)
+        expect(state.written(ten), .goOn, false)
+        expect(take(100, from: &state), .took(9, resumesReader: false), Array(0..<9))
+        expect(take(100, from: &state), .wait, [])
+        expect(state.written(Data([1])), .stop, true)
+        expect(take(100, from: &state), .fail, [])
+    }
+
     @Test func `an end before the announced length is a failure`() {
         var state = state(length: 15)
         _ = state.written(ten)

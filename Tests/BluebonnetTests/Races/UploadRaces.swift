@@ -1,0 +1,208 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Uploads that are interrupted at moments that differ from one to the next.
+///
+/// Everyone gets an answer, every sequence is let go, and every connection and file is closed.
+@Suite(.timeLimit(.minutes(10))) struct UploadRaces {
+    /// Who interrupts.
+    enum Interruption: CaseIterable {
+        case cancellation, suspension, earlyAnswer, reset, nothing
+    }
+
+    private static let piece = 40_000
+    private static let count = 12
+    private static var length: Int { piece * count }
+
+    /// Reads bodies: to the end, or no further than the path says, and then answers or breaks off.
+    private static func server() async throws -> LocalServer {
+        try await LocalServer { router in
+            router.streaming("/:end/:limit") { request, body in
+                let limit = request.parameters["limit"].flatMap { Int($0) } ?? 0
+                while body.bytesRead < limit, try await body.read() != nil {}
+                switch request.parameters["end"] {
+                case "answer": return .text("early", status: 413)
+                case "reset": return .script(.reset)
+                default: return .text("\(body.bytesRead + (try await body.discard()))")
+                }
+            }
+        }
+    }
+
+    /// Repeats `body` in groups that run at once.
+    private static func race(
+        groups: Int = 12, of size: Int = 20, _ body: @escaping @Sendable (_ iteration: Int) async throws -> Void
+    ) async throws {
+        for group in 0..<groups {
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<size { tasks.addTask { try await body(group * size + member) } }
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    private static func dawdle(_ iteration: Int) async {
+        for _ in 0..<iteration * 7 % 53 { await Task.yield() }
+    }
+
+    /// Makes a body of a sequence or of a file, with or without its length.
+    private static func body(_ iteration: Int, _ file: URL) -> (body: RequestBody, record: Pieces.Record?) {
+        let pieces = Pieces(count, of: piece) { number in
+            if number.isMultiple(of: 3) { await dawdle(number + iteration) }
+        }
+        switch iteration % 4 {
+        case 0: return (.stream(pieces), pieces.record)
+        case 1: return (.stream(pieces, length: pieces.length), pieces.record)
+        case 2: return (.stream(length: pieces.length) { pieces }, pieces.record)
+        default: return (.file(file), nil)
+        }
+    }
+
+    @Test(arguments: Interruption.allCases)
+    func `Interrupting an upload answers it once, and lets its body go`(interruption: Interruption) async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        let file = directory.url("file")
+        try Data(count: Self.length).write(to: file)
+        let session = Weather.session { if interruption != .nothing { $0.continueTimeout = nil } }
+        let whole = "\(Self.length)"
+        try await Self.race { iteration in
+            let limit = iteration * 7919 % Self.length
+            let end =
+                switch interruption {
+                case .earlyAnswer: "answer"
+                case .reset: "reset"
+                default: "read"
+                }
+            let (body, record) = Self.body(iteration, file)
+            let request = session.upload(body, to: server.url("/\(end)/\(limit)"))
+            let task = request.serializingString()
+            async let answer = task.response
+            await Self.dawdle(iteration)
+            switch interruption {
+            case .cancellation: request.cancel()
+            case .suspension:
+                for _ in 0..<3 {
+                    request.suspend()
+                    await Self.dawdle(iteration)
+                    request.resume()
+                    await Self.dawdle(iteration + 1)
+                }
+            default: break
+            }
+            let response = await answer
+            switch interruption {
+            case .cancellation:
+                #expect(response.value == whole || response.error?.isCancellation == true, "\(response)")
+            case .suspension, .nothing: #expect(response.value == whole, "\(response)")
+            case .earlyAnswer: #expect(response.value == "early", "\(response)")
+            case .reset: #expect(response.error?.kind == .connection(.lost), "\(response)")
+            }
+            // A sequence that nobody asked for was never begun; one that was is let go.
+            guard let record, record.begun > 0 || response.value == whole else { return }
+            await record.isOver.wait()
+        }
+        let left = await session.withAllRequests { $0.count }
+        #expect(left == 0)
+        await session.shutdown()
+        try await server.waitForOpenConnections(atMost: 0)
+    }
+
+    @Test func `Shutting down against uploads answers them all, and lets their bodies go`() async throws {
+        let server = try await Self.server()
+        let directory = try TestDirectory()
+        let file = directory.url("file")
+        try Data(count: Self.length).write(to: file)
+        for round in 0..<40 {
+            let session = Weather.session()
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<8 {
+                    tasks.addTask {
+                        let (body, record) = Self.body(member, file)
+                        await Self.dawdle(member + round)
+                        let response = await session.upload(body, to: server.url("/read/0")).serializingString()
+                            .response
+                        let kind = response.error?.kind
+                        #expect(kind == nil || kind == .sessionShutDown || kind == .cancelled, "\(response)")
+                        if let record, record.begun > 0 { await record.isOver.wait() }
+                    }
+                }
+                tasks.addTask {
+                    await Self.dawdle(round * 3)
+                    if round.isMultiple(of: 3) { await session.cancelAllRequests() }
+                    await session.shutdown()
+                }
+                try await tasks.waitForAll()
+            }
+        }
+        try await server.waitForOpenConnections(atMost: 0)
+    }
+
+    @Test func `The server's end against uploads answers them all`() async throws {
+        let directory = try TestDirectory()
+        let file = directory.url("file")
+        try Data(count: Self.length).write(to: file)
+        for round in 0..<40 {
+            let server = try await Self.server()
+            let session = Weather.session()
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<8 {
+                    tasks.addTask {
+                        let (body, record) = Self.body(member, file)
+                        let response = await session.upload(body, to: server.url("/read/0")).serializingString()
+                            .response
+                        let kind = response.error?.kind
+                        let isRight =
+                            switch kind {
+                            case nil, .connection, .invalidResponse: true
+                            default: false
+                            }
+                        #expect(isRight, "\(response)")
+                        if let record, record.begun > 0 { await record.isOver.wait() }
+                    }
+                }
+                tasks.addTask {
+                    await Self.dawdle(round * 3)
+                    await server.closeConnections(resetting: round.isMultiple(of: 2))
+                    await server.stop()
+                }
+                try await tasks.waitForAll()
+            }
+            await session.shutdown()
+        }
+    }
+
+    @Test func `Interrupted uploads leave no descriptor behind`() async throws {
+        await #expect(processExitsWith: .success) {
+            let server = try await UploadRaces.server()
+            let directory = try TestDirectory()
+            let file = directory.url("file")
+            try Data(count: UploadRaces.length).write(to: file)
+            func storm() async throws -> Int {
+                let session = Weather.session()
+                try await UploadRaces.race(groups: 8) { iteration in
+                    let (body, record) = UploadRaces.body(iteration, file)
+                    let ends = ["read", "answer", "reset"]
+                    let url = server.url("/\(ends[iteration % 3])/\(iteration * 7919 % UploadRaces.length)")
+                    let request = session.upload(body, to: url)
+                    async let answer = request.serializingString().response
+                    await UploadRaces.dawdle(iteration)
+                    if iteration.isMultiple(of: 5) { request.cancel() }
+                    _ = await answer
+                    if let record, record.begun > 0 { await record.isOver.wait() }
+                }
+                await session.shutdown()
+                try await server.waitForOpenConnections(atMost: 0)
+                return try ProcessHoldings.now().descriptors
+            }
+            let first = try await storm()
+            // A reader of a file may be about to end; what leaks grows with every storm.
+            var last = first
+            for _ in 0..<3 { last = try await storm() }
+            #expect(last <= first + 8)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// Bodies that go wrong while they are sent: no server may take them for whole.
+@Suite(.timeLimit(.minutes(1))) struct BrokenUploadTests {
+    private static let large: Int64 = 48 << 20
+
+    // MARK: Sequences
+
+    @Test(arguments: [nil, Int64(30)], [0, 1, 3])
+    func `what a sequence throws ends the request`(length: Int64?, count: Int) async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let pieces = Pieces(count, of: 10, then: .fail)
+        let error = try await Weather.expect(
+            session.upload(pieces, length: length, to: server.url("/a")).serializingString(), in: session,
+            failsWith: .requestBody(.sequenceFailed), saying: "the source broke")
+        // A sequence that has all its bytes has yet to end.
+        #expect(error.underlying as? TestFailure == TestFailure("the source broke"))
+        try await Self.expectNothingWhole(at: server, atMost: count * 10)
+        try await Self.expectNewConnection(in: session, to: server)
+    }
+
+    @Test(arguments: [(3, 31), (3, 1000), (0, 1), (3, 29), (3, 1), (1000, 9999), (1, 9)])
+    func `a sequence of another length than stated ends the request`(count: Int, length: Int64) async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let pieces = Pieces(count, of: 10)
+        let task = session.upload(pieces, length: length, to: server.url("/a")).serializingString()
+        let error = try #require(await task.response.error)
+        guard case .requestBody(.lengthMismatch(expected: length, let actual)) = error.kind else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect((actual < length) == (pieces.length < length))
+        #expect(error.description.contains("bytes instead of \(length)"))
+        try await Self.expectNothingWhole(at: server, atMost: Int(length) - 1)
+        try await Self.expectNewConnection(in: session, to: server)
+    }
+
+    @Test func `more than stated is found although it comes late`() async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let gate = Gate()
+        let pieces = Pieces(2, of: 10) { number in if number == 1 { await gate.wait() } }
+        let task = session.upload(pieces, length: 10, to: server.url("/a")).serializingString()
+        async let answer = task.response
+        // All that may be sent has been, and the server does not take it for the whole.
+        try await server.waitForConnections(atLeast: 1)
+        gate.open()
+        #expect(await answer.error?.kind == .requestBody(.lengthMismatch(expected: 10, actual: 20)))
+        try await Self.expectNothingWhole(at: server, atMost: 9)
+        await session.shutdown()
+    }
+
+    @Test func `a part of a form that throws ends the request`() async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let task = session.upload(
+            multipartFormData: { form in
+                form.append(Pieces(3, of: 10, then: .fail), withName: "part")
+            }, to: server.url("/a")
+        ).serializingString()
+        try await Weather.expect(
+            task, in: session, failsWith: .multipartEncoding(.bodyPartSequenceFailed(name: "part")),
+            saying: "the source broke")
+        try await Self.expectNothingWhole(at: server, atMost: 1000)
+        try await Self.expectNewConnection(in: session, to: server)
+    }
+
+    // MARK: Files
+
+    @Test(arguments: [large - 1, large / 2 + 12_345, large + 1, large * 2])
+    func `a file that changes its size ends the request`(newSize: Int64) async throws {
+        let mayRead = Gate()
+        let server = try await Self.server(readingAfter: mayRead)
+        let directory = try TestDirectory()
+        try directory.write("", to: "file")
+        try directory.resize("file", to: Self.large)
+        let session = Weather.session()
+        let task = session.upload(directory.url("file"), to: server.url("/a"), method: .put).serializingString()
+        async let answer = task.response
+        // The server does not read on, so that the end of the file is far.
+        try await server.waitForBytesReceived(atLeast: 1000)
+        try directory.resize("file", to: newSize)
+        mayRead.open()
+        let error = try #require(await answer.error)
+        #expect(error.kind == .requestBody(.lengthMismatch(expected: Self.large, actual: newSize)), "\(error)")
+        #expect(error.description.contains("the file \(directory.path("file")) changed while it was sent"))
+        try await Self.expectNothingWhole(at: server, atMost: Int(Self.large) - 1)
+        try await Self.expectNewConnection(in: session, to: server)
+    }
+
+    // MARK: Support
+
+    /// Starts a server that reads bodies to their end, then answers.
+    private static func server(readingAfter gate: Gate = Gate(isOpen: true)) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.streaming("/a") { _, body in
+                await gate.wait()
+                return .text("\(try await body.discard())")
+            }
+            router.get("/", .text("still here"))
+        }
+    }
+
+    /// Expects that the server has got a part of a body and the end of the connection.
+    private static func expectNothingWhole(
+        at server: LocalServer, atMost limit: Int, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await server.waitForOpenConnections(atMost: 0)
+        for request in server.requests {
+            #expect(!request.bodyIsComplete, sourceLocation: sourceLocation)
+            #expect(request.bodyLength <= limit, sourceLocation: sourceLocation)
+        }
+    }
+
+    private static func expectNewConnection(in session: Session, to server: LocalServer) async throws {
+        let before = server.connectionCount
+        #expect(try await session.request(server.url("/")).serializingString().value == "still here")
+        #expect(server.connectionCount == before + 1)
+        try await Weather.end(session, server)
+    }
+}

@@ -1,0 +1,108 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Answers that come while the body is still being sent (RFC 9110 §7.5, RFC 9112 §9.5).
+@Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
+    /// What a server does after it has answered.
+    enum Afterwards: CaseIterable {
+        case readsOn, resets, halfCloses, stalls
+
+        var steps: [LocalServer.Script.Step] {
+            switch self {
+            case .readsOn: [.waitForClose]
+            case .resets: [.reset]
+            case .halfCloses: [.halfClose, .waitForClose]
+            case .stalls: [.stall]
+            }
+        }
+    }
+
+    private static let answer = """
+        HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain\r\nContent-Length: 7\r\n\r\ntoo big
+        """
+
+    /// Starts a server that reads some of a body and answers then.
+    private static func server(reading limit: Int = 2 << 20, then afterwards: Afterwards) async throws -> LocalServer {
+        try await LocalServer { router in
+            router.streaming("/a") { _, body in
+                while body.bytesRead < limit, try await body.read() != nil {}
+                return .script(LocalServer.Script([.bytes(answer)] + afterwards.steps))
+            }
+            router.get("/", .text("still here"))
+        }
+    }
+
+    @Test(arguments: Afterwards.allCases, BodyForm.allCases)
+    func `the answer comes through, whatever the server does then`(
+        afterwards: Afterwards, form: BodyForm
+    ) async throws {
+        let server = try await Self.server(then: afterwards)
+        let directory = try TestDirectory()
+        let session = Weather.session()
+        let body = try form.body(20_000_000, in: directory)
+        let answer = await session.upload(body, to: server.url("/a")).serializingString().response
+        #expect(answer.response?.statusCode == 413)
+        #expect(answer.value == "too big", "\(answer)")
+        // What is half a message is no place for the next one.
+        #expect(try await session.request(server.url("/")).serializingString().value == "still here")
+        #expect(server.connectionCount == 2)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [true, false])
+    func `no answer is lost in the reset that follows it`(isMeasured: Bool) async throws {
+        let server = try await Self.server(reading: 1 << 20, then: .resets)
+        let session = Weather.session()
+        for group in 0..<20 {
+            await withTaskGroup { tasks in
+                for member in 0..<10 {
+                    tasks.addTask {
+                        let pieces = Pieces(1600, of: 64 << 10)
+                        let request = session.upload(
+                            pieces, length: isMeasured ? pieces.length : nil, to: server.url("/a"))
+                        let answer = await request.serializingString().response
+                        #expect(answer.value == "too big", "\(group) \(member): \(answer)")
+                        await pieces.record.isOver.wait()
+                    }
+                }
+            }
+        }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `nginx refuses what is too large`() async throws {
+        let session = try Weather.trustingSession()
+        for server in [TestServers.nginx, .nginxTLS] {
+            for length in [Int64(100 << 20), nil] {
+                let pieces = Pieces(1600, of: 64 << 10)
+                let url = try server.url("/limited/\(UInt64.random(in: 0 ... .max))")
+                let put = session.upload(pieces, length: length, to: url, method: .put)
+                let answer = await put.serializingString().response
+                #expect(answer.response?.statusCode == 413, "\(answer)")
+                #expect(answer.value?.contains("413") == true, "\(answer)")
+                #expect(pieces.record.pieces < 1600)
+            }
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["", "&reset=no"], [Int64(100 << 20), nil])
+    func `an HTTP 2 server refuses what is too large, and the connection goes on`(
+        reset: String, length: Int64?
+    ) async throws {
+        let session = try Weather.trustingSession()
+        let pieces = Pieces(1600, of: 64 << 10)
+        let url = try TestServers.misbehavingHTTP2.url("/too-large?after=1000000\(reset)")
+        let answer = await session.upload(pieces, length: length, to: url).serializingString().response
+        #expect(answer.response?.statusCode == 413, "\(answer)")
+        #expect(answer.value == "too large\n", "\(answer)")
+        #expect(pieces.record.pieces < 1600)
+        await pieces.record.isOver.wait()
+        let next = try await session.request(try TestServers.misbehavingHTTP2.url("/ok")).serializingData().value
+        #expect(!next.isEmpty)
+        await session.shutdown()
+    }
+}

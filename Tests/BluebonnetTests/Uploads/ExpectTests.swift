@@ -1,0 +1,116 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// `Expect: 100-continue` (RFC 9110 §10.1.1).
+@Suite(.timeLimit(.minutes(1))) struct ExpectTests {
+    private static let limit = 1 << 20
+
+    @Test(arguments: BodyForm.allCases, [1, limit, limit + 1])
+    func `it is sent for large bodies and those of unknown length`(form: BodyForm, size: Int) async throws {
+        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let directory = try TestDirectory()
+        let session = Weather.session()
+        let body = try form.body(size, in: directory)
+        #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")
+        let request = try await server.nextRequest()
+        #expect(request.bodyLength == form.sent(size).count)
+        let isExpecting = !form.isMeasured || form.sent(size).count > Self.limit
+        #expect(request.headers["Expect"] == (isExpecting ? "100-continue" : nil))
+        try await Weather.end(session, server)
+    }
+
+    @Test func `it is not sent over HTTP 2`() async throws {
+        let session = try Weather.trustingSession()
+        let json = try await session.upload(
+            .stream(Pieces(30, of: 100_000)), to: try TestServers.httpbinHTTP2.url("/anything")
+        ).validate().serializingJSON().value
+        #expect(json["headers"]?["Host"] != nil)
+        #expect(json["headers"]?["Expect"] == nil)
+        await session.shutdown()
+    }
+
+    @Test func `without a time to wait it is not sent`() async throws {
+        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let session = Weather.session { $0.continueTimeout = nil }
+        for body in [RequestBody.stream(Pieces(3, of: 10)), .data(Data(count: 2 << 20))] {
+            #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")
+            #expect(try await server.nextRequest().headers["Expect"] == nil)
+        }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the body waits for the 100`() async throws {
+        let pieces = Pieces(3, of: 10)
+        let server = try await LocalServer { router in
+            router.streaming("/a", continue: .whenRead) { _, body in
+                #expect(pieces.record.begun == 0)
+                return .text("\(try await body.discard())")
+            }
+        }
+        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let answer = await session.upload(pieces, to: server.url("/a")).serializingString().response
+        #expect(answer.value == "30", "\(answer)")
+        #expect(answer.response?.statusCode == 200)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: BodyForm.allCases)
+    func `the body goes when no 100 has come for the time that was set`(form: BodyForm) async throws {
+        let server = try await LocalServer { router in
+            router.streaming("/a", continue: .never) { _, body in .text("\(try await body.discard())") }
+        }
+        let directory = try TestDirectory()
+        let session = Weather.session { $0.continueTimeout = .milliseconds(10) }
+        let body = try form.body(Self.limit + 1000, in: directory)
+        let answer = await session.upload(body, to: server.url("/a")).serializingString().response
+        #expect(answer.value == "\(form.sent(Self.limit + 1000).count)", "\(answer)")
+        #expect(try await server.nextRequest().headers["Expect"] == "100-continue")
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: [413, 401, 500])
+    func `an answer instead of the 100 leaves the body unread`(status: Int) async throws {
+        let server = try await LocalServer { router in
+            router.streaming("/a", continue: .never) { _, _ in .text("no", status: status) }
+            router.put("/b", .text("done"))
+        }
+        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let pieces = Pieces(3, of: 10)
+        let body = RequestBody.stream(pieces)
+        let refused = await session.upload(body, to: server.url("/a")).serializingString().response
+        #expect(refused.response?.statusCode == status)
+        #expect(refused.value == "no")
+        #expect(pieces.record.begun == 0)
+        #expect(try await server.nextRequest().bodyLength == 0)
+        // Nobody has read the sequence, so it can be sent after all.
+        let sent = await session.upload(body, to: server.url("/b"), method: .put).serializingString().response
+        #expect(sent.value == "done", "\(sent)")
+        #expect(try await server.nextRequest().body == Pieces.bytes(30))
+        #expect(pieces.record.begun == 1)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: BodyForm.allCases, [true, false])
+    func `a 417 has the request sent again without it`(form: BodyForm, closes: Bool) async throws {
+        let answer = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let end: [LocalServer.Script.Step] = closes ? [] : [.serve]
+        let server = try await LocalServer { router in
+            router.streaming("/b", continue: .never) { request, body in
+                guard request.headers["Expect"] != nil else { return .text("\(try await body.discard())") }
+                return .script(LocalServer.Script([.bytes(answer)] + end))
+            }
+        }
+        let directory = try TestDirectory()
+        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let body = try form.body(Self.limit + 1000, in: directory)
+        let response = await session.upload(body, to: server.url("/b"), method: .put).serializingString().response
+        #expect(response.value == "\(form.sent(Self.limit + 1000).count)", "\(response)")
+        #expect(response.response?.statusCode == 200)
+        #expect(response.metrics != nil)
+        #expect(server.requests.last?.headers["Expect"] == nil)
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,137 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// What each kind of body looks like on the wire.
+@Suite(.timeLimit(.minutes(1))) struct UploadFormTests {
+    private static let sizes = [0, 1, 999, 20_000]
+
+    @Test(arguments: BodyForm.allCases, [HTTPMethod.post, .put, .patch])
+    func `the length is exact when it is known, and chunks come otherwise`(
+        form: BodyForm, method: HTTPMethod
+    ) async throws {
+        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let directory = try TestDirectory()
+        let session = Weather.session()
+        for size in Self.sizes {
+            let body = try form.body(size, in: directory)
+            #expect(
+                try await session.upload(body, to: server.url("/a"), method: method).serializingString().value == "done"
+            )
+            let request = try await server.nextRequest()
+            let sent = form.sent(size)
+            #expect(request.method == method)
+            #expect(request.body == sent)
+            #expect(request.bodyIsChunked == !form.isMeasured)
+            let (length, coding) = (request.headers["Content-Length"], request.headers["Transfer-Encoding"])
+            #expect(length == (form.isMeasured ? "\(sent.count)" : nil))
+            #expect(coding == (form.isMeasured ? nil : "chunked"))
+            #expect(
+                request.headers["Content-Type"] == (form == .form ? "multipart/form-data; boundary=a-boundary" : nil))
+            #expect(request.headers["Expect"] == (form.isMeasured ? nil : "100-continue"))
+        }
+        #expect(server.connectionCount == 1)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: BodyForm.allCases, [TestServers.httpbin, .httpbinHTTP2, .nghttpd])
+    func `other servers get every byte`(form: BodyForm, server: TestServers) async throws {
+        let directory = try TestDirectory()
+        let session = try Weather.trustingSession()
+        for size in [0, 1, 70_000] {
+            let body = try form.body(size, in: directory)
+            let url = try server.url(server == .nghttpd ? "/" : "/post")
+            let request = session.upload(body, to: url, headers: ["Content-Type": "application/octet-stream"])
+            if server == .nghttpd {
+                #expect(
+                    try await request.validate().serializingData(emptyResponseCodes: [200]).value == form.sent(size))
+                continue
+            }
+            let json = try await request.validate().serializingJSON().value
+            let text = try #require(json["data"]?.string)
+            // What is no text comes as a data URL.
+            let bytes = text.split(separator: ",").last.flatMap { Data(base64Encoded: String($0)) }
+            #expect(Data(text.utf8) == form.sent(size) || bytes == form.sent(size))
+            let isChunked = json["headers"]?["Transfer-Encoding"]?.string == "chunked"
+            #expect(isChunked == (!form.isMeasured && server == .httpbin))
+            #expect(
+                json["headers"]?["Expect"]?.string == (!form.isMeasured && server == .httpbin ? "100-continue" : nil))
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: [TestServers.nginx, .nginxTLS], BodyForm.allCases)
+    func `nginx keeps what was put`(server: TestServers, form: BodyForm) async throws {
+        let directory = try TestDirectory()
+        let session = try Weather.trustingSession()
+        let url = try server.url("/stored/form-\(UInt64.random(in: 0 ... .max))")
+        let put = session.upload(try form.body(300_000, in: directory), to: url, method: .put)
+        let answer = await put.serializingData(emptyResponseCodes: [201, 204]).response
+        #expect(answer.response?.statusCode == 201, "\(answer)")
+        #expect(try await session.request(url).serializingData().value == form.sent(300_000))
+        await session.shutdown()
+    }
+
+    @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
+    func `a form is taken apart by the server`(server: TestServers) async throws {
+        let directory = try TestDirectory()
+        try directory.write("from a file", to: "a file.txt")
+        let session = try Weather.trustingSession()
+        let json = try await session.upload(
+            multipartFormData: { form in
+                form.append("text", withName: "field")
+                form.append(directory.url("a file.txt"), withName: "file")
+                form.append(Pieces(3, of: 1), withName: "pieces", fileName: "p", mimeType: "text/plain")
+            }, to: try server.url("/post")
+        ).validate().serializingJSON().value
+        #expect(json["form"]?["field"]?.string == "text")
+        #expect(json["files"]?["file"]?.string == "from a file")
+        #expect(json["files"]?["pieces"]?.string == "\u{0}\u{1}\u{2}")
+        await session.shutdown()
+    }
+
+    @Test(arguments: [true, false])
+    func `pieces of one byte make one body`(isMeasured: Bool) async throws {
+        let server = try await LocalServer { $0.otherwise(.ok) }
+        let session = Weather.session()
+        let pieces = Pieces(20_000, of: 1)
+        let request = session.upload(pieces, length: isMeasured ? pieces.length : nil, to: server.url("/a"))
+        #expect(await request.serializingData(emptyResponseCodes: [200]).response.error == nil)
+        let received = try await server.nextRequest()
+        #expect(received.body == Pieces.bytes(20_000))
+        #expect(received.bodyIsChunked == !isMeasured)
+        await pieces.record.isOver.wait()
+        #expect(pieces.record.begun == 1)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `empty pieces neither end the body nor make empty chunks`() async throws {
+        let server = try await LocalServer { $0.otherwise(.ok) }
+        let session = Weather.session()
+        let (stream, continuation) = AsyncStream<Data>.makeStream()
+        for text in ["", "one", "", "", "two", ""] { continuation.yield(Data(text.utf8)) }
+        continuation.finish()
+        _ = await session.upload(stream, to: server.url("/a")).serializingData().response
+        #expect(try await server.nextRequest().text == "onetwo")
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a request's own fields stand, but those of its framing`() async throws {
+        let server = try await LocalServer { $0.otherwise(.ok) }
+        let session = Weather.session()
+        let headers: HTTPHeaders = [
+            "Content-Type": "text/csv", "Content-Length": "7", "Transfer-Encoding": "gzip", "X-Name": "value",
+        ]
+        for body in [RequestBody.stream(Pieces(2, of: 10)), .multipart(MultipartFormData())] {
+            _ = await session.upload(body, to: server.url("/a"), headers: headers).serializingData().response
+            let request = try await server.nextRequest()
+            #expect(request.headers["Content-Type"] == "text/csv")
+            #expect(request.headers["X-Name"] == "value")
+            #expect(request.headers["Content-Length"] != "7")
+            #expect(request.headers["Transfer-Encoding"] != "gzip")
+        }
+        try await Weather.end(session, server)
+    }
+}
