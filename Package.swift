@@ -33,9 +33,13 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/TestSupport",
             swiftSettings: settings),
+        // A program that downloads a file, for tests that kill it; that they depend on it makes SwiftPM build it.
+        .executableTarget(
+            name: "DownloadProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/DownloadProgram",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
-            dependencies: ["Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem"],
+            dependencies: ["Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem", "DownloadProgram"],
             swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTestingTests", dependencies: ["BluebonnetTesting", "TestSupport"],

@@ -16,8 +16,15 @@ final class DownloadPlan: Sendable {
     typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
 
-    init(destination: DownloadDestination, resumeData: Data?) {
+    /// Lets time pass; ends early when its task is cancelled.
+    typealias Sleep = @Sendable (Duration) async throws -> Void
+
+    /// Lets time pass between the attempts of a download that goes on by itself.
+    let sleep: Sleep
+
+    init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping Sleep) {
         self.destination = destination
         self.resumeData = resumeData
+        self.sleep = sleep
     }
 }

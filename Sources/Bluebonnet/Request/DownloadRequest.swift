@@ -30,9 +30,10 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
 
     init(
         convertible: any HTTPRequestConvertible, context: SessionContext, destination: Destination,
-        resumeData: Data? = nil
+        resumeData: Data? = nil,
+        sleep: @escaping DownloadPlan.Sleep = { try await ContinuousClock().sleep(for: $0) }
     ) {
-        plan = DownloadPlan(destination: destination, resumeData: resumeData)
+        plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
         core = RequestCore(convertible: convertible, context: context, sink: .file(plan))
     }
 
@@ -65,8 +66,8 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     ///
     /// Runs on the global pool, after the validators of the head, when the body is complete; several in the order in which
     /// they were added, up to the first that refuses. A failure becomes a `.validation(.customValidationFailed)` error with
-    /// yours as the underlying one; a thrown ``RequestError`` stays as it is. The partial file is kept as after any other
-    /// failure.
+    /// yours as the underlying one; a thrown ``RequestError`` stays as it is. The file that was refused is removed: there is
+    /// nothing to resume.
     ///
     /// - Parameter validation: Gets the request, the response and where the file is until then.
     /// - Returns: The request.

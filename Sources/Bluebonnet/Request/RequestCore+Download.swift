@@ -18,10 +18,10 @@ extension RequestCore {
             case .failed(let attempt):
                 guard let error = attempt.error, !error.isCancellation,
                     case .resume(let delay) = resumption.interrupted(
-                        by: error.kind, fetched: download.fetched, canResume: download.canResume,
+                        by: error.kind, fetched: download.fetched, canResume: download.goesOnByItself,
                         spread: Double.random(in: 0...1))
                 else { return download.ended(attempt) }
-                _ = await interruptible { try? await ContinuousClock().sleep(for: delay) }
+                _ = await interruptible { try? await plan.sleep(delay) }
             }
             if mailbox.withLock({ $0.lifecycle.state == .cancelled }) {
                 return download.ended(completed(ExchangeOutcome(response: nil, error: RequestError(.cancelled))))
@@ -55,7 +55,10 @@ private struct FileDownload {
 
     var fetched: Int64 { sink?.fetched ?? 0 }
 
-    var canResume: Bool { sink?.canResume ?? false }
+    /// Whether the download goes on by itself; one that was resumed does so only if that was asked for again.
+    var goesOnByItself: Bool {
+        plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
+    }
 
     /// Makes one attempt.
     mutating func attempt() async -> Result {
@@ -152,11 +155,15 @@ private struct FileDownload {
                 do {
                     try validator(attempt.request, response, sink.partialFileURL).get()
                 } catch {
+                    // Resuming would bring the very file that was refused.
+                    _ = sink.interrupted(discarding: true)
                     throw RequestError.wrappingValidator(error).about(response, body: nil)
                 }
             }
             switch try sink.complete() {
-            case .file(let url): return .done(attempt.saved(at: url))
+            case .file(let url):
+                core.downloadDidComplete(sink.completed)
+                return .done(attempt.saved(at: url))
             case .sendAgain: return .sendAgain(attempt.failing(with: .unresumable(response)))
             }
         } catch {

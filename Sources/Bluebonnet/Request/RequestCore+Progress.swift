@@ -23,6 +23,20 @@ extension RequestCore {
         updates?.send(progress)
     }
 
+    /// Notes that a file is complete, if the progress does not say so: none of it, or nobody knew how much, was to come.
+    func downloadDidComplete(_ size: Int64) {
+        let now = Reactor.now()
+        let (progress, updates) = mailbox.withLock { mailbox in
+            if let latest = mailbox.progress, latest.completed == size, latest.total == size {
+                return (latest, nil as Broadcast<TransferProgress>?)
+            }
+            let progress = mailbox.downloadMeter.update(completed: size, total: size, now: now)
+            mailbox.progress = progress
+            return (progress, mailbox.sequences.downloadProgress)
+        }
+        updates?.send(progress)
+    }
+
     /// The values of a kind from now on, beginning with the latest; over when the request is.
     func sequence<Value>(
         _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,

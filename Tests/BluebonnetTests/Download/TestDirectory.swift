@@ -48,6 +48,11 @@ struct TestDirectory: ~Copyable {
         unsafe mount("tmpfs", path, "tmpfs", 0, "size=256k") == 0
     }
 
+    /// Makes room on the small disk.
+    func enlargeDisk() throws {
+        guard unsafe mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=8m") == 0 else { throw SystemError(errno) }
+    }
+
     /// Keeps everybody from changing anything in the directory, root included.
     func makeReadOnly() throws {
         guard geteuid() == 0 else {

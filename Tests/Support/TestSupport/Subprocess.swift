@@ -30,10 +30,21 @@ public enum Subprocess {
     }
 
     private static func runBlocking(_ path: String, _ arguments: [String]) throws -> Outcome {
+        let child = try Child(path, arguments)
+        let output = child.output()
+        return Outcome(code: child.wait(), output: output)
+    }
+}
+
+/// A process that was started, and what it prints.
+struct Child: Sendable {
+    let process: pid_t
+    private let pipeEnd: Int32
+
+    init(_ path: String, _ arguments: [String]) throws {
         var ends: [Int32] = [0, 0]
         guard unsafe pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        defer { close(ends[0]) }
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -47,11 +58,30 @@ public enum Subprocess {
         var child: pid_t = 0
         let code = unsafe posix_spawn(&child, path, &actions, nil, words, environ)
         close(ends[1])
-        guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .ENOENT) }
-        let output = readAll(from: ends[0])
+        guard code == 0 else {
+            close(ends[0])
+            throw POSIXError(POSIXErrorCode(rawValue: code) ?? .ENOENT)
+        }
+        (process, pipeEnd) = (child, ends[0])
+    }
+
+    /// Returns what it prints until its end; called once.
+    func output() -> Data {
+        defer { close(pipeEnd) }
+        return Self.readAll(from: pipeEnd)
+    }
+
+    /// Waits until the process has ended, and leaves its number in use.
+    func waitForEnd() {
+        var info = unsafe siginfo_t()
+        while unsafe waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    }
+
+    /// Waits for the process, whose number may be another's afterwards.
+    func wait() -> Int32 {
         var status: Int32 = 0
-        while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
-        return Outcome(code: status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f), output: output)
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
     }
 
     private static func readAll(from descriptor: Int32) -> Data {

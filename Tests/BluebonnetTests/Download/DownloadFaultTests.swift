@@ -1,0 +1,198 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// File systems that fail while a download is under way.
+@Suite(.timeLimit(.minutes(1))) struct DownloadFaultTests {
+    /// Begins a download to a file, which the gate holds back when some of it is there.
+    private func held(
+        _ origin: RangeOrigin, by gate: Gate, to destination: DownloadRequest.Destination, partial: String,
+        in session: Session
+    ) async -> DownloadTask<URL> {
+        origin.change { $0.pace = { position in if position > 40_000 { await gate.wait() } } }
+        let task = session.download(origin.url, to: destination).validate().serializingURL()
+        await waitForSize(of: partial, atLeast: 40_000)
+        return task
+    }
+
+    @Test(arguments: [true, false])
+    func `a full disk is a clear error, and what was written can be gone on with`(isAutomatic: Bool) async throws {
+        let directory = try TestDirectory()
+        // Who may not mount anything has no small disk.
+        guard directory.mountSmallDisk() else { return }
+        let origin = try await RangeOrigin { $0.body = .pattern(count: 1 << 20) }
+        let session = Weather.session()
+        let options: DownloadRequest.Options = isAutomatic ? .automaticallyResume : []
+        let task = session.download(
+            origin.url, to: .file(directory.url("a"), options: options)
+        ).validate().serializingURL()
+        let error = try #require(await task.response.error)
+        #expect(error.kind == .download(.cannotWriteFile(path: directory.path(".a.part"))))
+        #expect(error.detail == "No space left on device")
+        #expect(error.description.hasSuffix("[GET \(origin.url)]"))
+        #expect(origin.server.requestCount == 1, "trying again makes no room")
+        #expect(directory.names == [".a.part", ".a.part.resume"])
+        // The server is not left waiting for who will never read on.
+        try await origin.server.waitForOpenConnections(atMost: 0)
+        let data = try #require(error.resumeData)
+        let count = try ResumeData(decoding: data).bytes
+        #expect(count > 0 && count < 1 << 20)
+        try directory.enlargeDisk()
+        _ = try await session.download(resumingWith: data, to: .file(directory.url("a"))).serializingURL().value
+        #expect(origin.ranges == ["all", "bytes=\(count)-"])
+        expectSame(try Data(contentsOf: directory.url("a")), origin.body)
+        #expect(directory.names == ["a"])
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test func `a directory that vanishes is a clear error, and is not made again`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let gate = Gate()
+        try directory.makeDirectory("inner")
+        let task = await held(
+            origin, by: gate, to: .file(directory.url("inner/a"), options: .createIntermediateDirectories),
+            partial: directory.path("inner/.a.part"), in: session)
+        try FileManager.default.removeItem(atPath: directory.path("inner"))
+        gate.open()
+        let answer = await task.response
+        #expect(
+            answer.error?.kind
+                == .download(
+                    .cannotMoveFile(from: directory.path("inner/.a.part"), to: directory.path("inner/a"))))
+        #expect(answer.error?.detail == "No such file or directory")
+        #expect(directory.names == [])
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test(arguments: [true, false])
+    func `a file that appears meanwhile is left alone, unless it is to be replaced`(isReplaced: Bool) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let gate = Gate()
+        let options: DownloadRequest.Options = isReplaced ? .removePreviousFile : []
+        let task = await held(
+            origin, by: gate, to: .file(directory.url("a"), options: options), partial: directory.path(".a.part"),
+            in: session)
+        try directory.write("somebody else's", to: "a")
+        gate.open()
+        let answer = await task.response
+        if isReplaced {
+            #expect(answer.value == directory.url("a") && directory.names == ["a"])
+            expectSame(try Data(contentsOf: directory.url("a")), origin.body)
+        } else {
+            #expect(answer.error?.kind == .download(.destinationExists(path: directory.path("a"))))
+            #expect(directory.text("a") == "somebody else's")
+            // All of it is there: going on with it brings it to another place.
+            #expect(directory.names == [".a.part", ".a.part.resume", "a"])
+            let data = try #require(answer.resumeData)
+            _ = try await session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL().value
+            #expect(origin.ranges.last == "bytes=99999-" && origin.transmissions.last?.count == 1)
+            expectSame(try Data(contentsOf: directory.url("b")), origin.body)
+            #expect(directory.names == ["a", "b"])
+        }
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test func `a directory in the place of the file is a clear error`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let gate = Gate()
+        let task = await held(
+            origin, by: gate, to: .file(directory.url("a"), options: .removePreviousFile),
+            partial: directory.path(".a.part"), in: session)
+        try directory.makeDirectory("a")
+        gate.open()
+        let answer = await task.response
+        #expect(answer.error?.kind == .download(.destinationIsDirectory(path: directory.path("a"))))
+        #expect(answer.resumeData != nil && directory.names == [".a.part", ".a.part.resume", "a"])
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test func `where nothing may be written, nothing is fetched`() async throws {
+        let directory = try TestDirectory()
+        try directory.makeReadOnly()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        for destination in [DownloadRequest.Destination.file(directory.url("a")), .directory(directory.url)] {
+            let error = try #require(
+                await session.download(origin.url, to: destination).serializingURL().response.error)
+            guard case .download(.cannotCreateFile(let path)) = error.kind else {
+                Issue.record(error)
+                continue
+            }
+            #expect(path.hasPrefix(directory.path))
+            #expect(["Read-only file system", "Permission denied"].contains(error.detail))
+        }
+        #expect(origin.server.requestCount == 0)
+        directory.makeWritable()
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test(arguments: [true, false])
+    func `two downloads to one place do not mix`(isReplacing: Bool) async throws {
+        let directory = try TestDirectory()
+        let origins = [
+            try await RangeOrigin(), try await RangeOrigin { $0.body = Data($0.body.prefix(90_000).reversed()) },
+        ]
+        let session = Weather.session()
+        let gate = Gate()
+        for origin in origins {
+            origin.change { $0.pace = { position in if position > 40_000 { await gate.wait() } } }
+        }
+        let options: DownloadRequest.Options =
+            isReplacing ? [.removePreviousFile, .automaticallyResume] : .automaticallyResume
+        let tasks = origins.map { origin in
+            session.download(origin.url, to: .file(directory.url("a"), options: options)).serializingURL()
+        }
+        for origin in origins { _ = try await origin.server.nextRequest() }
+        let watch = DestinationWatch(directory.path("a"))
+        gate.open()
+        let answers = [await tasks[0].response, await tasks[1].response]
+        #expect(await watch.sizes().isSubset(of: [100_000, 90_000]))
+        let body = try Data(contentsOf: directory.url("a"))
+        #expect(origins.contains { $0.body == body })
+        if isReplacing {
+            #expect(answers.allSatisfy { $0.value == directory.url("a") })
+            #expect(directory.names == ["a"])
+        } else {
+            #expect(answers.count { $0.value != nil } == 1)
+            let loser = try #require(answers.first { $0.value == nil })
+            #expect(loser.error?.kind == .download(.destinationExists(path: directory.path("a"))))
+            // What it fetched is kept, and found by its data.
+            let data = try #require(loser.resumeData)
+            _ = try await session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL().value
+            let other = try Data(contentsOf: directory.url("b"))
+            #expect(other != body && origins.contains { $0.body == other })
+            #expect(directory.names == ["a", "b"])
+        }
+        for origin in origins { try await origin.server.waitForOpenConnections(atMost: 1) }
+        await session.shutdown()
+    }
+
+    @Test func `a download that is resumed while it runs begins a file of its own`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin { $0.cuts = [45_000] }
+        let session = Weather.session()
+        let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
+        let data = try #require(failed.resumeData)
+        let gate = Gate()
+        origin.change { $0.pace = { _ in await gate.wait() } }
+        let first = session.download(resumingWith: data, to: .file(directory.url("a"))).serializingURL()
+        _ = try await origin.server.request(2)
+        let second = session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL()
+        _ = try await origin.server.request(3)
+        gate.open()
+        _ = try await (first.value, second.value)
+        #expect(origin.ranges == ["all", "bytes=45000-", "all"])
+        for name in ["a", "b"] { expectSame(try Data(contentsOf: directory.url(name)), origin.body) }
+        #expect(directory.names == ["a", "b"])
+        try await Weather.end(session, origin.server)
+    }
+}

@@ -1,0 +1,133 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Validators and handlers of heads: what they refuse is not at the destination.
+@Suite(.timeLimit(.minutes(1))) struct DownloadValidationTests {
+    @Test func `an unacceptable status writes no file, and the error shows the beginning of the body`() async throws {
+        let directory = try TestDirectory()
+        let body = Data.pattern(count: 1 << 20)
+        let server = try await LocalServer { $0.get("/a", .data(body, status: 404)) }
+        let session = Weather.session()
+        let request = session.download(server.url("/a"), to: .file(directory.url("a"))).validate()
+        let answer = await request.serializingURL().response
+        let error = try #require(answer.error)
+        #expect(error.kind == .validation(.unacceptableStatusCode(404)) && error.statusCode == 404)
+        #expect(error.response?.statusCode == 404 && answer.response?.statusCode == 404)
+        expectSame(try #require(error.body), body.prefix(64 * 1024))
+        #expect(answer.fileURL == nil && answer.resumeData == nil && directory.names == [])
+        #expect(request.error?.kind == error.kind)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `an error in JSON can be decoded`() async throws {
+        let directory = try TestDirectory()
+        let server = try await LocalServer { $0.get("/a", .json(["reason": "gone"], status: 410)) }
+        let session = Weather.session()
+        let request = session.download(server.url("/a"), to: .file(directory.url("a"))).validate()
+        let error = await request.serializingURL().response.error
+        #expect(try error?.decodeBody(as: [String: String].self) == ["reason": "gone"])
+        #expect(directory.names == [])
+        try await Weather.end(session, server)
+    }
+
+    @Test func `without validators the body of an error is a file like any other`() async throws {
+        let directory = try TestDirectory()
+        let server = try await LocalServer { $0.get("/a", .text("not here", status: 404)) }
+        let session = Weather.session()
+        _ = try await session.download(server.url("/a"), to: .file(directory.url("a"))).serializingURL().value
+        #expect(directory.text("a") == "not here")
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a content type that is not acceptable writes no file`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let request = session.download(origin.url, to: .file(directory.url("a"))).validate(contentType: ["text/plain"])
+        let error = await request.serializingURL().response.error
+        #expect(
+            error?.kind
+                == .validation(.unacceptableContentType("application/octet-stream", acceptable: ["text/plain"])))
+        #expect(directory.names == [])
+        try await Weather.end(session, origin.server)
+    }
+
+    private struct Refusal: Error, Equatable {}
+
+    @Test(arguments: [true, false])
+    func `a check of the file runs before it is in its place, and what it refuses is removed`(
+        isRefused: Bool
+    ) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let seen = Mutex<[Data]>([])
+        let path = directory.path("a")
+        let request = session.download(
+            origin.url, to: .file(directory.url("a"), options: .automaticallyResume)
+        )
+        .validate().validate { request, response, fileURL in
+            #expect(request?.url == origin.url && response.statusCode == 200)
+            #expect(FileSystem.status(path, followingLinks: false) == nil)
+            let data = try Data(contentsOf: try #require(fileURL))
+            seen.withLock { $0.append(data) }
+            return isRefused ? .failure(Refusal()) : .success(())
+        }
+        let answer = await request.serializingURL().response
+        #expect(seen.withLock { $0 } == [origin.body])
+        if isRefused {
+            #expect(answer.error?.kind == .validation(.customValidationFailed))
+            #expect(answer.error?.underlying as? Refusal == Refusal())
+            #expect(answer.error?.response?.statusCode == 200)
+            // What was refused is not to be resumed: the very same file would be refused again and again.
+            #expect(answer.resumeData == nil && directory.names == [])
+        } else {
+            #expect(directory.names == ["a"])
+        }
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test func `a check that throws an error of this library fails with that`() async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let request = session.download(
+            origin.url, to: .file(directory.url("a"), options: .automaticallyResume)
+        )
+        .validate { _, _, _ in throw RequestError(.connection(.lost), detail: "not at all") }
+        let error = await request.serializingURL().response.error
+        #expect(error?.kind == .connection(.lost) && error?.detail == "not at all")
+        #expect(origin.server.requestCount == 1, "the download does not go on from what was refused")
+        #expect(directory.names == [])
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test(arguments: [ResponseDisposition.allow, .cancel])
+    func `who sees the head decides about the body`(disposition: ResponseDisposition) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let path = directory.path("a")
+        let request = session.download(origin.url, to: .file(directory.url("a")))
+            .onHTTPResponse { response in
+                #expect(response.statusCode == 200)
+                #expect(FileSystem.status(path, followingLinks: false) == nil)
+                return disposition
+            }
+        let answer = await request.serializingURL().response
+        switch disposition {
+        case .allow:
+            expectSame(try Data(contentsOf: directory.url("a")), origin.body)
+            #expect(directory.names == ["a"])
+        case .cancel:
+            #expect(answer.error?.isCancellation == true && request.isCancelled)
+            #expect(directory.names == [])
+        }
+        try await Weather.end(session, origin.server)
+    }
+}

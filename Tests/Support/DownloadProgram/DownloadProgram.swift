@@ -1,0 +1,26 @@
+import Bluebonnet
+import FoundationEssentials
+
+/// Downloads a file and goes on with what an earlier process left of it: `DownloadProgram URL FILE`.
+///
+/// Prints the `Range` of each request that it sent (`all` where there was none). The exit code is 0 when the file is
+/// complete.
+@main
+enum DownloadProgram {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count > 2 else { throw RequestError(.invalidURL) }
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.tls.caFile = arguments.count > 3 ? arguments[3] : nil
+        let session = Session(configuration: configuration)
+        let file = URL(filePath: arguments[2], directoryHint: .notDirectory)
+        let request = session.download(
+            arguments[1], to: .file(file, options: [.automaticallyResume, .removePreviousFile])
+        )
+        .validate()
+        _ = try await request.serializingURL().value
+        for sent in request.requests { print(sent.headers["Range"] ?? "all") }
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A program that runs beside the tests, and can be killed.
+public final class RunningProgram: Sendable {
+    private let child: Child
+    private let isGone = Mutex(false)
+
+    /// Starts a program of this package, with no input and its errors dropped.
+    ///
+    /// - Parameters:
+    ///   - name: The name of its target.
+    ///   - arguments: Its arguments, without its name.
+    /// - Throws: An error with the number when it cannot be started.
+    public init(_ name: String, _ arguments: [String]) throws {
+        child = try Child(Self.path(of: name), arguments)
+    }
+
+    /// Ends the program without giving it a chance to do anything about it, if it still runs.
+    public func kill() {
+        isGone.withLock { isGone in
+            if !isGone { _ = Glibc.kill(child.process, SIGKILL) }
+        }
+    }
+
+    /// Waits for the program's end; called once.
+    ///
+    /// - Returns: How it ended.
+    public func outcome() async -> Subprocess.Outcome {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { [self] in
+                let output = child.output()
+                child.waitForEnd()
+                // From here on the number may be that of another process.
+                let code = isGone.withLock { isGone in
+                    isGone = true
+                    return child.wait()
+                }
+                continuation.resume(returning: Subprocess.Outcome(code: code, output: output))
+            }
+        }
+    }
+
+    /// The file of a program: beside this one, which is the tests'.
+    private static func path(of name: String) throws -> String {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let bundle = ([own] + CommandLine.arguments).first { $0.hasSuffix(".xctest") } ?? own
+        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
+    }
+}
