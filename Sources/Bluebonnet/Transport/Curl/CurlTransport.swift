@@ -35,7 +35,7 @@ final class CurlTransport: Transport {
             return UploadBody(request.body?.data, of: request)
         }
         return .channel(
-            UploadChannel(opened) { [loop, engine] in
+            UploadChannel(opened, isReplayable: body.isReplayable) { [loop, engine] in
                 loop.submit { engine.assumeIsolated { $0.bodyArrived(id) } }
             })
     }

@@ -114,9 +114,17 @@ final class MultiHandle {
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
+            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112 §9.5).
+            if events == CURL_CSELECT_OUT, Self.isReadable(socket) { events |= CURL_CSELECT_IN }
             if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_IN | CURL_CSELECT_ERR }
             self.act(on: socket, events: events)
         }
+    }
+
+    // Safety: the system writes into the value that it is given, within the call.
+    private static func isReadable(_ socket: curl_socket_t) -> Bool {
+        var state = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&state, 1, 0) > 0
     }
 
     private func wish(milliseconds: Int) {

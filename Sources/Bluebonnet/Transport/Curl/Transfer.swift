@@ -40,7 +40,7 @@ final class Transfer {
     /// Who takes the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
-    let upload: UploadBody
+    private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
     private let turn: EngineTurn
 
@@ -64,8 +64,13 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let goesOn = unsafe reception.receivedHead(bytes, now: turn.now)
         noteStream()
+        guard let head = reception.head else { return goesOn }
         // Libcurl sends the request again after this one (RFC 9110 §10.1.1).
-        if announcesHead, let head = reception.head, head.statusCode != 417 { noteHead() }
+        if announcesHead, head.statusCode != 417 { noteHead() }
+        // Nor may that go out on this connection, on which the server still waits for the body (RFC 9112 §9.3).
+        if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
+        // It stops sending after a refusal, but not waiting for bytes that it has asked for.
+        if head.statusCode >= 300, reception.state.isSendingPaused { turn.refused.append(self) }
         return goesOn
     }
 
@@ -146,8 +151,13 @@ final class Transfer {
         case .data(let data):
             guard (0...Int64(data.count)).contains(offset) else { return false }
             uploadOffset = Int(offset)
-        case .channel:
-            guard offset == 0, uploadOffset == 0 else { return false }
+        case .channel(let channel):
+            guard offset == 0 else { return false }
+            guard uploadOffset > 0 else { break }
+            guard let replayed = channel.replayed() else { return false }
+            channel.abandon()
+            upload = .channel(replayed)
+            uploadOffset = 0
         }
         reception.state.bodyRewound(to: offset)
         return true
@@ -164,6 +174,8 @@ final class EngineTurn {
     var progressed: [Transfer] = []
     /// The transfers whose heads their observers are to hear of.
     var withHeads: [Transfer] = []
+    /// The transfers whose bodies are refused while libcurl waits for more of them.
+    var refused: [Transfer] = []
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 }

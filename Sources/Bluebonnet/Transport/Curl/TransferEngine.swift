@@ -102,6 +102,8 @@ actor TransferEngine: EventLoopClient {
         shared.now = Reactor.now()
         transfer.reception.lastActivity = shared.now
         perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+        // The limit for silence counts again, and nobody looks at it while it does not.
+        if transfers[id] != nil { checkLimits(of: transfer) }
     }
 
     private func releaseBody(of transfer: Transfer) {
@@ -221,6 +223,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
+        endRefusedUploads()
         reportHeads()
         reportProgress()
         tellObservers()
@@ -253,6 +256,15 @@ actor TransferEngine: EventLoopClient {
         }
         shared.hasReceivedOnStream = false
         if transfers.isEmpty { nextRead = nil }
+    }
+
+    /// Has libcurl wait no more for bytes that it will not send.
+    private func endRefusedUploads() {
+        let refused = shared.refused
+        shared.refused.removeAll(keepingCapacity: true)
+        for transfer in refused where transfers[transfer.id] != nil {
+            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+        }
     }
 
     private func reportHeads() {

@@ -155,6 +155,7 @@ struct TransferState: Equatable {
     mutating func bodyRewound(to offset: Int64) {
         guard upload != .nothingToSend else { return }
         upload = .sending(sent: offset)
+        isSendingPaused = false
     }
 
     // MARK: Control

@@ -16,6 +16,8 @@ final class UploadChannel: Sendable {
 
     /// How many bytes there will be, if that is known.
     let length: Int64?
+    /// The body, if it can be read again.
+    private let replayableBody: OpenBody?
     private let state: Locked<State>
     private let wakeLoop: @Sendable () -> Void
 
@@ -23,14 +25,17 @@ final class UploadChannel: Sendable {
     ///
     /// - Parameters:
     ///   - body: What to read; dropped unread if nobody asks for it.
+    ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: From how many held bytes on the reading waits.
     ///   - lowWatermark: At how many held bytes or fewer it goes on.
     ///   - wakeLoop: Called on the reading task when a loop that was told to wait may ask again.
     init(
-        _ body: OpenBody, highWatermark: Int = 1024 * 1024, lowWatermark: Int = 512 * 1024,
+        _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
+        lowWatermark: Int = 512 * 1024,
         wakeLoop: @escaping @Sendable () -> Void
     ) {
         length = body.length
+        replayableBody = isReplayable ? body : nil
         self.wakeLoop = wakeLoop
         let channel = UploadChannelState(
             length: body.length, highWatermark: highWatermark, lowWatermark: lowWatermark)
@@ -44,6 +49,11 @@ final class UploadChannel: Sendable {
 
     /// Why the body cannot be sent to its end, if so.
     var failure: RequestError? { state.withLock { $0.channel.failure } }
+
+    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be abandoned.
+    func replayed() -> UploadChannel? {
+        replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }
+    }
 
     /// Copies bytes into libcurl's buffer, or says why there are none now.
     // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.

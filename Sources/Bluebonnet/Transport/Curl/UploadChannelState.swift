@@ -4,7 +4,8 @@ import FoundationEssentials
 ///
 /// A value. At the high watermark the reader is told to wait; once the loop has taken enough to be at or below the low
 /// one, the reader goes on. No more bytes than were announced are ever handed over, and an end that comes too early is a
-/// failure: both would make two messages of one (RFC 9112 §6.3).
+/// failure: both would make two messages of one (RFC 9112 §6.3). The last byte of those that were announced waits for the
+/// end, so that a body with more than that is not taken for whole.
 struct UploadChannelState {
     /// What the reader has to do after it wrote.
     enum WriteAction: Equatable {
@@ -55,8 +56,9 @@ struct UploadChannelState {
         }
         if !piece.isEmpty { pieces.append(piece) }
         count += piece.count
-        isReaderWaiting = count >= highWatermark
-        return (isReaderWaiting ? .wait : .goOn, count > 0 && wakesLoop())
+        // A reader that has all has only to say that this was all.
+        isReaderWaiting = count >= highWatermark && written != length
+        return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
     }
 
     /// The reader is at its end; returns whether the loop waits for that.
@@ -79,6 +81,9 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
+    /// How many of the held bytes have to wait for the end.
+    private var withheldCount: Int { written == length && !isEnded ? 1 : 0 }
+
     private mutating func wakesLoop() -> Bool {
         defer { isLoopWaiting = false }
         return isLoopWaiting
@@ -87,7 +92,8 @@ struct UploadChannelState {
     /// The loop can send; `copy` gets a piece, where to begin in it and how many bytes to take of it.
     mutating func bytesWanted(_ limit: Int, copy: (Data, Int, Int) -> Void) -> TakeAction {
         guard failure == nil else { return .fail }
-        guard count > 0 else {
+        let limit = min(limit, count - withheldCount)
+        guard limit > 0 else {
             guard !isEnded else { return .end }
             isLoopWaiting = true
             return .wait
