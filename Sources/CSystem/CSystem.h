@@ -104,6 +104,22 @@ static inline int bb_rename_without_replacing(const char *source, const char *ta
     return syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, without_replacing) == 0 ? 0 : errno;
 }
 
+// The port of this end of a socket, or 0.
+static inline int bb_local_port(int socket) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t length = sizeof address;
+    if (getsockname(socket, &address.any, &length) != 0) return 0;
+    switch (address.any.sa_family) {
+    case AF_INET: return ntohs(address.v4.sin_port);
+    case AF_INET6: return ntohs(address.v6.sin6_port);
+    default: return 0;
+    }
+}
+
 static inline int bb_errno(void) { return errno; }
 
 #endif

@@ -170,6 +170,10 @@ extension RequestCore: ExchangeObserver {
         if case .stream(let body) = sink {
             if let exchange { body.onDemand { exchange.receiveMore() } }
             exchange?.receiveBody(with: body)
+            let outcome = await nextOutcome()
+            // The answer to an upload that was cut off is there all at once.
+            if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
+            return completed(outcome)
         } else {
             exchange?.receiveBody(with: nil)
         }

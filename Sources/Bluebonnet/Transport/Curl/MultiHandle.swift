@@ -14,6 +14,8 @@ final class MultiHandle {
     private(set) var deadline: Int64?
     /// The sockets that were opened and not closed yet; others that libcurl watches are its resolver's.
     private var sockets: Set<Int32> = []
+    /// What was left unread in the sockets that were closed in this turn.
+    private(set) var lastWords = LastWords()
 
     init?(loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool) {
         guard let pointer = unsafe curl_multi_init() else { return nil }
@@ -92,6 +94,7 @@ final class MultiHandle {
 
     /// Calls `body` with each transfer's context that has ended, and how.
     func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {
+        defer { lastWords.forget() }
         var code = CURLE_OK
         while let easy = unsafe bb_curl_multi_next_finished(pointer, &code) {
             guard let context = unsafe bb_curl_get_private(easy) else { continue }
@@ -133,6 +136,7 @@ final class MultiHandle {
     }
 
     private func closed(_ socket: curl_socket_t) {
+        if sockets.contains(socket) { lastWords.closing(socket) }
         sockets.remove(socket)
         loop.unwatch(socket)
     }

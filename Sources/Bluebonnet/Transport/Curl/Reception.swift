@@ -194,6 +194,11 @@ struct Reception {
         unsafe piece.append(bytes)
     }
 
+    /// Keeps the body of an answer that libcurl did not read.
+    mutating func keepLastWords(_ bytes: ArraySlice<UInt8>) {
+        body.append(contentsOf: bytes)
+    }
+
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason) -> Bool {
         failure = RequestError(.invalidResponse(reason))
         return false

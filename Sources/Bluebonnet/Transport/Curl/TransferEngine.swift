@@ -217,7 +217,7 @@ actor TransferEngine: EventLoopClient {
                 guard let transfer = easy.transfer else { return }
                 // It may have begun and ended in this very turn.
                 transfer.isFresh = false
-                finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+                finish(transfer, with: code, of: multi)
             }
         }
         for transfer in fresh { transfer.isFresh = false }
@@ -363,6 +363,17 @@ actor TransferEngine: EventLoopClient {
     }
 
     // MARK: The end of a transfer
+
+    /// Ends a transfer that libcurl is done with.
+    private func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
+        if code == CURLE_SEND_ERROR, let easy = transfer.easy,
+            let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
+            transfer.reception.receivedLastWords(words, now: shared.now)
+        {
+            return finish(transfer, with: transfer.reception.lastWordsError)
+        }
+        finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+    }
 
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
