@@ -5,8 +5,6 @@ final class DownloadPlan: Sendable {
     let destination: DownloadDestination
     /// What an earlier download left off with.
     let resumeData: Data?
-    /// The body of the exchange under way, on its way to the file.
-    let body = Locked<BodyFanOut?>(nil)
     /// Whether the partial file is of no use once the request is cancelled.
     let discardsPartialFile = Locked(false)
     /// Asked about the complete file before it is moved into place.

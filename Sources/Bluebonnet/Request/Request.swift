@@ -165,6 +165,8 @@ extension Request {
     /// - Parameter perform: Gets the head of the response, and says whether its body is wanted.
     /// - Returns: The request.
     @discardableResult
+    // A closure of several statements without a value could be meant for both otherwise, and is meant for the other.
+    @_disfavoredOverload
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
     ) -> Self {

@@ -137,109 +137,31 @@ extension RequestCore: ExchangeObserver {
 
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        if case .file(let plan) = sink { plan.body.withLock { $0 }?.finish(with: outcome.error) }
         tellDriver(.outcome(outcome)) { $0.outcome = outcome }
     }
 
     /// Resumes the driver with an event, or has it kept for the driver, which there will be.
     private func tellDriver(_ event: ExchangeEvent, keep: (inout sending RequestMailbox) -> Void) {
-        let (driver, needsDriver) = mailbox.withLock { mailbox in
-            if case .outcome = event { mailbox.exchange = nil }
-            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false) }
+        let (driver, needsDriver, fileBody) = mailbox.withLock { mailbox in
+            var fileBody: BodyFanOut?
+            if case .outcome = event {
+                mailbox.exchange = nil
+                // At once with the exchange: who finds that ended knows that nobody else ends the body.
+                fileBody = mailbox.fileBody.take()
+            }
+            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false, fileBody) }
             keep(&mailbox)
             let needsDriver = !mailbox.isDriven
             mailbox.isDriven = true
-            return (nil, needsDriver)
+            return (nil, needsDriver, fileBody)
         }
+        if case .outcome(let outcome) = event { fileBody?.finish(with: outcome.error) }
         driver?.resume(returning: event)
         // Nobody awaits the answer for now; the request ends all the same.
         if needsDriver { Task { await drive() } }
     }
 
     // MARK: Step 5
-
-    /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
-    private func received(_ response: HTTPResponse) async -> CompletedAttempt {
-        tell(response)
-        if let error = refusal(of: response) { return await refused(response, error) }
-        guard await isAllowed(response) else {
-            cancel()
-            return completed(await nextOutcome())
-        }
-        let exchange = accept(response)
-        if case .stream(let body) = sink {
-            if let exchange { body.onDemand { exchange.receiveMore() } }
-            exchange?.receiveBody(with: body)
-            let outcome = await nextOutcome()
-            // The answer to an upload that was cut off is there all at once.
-            if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
-            return completed(outcome)
-        } else {
-            exchange?.receiveBody(with: nil)
-        }
-        return completed(await nextOutcome())
-    }
-
-    /// Tells those who watch the heads of one.
-    func tell(_ response: HTTPResponse) {
-        let responses = mailbox.withLock { $0.sequences.responses }
-        responses?.send(response)
-    }
-
-    /// Lets everyone know of a head that was accepted; returns the exchange, if it has not ended.
-    func accept(_ response: HTTPResponse) -> (any Exchange)? {
-        let (exchange, waiting) = mailbox.withLock { mailbox in
-            mailbox.response = response
-            return (mailbox.exchange, mailbox.takeHeadWaiters())
-        }
-        for continuation in waiting { continuation.resume() }
-        return exchange
-    }
-
-    /// Asks the validators about a head, if the body will not be at hand for them.
-    func refusal(of response: HTTPResponse) -> RequestError? {
-        guard sink.holdsBody else { return nil }
-        let (request, validators) = mailbox.withLock { ($0.requests.last, $0.validators) }
-        let isEmpty = request?.method == .head || response.announcesNoBody
-        do throws(RequestError) {
-            // An empty body needs no content type; whether others are empty is not known yet.
-            try validators.run(request: request, response: response, data: isEmpty ? Data() : nil)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    /// Ends the exchange after as much of the body as an error keeps.
-    func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
-        let beginning = BodyBeginning(limit: RequestError.bodyLimit)
-        let exchange = mailbox.withLock { $0.exchange }
-        exchange?.receiveBody(with: beginning)
-        let outcome = await nextOutcome()
-        let (request, attempts, isCancelled) = mailbox.withLock { mailbox in
-            (mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled)
-        }
-        let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
-        var verdict = error.about(response, body: body)
-        if isCancelled { verdict = .cancelled(after: verdict) }
-        return CompletedAttempt(
-            request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
-            error: verdict.during(request, attempts: attempts), attempts: attempts)
-    }
-
-    /// Asks those who want to know of the head before the body comes.
-    func isAllowed(_ response: HTTPResponse) async -> Bool {
-        let handlers = mailbox.withLock { $0.headHandlers }
-        for handler in handlers {
-            let answer = Locked(ResponseDisposition.cancel)
-            let answered = await interruptible {
-                let disposition = await handler(response)
-                answer.withLock { $0 = disposition }
-            }
-            guard answered, answer.withLock({ $0 }) == .allow else { return false }
-        }
-        return true
-    }
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
     func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
@@ -330,11 +252,6 @@ extension RequestCore: ExchangeObserver {
         }
         for slot in served { slot.fail(cancelled, error) }
     }
-}
-
-extension HTTPResponse {
-    /// Whether the head says that there is no body (RFC 9110 §6.4.1).
-    fileprivate var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
 }
 
 /// What happens in an exchange that the attempt loop waits for.

@@ -115,9 +115,10 @@ private struct FileDownload {
         let body = BodyFanOut(
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
         let reader = body.join(cancelsRequest: false)
-        plan.body.withLock { $0 = body }
         let (position, total, now) = (sink.positionOfBody, sink.total, Reactor.now())
         core.mailbox.withLock { mailbox in
+            // Before the exchange is looked at: whoever ends that ends this.
+            mailbox.fileBody = body
             mailbox.bytesBefore = (position, total)
             mailbox.downloadMeter = ProgressMeter(completed: position, now: now)
         }
@@ -135,7 +136,7 @@ private struct FileDownload {
             failure = error
             core.mailbox.withLock { $0.exchange }?.cancel()
         }
-        plan.body.withLock { $0 = nil }
+        core.mailbox.withLock { $0.fileBody = nil }
         let attempt = core.completed(await core.nextOutcome())
         // What the file system says goes before the cancellation that it led to.
         if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,

@@ -1,4 +1,90 @@
+import FoundationEssentials
+
+/// What happens to a response between its head and its body.
 extension RequestCore {
+    /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
+    func received(_ response: HTTPResponse) async -> CompletedAttempt {
+        tell(response)
+        if let error = refusal(of: response) { return await refused(response, error) }
+        guard await isAllowed(response) else {
+            cancel()
+            return completed(await nextOutcome())
+        }
+        let exchange = accept(response)
+        if case .stream(let body) = sink {
+            if let exchange { body.onDemand { exchange.receiveMore() } }
+            exchange?.receiveBody(with: body)
+            let outcome = await nextOutcome()
+            // The answer to an upload that was cut off is there all at once.
+            if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
+            return completed(outcome)
+        } else {
+            exchange?.receiveBody(with: nil)
+        }
+        return completed(await nextOutcome())
+    }
+
+    /// Tells those who watch the heads of one.
+    func tell(_ response: HTTPResponse) {
+        let responses = mailbox.withLock { $0.sequences.responses }
+        responses?.send(response)
+    }
+
+    /// Lets everyone know of a head that was accepted; returns the exchange, if it has not ended.
+    func accept(_ response: HTTPResponse) -> (any Exchange)? {
+        let (exchange, waiting) = mailbox.withLock { mailbox in
+            mailbox.response = response
+            return (mailbox.exchange, mailbox.takeHeadWaiters())
+        }
+        for continuation in waiting { continuation.resume() }
+        return exchange
+    }
+
+    /// Asks the validators about a head, if the body will not be at hand for them.
+    func refusal(of response: HTTPResponse) -> RequestError? {
+        guard sink.holdsBody else { return nil }
+        let (request, validators) = mailbox.withLock { ($0.requests.last, $0.validators) }
+        let isEmpty = request?.method == .head || response.announcesNoBody
+        do throws(RequestError) {
+            // An empty body needs no content type; whether others are empty is not known yet.
+            try validators.run(request: request, response: response, data: isEmpty ? Data() : nil)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Ends the exchange after as much of the body as an error keeps.
+    func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
+        let beginning = BodyBeginning(limit: RequestError.bodyLimit)
+        let exchange = mailbox.withLock { $0.exchange }
+        exchange?.receiveBody(with: beginning)
+        let outcome = await nextOutcome()
+        let (request, attempts, isCancelled) = mailbox.withLock { mailbox in
+            (mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled)
+        }
+        let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
+        var verdict = error.about(response, body: body)
+        if isCancelled { verdict = .cancelled(after: verdict) }
+        return CompletedAttempt(
+            request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
+            error: verdict.during(request, attempts: attempts), attempts: attempts)
+    }
+
+    /// Asks those who want to know of the head before the body comes.
+    func isAllowed(_ response: HTTPResponse) async -> Bool {
+        let handlers = mailbox.withLock { $0.headHandlers }
+        for handler in handlers {
+            let answer = Locked(ResponseDisposition.cancel)
+            let answered = await interruptible {
+                let disposition = await handler(response)
+                answer.withLock { $0 = disposition }
+            }
+            guard answered, answer.withLock({ $0 }) == .allow else { return false }
+        }
+        return true
+    }
+
     /// Waits for the head of the response, if its body is held back meanwhile; throws why there will be none.
     func acceptedHead() async throws(RequestError) -> HTTPResponse {
         await withCheckedContinuation { continuation in
@@ -19,4 +105,9 @@ extension RequestCore {
         let waiting = mailbox.withLock { $0.takeHeadWaiters() }
         for continuation in waiting { continuation.resume() }
     }
+}
+
+extension HTTPResponse {
+    /// Whether the head says that there is no body (RFC 9110 §6.4.1).
+    fileprivate var announcesNoBody: Bool { statusCode == 204 || statusCode == 304 || expectedContentLength == 0 }
 }

@@ -180,6 +180,8 @@ struct RequestMailbox {
     var exchange: (any Exchange)?
     /// The head of the response, until the driver takes it, if the body is held back meanwhile.
     var head: HTTPResponse?
+    /// The body of the exchange under way, on its way to a file.
+    var fileBody: BodyFanOut?
     /// How the exchange ended, until the driver takes it.
     var outcome: ExchangeOutcome?
     /// Whether the session knows of the request, and the attempt loop may run.

@@ -167,8 +167,10 @@ struct PieceQueue {
         swap(&piece, &pieces[first])
         first += 1
         count -= piece.count
-        if first == pieces.count {
-            pieces.removeAll(keepingCapacity: true)
+        // Moving what is left once half is used up costs each piece at most one move on average; a queue that is never
+        // quite empty would grow for ever without.
+        if first * 2 >= pieces.count {
+            pieces.removeFirst(first)
             first = 0
         }
         return piece

@@ -102,8 +102,6 @@ actor TransferEngine: EventLoopClient {
         shared.now = Reactor.now()
         transfer.reception.lastActivity = shared.now
         perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
-        // The limit for silence counts again, and nobody looks at it while it does not.
-        if transfers[id] != nil { checkLimits(of: transfer) }
     }
 
     private func releaseBody(of transfer: Transfer) {
@@ -147,6 +145,8 @@ actor TransferEngine: EventLoopClient {
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
+            // The limit for silence holds again, which nobody looks at while the transfer is held up.
+            if transfers[transfer.id] != nil { checkLimits(of: transfer) }
         }
     }
 

@@ -1,0 +1,95 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// A reader that waits costs bounded memory; each of these has a process of its own, as those of ``GrowthTests``.
+@Suite(.timeLimit(.minutes(10)), .serialized) struct StreamGrowthTests {
+    @Test func `a stalled reader costs little memory, while the server could send without end`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+            let session = Weather.session()
+            _ = try await StreamScene.settled(session) { 0 }
+            let before = try ProcessHoldings.now().residentKiB
+            let task = session.streamRequest(server.url("/a")).streamTask()
+            var iterator = task.bytes.makeAsyncIterator()
+            var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+            let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+            let stalled = try ProcessHoldings.now().residentKiB
+            offset = try await StreamScene.readPattern(&iterator, from: offset, count: 200 << 20)
+            let after = try ProcessHoldings.now().residentKiB
+            print(
+                "stalled: \(sent) bytes sent, \(stalled - before) KiB more; after \(offset) bytes \(after - before) KiB"
+            )
+            #expect(Sanitizer.current != nil || stalled - before < 16 << 10)
+            #expect(Sanitizer.current != nil || after - before < 16 << 10)
+        }
+        report(result)
+    }
+
+    @Test func `a stalled stream of HTTP/2 keeps no other on its connection from completing`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let session = try Weather.trustingSession()
+            let url = try TestServers.nginxTLS.url("/bytes/1048576")
+            _ = try await session.request(url).serializingData().value
+            let before = try ProcessHoldings.now().residentKiB
+            let task = session.streamRequest(try TestServers.nginxTLS.url("/bytes/1073741824")).validate().streamTask()
+            var iterator = task.bytes.makeAsyncIterator()
+            var count = try #require(try await iterator.next()).count
+            var largest = 0
+            for _ in 1...50 {
+                let answer = await session.request(url).serializingData().response
+                #expect(answer.value?.count == 1 << 20, "\(answer)")
+                #expect(answer.metrics?.isReusedConnection == true)
+                #expect(answer.response?.httpVersion == .http2)
+                largest = max(largest, try ProcessHoldings.now().residentKiB)
+            }
+            let received = task.request.downloadProgress.completed
+            print("stalled: \(received) bytes received, \(largest - before) KiB more")
+            #expect(received <= Int64(count + 3 * 256 * 1024))
+            // Libcurl's window is 32 MiB for each stream, and it keeps what comes in within that.
+            #expect(Sanitizer.current != nil || largest - before < (32 + 16) << 10)
+            while count < 100 << 20 {
+                let piece = try #require(try await iterator.next())
+                #expect(piece.allSatisfy { $0 == 0 })
+                count += piece.count
+            }
+            let after = try ProcessHoldings.now().residentKiB
+            print("stalled: after \(count) bytes \(after - before) KiB")
+            #expect(Sanitizer.current != nil || after - before < (64 + 16) << 10)
+            task.cancel()
+            await session.shutdown()
+        }
+        report(result)
+    }
+
+    @Test func `a compression bomb goes off in bounded memory`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let session = try Weather.trustingSession()
+            _ = try await session.request(try TestServers.nginx.url("/small.json")).serializingData().value
+            let before = try ProcessHoldings.now().residentKiB
+            let task = session.streamRequest(try TestServers.nginx.url("/gzip/bytes/1073741824")).streamTask()
+            var iterator = task.bytes.makeAsyncIterator()
+            var count = 0
+            var largest = 0
+            while count < 128 << 20 {
+                let piece = try #require(try await iterator.next())
+                count += piece.count
+                largest = max(largest, try ProcessHoldings.now().residentKiB)
+            }
+            print("stalled: bomb of \(count) bytes, \(largest - before) KiB more")
+            // A buffer of 64 KiB may hold some 64 MiB, which libcurl decodes in one go.
+            #expect(Sanitizer.current != nil || largest - before < 160 << 10)
+            task.cancel()
+            await session.shutdown()
+        }
+        report(result)
+    }
+
+    /// Shows the figures that the process printed.
+    private func report(_ result: ExitTest.Result?) {
+        let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        for line in output.split(separator: "\n") where line.contains("stalled:") { print(line) }
+    }
+}

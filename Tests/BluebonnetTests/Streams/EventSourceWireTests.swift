@@ -1,0 +1,173 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+/// Event sources against `LocalServer`.
+@Suite(.timeLimit(.minutes(1))) struct EventSourceWireTests {
+    private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+    /// Reconnects at once.
+    private static let eager = EventSource.Configuration(reconnectionTime: .zero)
+
+    @Test func `a source reconnects after what it has seen, until the server says 204`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { request in
+                switch request.sequence {
+                case 1: .script(.bytes(Self.head + "id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 9\ndata: cut"), .close)
+                case 2: .text("data: c\n\n", contentType: "text/event-stream; charset=utf-8")
+                case 3: .script(.bytes("HTTP/1.1 200 OK\r\n"), .reset)
+                case 4:
+                    .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
+                        for byte in "id: é\r\ndata: d\r\n\r\n".utf8 { try await writer.write([byte]) }
+                        throw TestFailure("broken off")
+                    }
+                default: .status(204)
+                }
+            }
+        }
+        let session = Weather.session()
+        let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+        var events: [ServerSentEvent] = []
+        for try await event in source { events.append(event) }
+        #expect(events.map(\.data) == ["a", "b", "c", "d"])
+        #expect(events.map(\.id) == ["1", "2", "2", "é"])
+        #expect(server.requests.map { $0.headers["Last-Event-ID"] } == [nil, "2", "2", "2", "é"])
+        #expect(server.requests.allSatisfy { $0.headers["Accept"] == "text/event-stream" })
+        #expect(source.lastEventID == "é")
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a source has the session's fields and its own, and the server's retry is honoured`() async throws {
+        let server = try await LocalServer { router in
+            router.post("/events") { request in
+                .text("retry: 3600000\nid: 1\ndata: a\n\n", contentType: "text/event-stream")
+            }
+        }
+        let session = Weather.session { $0.headers.add(name: "X-Name", value: "session") }
+        let source = session.eventSource(
+            server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: Self.eager)
+        let states = source.states
+        let reader = Task { await StreamScene.read(source) }
+        var seen: [EventSource.State] = []
+        for await state in states {
+            seen.append(state)
+            if state == .closed { break }
+            guard case .waiting(let delay, after: nil) = state else { continue }
+            #expect((3600...4500).contains(delay.components.seconds))
+            // Cancelling ends the wait.
+            reader.cancel()
+        }
+        #expect(seen.count == 4)
+        #expect(seen.first == .connecting && seen.dropFirst().first == .open && seen.last == .closed)
+        let reading = await reader.value
+        #expect(reading.elements.map(\.data) == ["a"])
+        #expect(reading.error?.kind == .cancelled)
+        #expect(server.requestCount == 1)
+        #expect(server.requests.first?.headers["X-Name"] == "session")
+        #expect(server.requests.first?.headers["X-Token"] == "t")
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: [
+        (500, "text/event-stream", RequestError.Kind.eventSource(.unacceptableStatusCode(500))),
+        (404, "text/event-stream", .eventSource(.unacceptableStatusCode(404))),
+        (301, "text/event-stream", .eventSource(.unacceptableStatusCode(301))),
+        (200, "text/html", .eventSource(.unacceptableContentType("text/html"))),
+        (200, "application/json", .eventSource(.unacceptableContentType("application/json"))),
+    ])
+    func `an answer that is no event stream ends the source`(
+        status: Int, contentType: String, kind: RequestError.Kind
+    ) async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in
+                let type = HTTPHeader(name: "Content-Type", value: contentType)
+                return .endless(Data("data: a\n\n".utf8), status: status, headers: HTTPHeaders([type]))
+            }
+        }
+        let session = Weather.session()
+        let reading = await StreamScene.read(session.eventSource(server.url("/events"), configuration: Self.eager))
+        #expect(reading.elements.isEmpty)
+        #expect(reading.error?.kind == kind)
+        #expect(reading.error?.response?.statusCode == status)
+        // Its endless body is not waited for.
+        try await server.waitForOpenConnections(atMost: 0)
+        #expect(server.requestCount == 1)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `leaving the loop closes the connection`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in
+                .endless(Data("data: a\n\n".utf8), headers: ["Content-Type": "text/event-stream"])
+            }
+        }
+        let session = Weather.session()
+        for _ in 1...10 {
+            let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+            for try await event in source {
+                #expect(event.data == "a")
+                break
+            }
+            try await server.waitForOpenConnections(atMost: 0)
+        }
+        await session.shutdown()
+        #expect(server.requestCount == 10)
+    }
+
+    @Test func `cancelling a source that waits for events closes the connection`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in .script(.bytes(Self.head + "data: a\n\n"), .stall) }
+        }
+        let session = Weather.session()
+        for _ in 1...10 {
+            let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+            let seen = Gate()
+            let reader = Task { () -> RequestError? in
+                do throws(RequestError) {
+                    for try await _ in source { seen.open() }
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            await seen.wait()
+            reader.cancel()
+            #expect(await reader.value?.kind == .cancelled)
+            try await server.waitForOpenConnections(atMost: 0)
+        }
+        await session.shutdown()
+    }
+
+    @Test func `a session that is shut down in a hurry ends its sources`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in .script(.bytes(Self.head + "data: a\n\n"), .stall) }
+        }
+        let session = Weather.session()
+        let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+        var iterator = source.makeAsyncIterator()
+        #expect(try await iterator.next()?.data == "a")
+        let end = Task { await session.shutdown() }
+        end.cancel()
+        await end.value
+        let error = await #expect(throws: RequestError.self) { try await iterator.next() }
+        #expect(error?.kind == .cancelled)
+        #expect(try await iterator.next() == nil)
+        try await server.waitForOpenConnections(atMost: 0)
+    }
+
+    @Test func `a slow reader of events holds the server back`() async throws {
+        let event = Data(("data: " + String(repeating: "x", count: 1000) + "\n\n").utf8)
+        let server = try await LocalServer { router in
+            router.get("/events") { _ in .endless(event, headers: ["Content-Type": "text/event-stream"]) }
+        }
+        let session = Weather.session()
+        var iterator = session.eventSource(server.url("/events")).makeAsyncIterator()
+        _ = try await iterator.next()
+        let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+        #expect(sent < 16 << 20)
+        for _ in 0..<2 * sent / event.count { #expect(try await iterator.next()?.data.utf8.count == 1000) }
+        #expect(server.traffic.bytesSent > sent)
+    }
+}

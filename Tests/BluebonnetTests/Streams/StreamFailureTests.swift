@@ -1,0 +1,194 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+/// Bodies that are cut off: what came before is delivered, then the error.
+@Suite(.timeLimit(.minutes(1))) struct StreamFailureTests {
+    private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+
+    private func expectCut(
+        _ end: LocalServer.Script.Step, _ kind: RequestError.Kind, timeouts: Timeouts? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let pace = Pace()
+        let server = try await LocalServer.scripted { _ in
+            // A reset would take back what the client has not read yet.
+            LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
+        }
+        let session = Weather.session { if let timeouts { $0.timeouts = timeouts } }
+        let request = session.streamRequest(server.url("/a")).validate()
+        pace.follow(request)
+        let task = request.streamTask()
+        let (bytes, lines, events) = (task.bytes, task.lines, task.streamingData())
+        let (body, error) = await StreamScene.body(bytes)
+        #expect(body == Data("one\ntwo".utf8), sourceLocation: sourceLocation)
+        #expect(error?.kind == kind, sourceLocation: sourceLocation)
+        let reading = await StreamScene.read(lines)
+        #expect(reading.elements == ["one"], sourceLocation: sourceLocation)
+        #expect(reading.error?.kind == kind, sourceLocation: sourceLocation)
+        var completions: [DataStreamRequest.Completion?] = []
+        for await event in events { completions.append(event.completion) }
+        #expect(completions.last??.error?.kind == kind, sourceLocation: sourceLocation)
+        #expect(completions.count == 2 && completions.first??.error == nil, sourceLocation: sourceLocation)
+        #expect(completions.last??.response?.statusCode == 200, sourceLocation: sourceLocation)
+        #expect(try await task.response.statusCode == 200, sourceLocation: sourceLocation)
+        #expect(request.state == .finished && request.error?.kind == kind, sourceLocation: sourceLocation)
+        #expect(await session.withAllRequests { $0.isEmpty }, sourceLocation: sourceLocation)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a connection that is closed in mid-body`() async throws {
+        try await expectCut(.close, .invalidResponse(.truncated))
+    }
+
+    @Test func `a connection that is reset in mid-body`() async throws {
+        try await expectCut(.reset, .connection(.lost))
+    }
+
+    @Test func `a server that stalls in mid-body runs into the limit for silence`() async throws {
+        try await expectCut(.stall, .timedOut(.idle), timeouts: Timeouts(idle: .seconds(3)))
+    }
+
+    @Test func `a server that is slow in all runs into the limit for all`() async throws {
+        try await expectCut(.stall, .timedOut(.total), timeouts: Timeouts(total: .seconds(5)))
+    }
+
+    @Test func `a chunked body that is malformed`() async throws {
+        let pace = Pace()
+        let server = try await LocalServer.scripted { _ in
+            // Libcurl forgets what came in one piece with what is wrong, while the body was held back.
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+            return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
+        }
+        let session = Weather.session()
+        let request = session.streamRequest(server.url("/a"))
+        pace.follow(request)
+        let (body, error) = await StreamScene.body(request.streamTask().bytes)
+        #expect(body == Data("one".utf8))
+        #expect(error?.kind == .invalidResponse(.malformed))
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the limit for silence is not for a reader that is slow`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a") { _ in StreamScene.patterned() }
+            router.get("/silent") { _ in .script(.stall) }
+        }
+        let limit = Duration.seconds(3)
+        let session = Weather.session { $0.timeouts = Timeouts(idle: limit) }
+        // The stream's own limit is no shorter than that of what measures the time.
+        let task = session.streamRequest(server.url("/a")) { $0.timeouts = Timeouts(idle: limit) }.streamTask()
+        var iterator = task.bytes.makeAsyncIterator()
+        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+        for _ in 1...2 {
+            let silent = await session.request(server.url("/silent")).serializingData().response
+            #expect(silent.error?.kind == .timedOut(.idle))
+        }
+        #expect(!task.request.isFinished)
+        offset = try await StreamScene.readPattern(&iterator, from: offset, count: 4 << 20)
+        task.cancel()
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the limit for silence is not for a closure that thinks about the head`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a") { _ in StreamScene.patterned(length: 1 << 20) }
+            router.get("/silent") { _ in .script(.stall) }
+        }
+        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let task = session.streamRequest(server.url("/a")).onHTTPResponse { _ in
+            for _ in 1...2 {
+                let silent = await session.request(server.url("/silent")).serializingData().response
+                #expect(silent.error?.kind == .timedOut(.idle))
+            }
+        }.streamTask()
+        let (body, error) = await StreamScene.body(task.bytes)
+        #expect(error == nil)
+        #expect(body.count == 1 << 20)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the limit for silence holds again when a reader has read on`() async throws {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/a") { _ in
+                .stream { writer in
+                    try await writer.write(StreamScene.pattern(0..<500_000))
+                    await gate.wait()
+                }
+            }
+        }
+        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        let (body, error) = await StreamScene.body(task.bytes)
+        #expect(body.count == 500_000 && StreamScene.isRight(body, at: 0))
+        #expect(error?.kind == .timedOut(.idle))
+        gate.open()
+        try await Weather.end(session, server)
+    }
+
+    @Test func `cancelling in mid-body ends every sequence after what came`() async throws {
+        let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
+        let session = Weather.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        let (bytes, lines, events) = (task.bytes, task.lines, task.streamingLines())
+        async let body = StreamScene.body(bytes)
+        for await progress in task.request.downloadProgressUpdates() where progress.completed == 8 { break }
+        task.cancel()
+        #expect(await body.data == Data("one\ntwo\n".utf8))
+        #expect(await body.error?.kind == .cancelled)
+        let reading = await StreamScene.read(lines)
+        #expect(reading.elements == ["one", "two"] && reading.error?.kind == .cancelled)
+        var (values, completions): ([String], [RequestError.Kind?]) = ([], [])
+        for await event in events {
+            if let value = event.value { values.append(value) }
+            if let completion = event.completion { completions.append(completion.error?.kind) }
+        }
+        #expect(values == ["one", "two"] && completions == [.cancelled])
+        try await Weather.end(session, server)
+    }
+
+    @Test func `an event can cancel its stream`() async throws {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let session = Weather.session()
+        var completion: DataStreamRequest.Completion?
+        for await event in session.streamRequest(server.url("/a")).streamTask().streamingData() {
+            event.cancel()
+            completion = event.completion
+        }
+        #expect(completion?.error?.kind == .cancelled)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a session that is shut down in a hurry ends its streams`() async throws {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let session = Weather.session()
+        let tasks = (1...5).map { _ in session.streamRequest(server.url("/a")).streamTask() }
+        let sequences = tasks.map(\.bytes)
+        for task in tasks { _ = try await task.response }
+        let end = Task { await session.shutdown() }
+        end.cancel()
+        await end.value
+        for sequence in sequences {
+            let (body, error) = await StreamScene.body(sequence)
+            #expect(StreamScene.isRight(body, at: 0))
+            #expect(error?.kind == .cancelled)
+        }
+        let (_, late) = await StreamScene.body(session.streamRequest(server.url("/a")).streamTask().bytes)
+        #expect(late?.kind == .sessionShutDown)
+        try await server.waitForOpenConnections(atMost: 0)
+    }
+
+    @Test func `a session that is shut down waits for a stream to be read`() async throws {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 4 << 20) } }
+        let session = Weather.session()
+        let bytes = session.streamRequest(server.url("/a")).streamTask().bytes
+        async let end: Void = session.shutdown()
+        let (body, error) = await StreamScene.body(bytes)
+        await end
+        #expect(body.count == 4 << 20 && error == nil)
+        try await server.waitForOpenConnections(atMost: 0)
+    }
+}
