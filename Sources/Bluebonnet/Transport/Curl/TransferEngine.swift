@@ -289,8 +289,9 @@ actor TransferEngine: EventLoopClient {
                     continue
                 }
                 transfer.hasUnreportedProgress = false
-                reportProgress(of: transfer)
+                // First the bytes: who begins to read when it sees the progress is too late for them.
                 if transfer.receiver != nil { deliver(transfer) }
+                reportProgress(of: transfer)
             }
         }
         shared.progressed = growing
@@ -386,8 +387,8 @@ actor TransferEngine: EventLoopClient {
         let error = transfer.reception.failure ?? transfer.upload.failure ?? error
         transfer.upload.abandon()
         if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
-            reportProgress(of: transfer)
             _ = receiver.receive(piece)
+            reportProgress(of: transfer)
         }
         let outcome = ExchangeOutcome(
             response: transfer.reception.response, body: transfer.reception.body,
