@@ -27,6 +27,8 @@ struct StubDeliveryState {
     private var outcome: ExchangeOutcome?
     private var isSuspended = false
     private var isRunning = false
+    /// Whether more was asked for while the receiver still had to say that it was full.
+    private var wasDemanded = false
     private var abortion: RequestError?
 
     /// How many bytes a piece has.
@@ -46,7 +48,12 @@ struct StubDeliveryState {
     }
 
     mutating func demanded() -> Bool {
-        guard case .delivering(let offset, isFull: true) = phase else { return false }
+        guard case .delivering(let offset, let isFull) = phase else { return false }
+        guard isFull else {
+            // The receiver's answer is on its way, and somebody was quicker to make room.
+            wasDemanded = true
+            return false
+        }
         phase = .delivering(offset: offset, isFull: false)
         return startsRunner()
     }
@@ -67,7 +74,7 @@ struct StubDeliveryState {
         guard case .delivering(let offset, _) = phase else { return }
         switch action {
         case .goOn: break
-        case .pause: phase = .delivering(offset: offset, isFull: true)
+        case .pause: if !wasDemanded { phase = .delivering(offset: offset, isFull: true) }
         case .stop: abortion = RequestError(.cancelled)
         }
     }
@@ -102,6 +109,7 @@ struct StubDeliveryState {
             guard offset < outcome.body.count else { return complete(outcome, keepsBody: false) }
             let end = min(offset + Self.pieceSize, outcome.body.count)
             phase = .delivering(offset: end, isFull: false)
+            wasDemanded = false
             let start = outcome.body.startIndex
             return .deliver(Data(outcome.body[start + offset..<start + end]), received: Int64(end))
         case .collected:
