@@ -81,6 +81,7 @@ extension RequestCore: ExchangeObserver {
             mailbox.attempts += 1
             mailbox.downloadMeter = ProgressMeter(now: now)
             mailbox.uploadMeter = ProgressMeter(now: now)
+            mailbox.isStarting = mailbox.lifecycle.state != .cancelled
             return (
                 mailbox.lifecycle.state == .suspended, mailbox.lifecycle.state == .cancelled,
                 !mailbox.headHandlers.isEmpty, mailbox.sequences.requests
@@ -97,9 +98,11 @@ extension RequestCore: ExchangeObserver {
         let exchange = context.transport.start(request, options: options, observer: self)
         let state = mailbox.withLock { mailbox in
             // It may be over already.
-            if mailbox.outcome == nil, !mailbox.lifecycle.isSettled { mailbox.exchange = exchange }
+            if mailbox.outcome == nil { mailbox.exchange = exchange }
+            mailbox.isStarting = false
             return mailbox.lifecycle.state
         }
+        wakeDriver()
         // Whatever happened meanwhile did not reach the exchange.
         if state == .cancelled { exchange.cancel() }
         if (state == .suspended) != isSuspended { alignExchange() }
@@ -115,10 +118,9 @@ extension RequestCore: ExchangeObserver {
     func nextEvent() async -> ExchangeEvent {
         await withCheckedContinuation { continuation in
             let event = mailbox.withLock { mailbox -> ExchangeEvent? in
-                if let head = mailbox.head.take() { return .head(head) }
-                if let outcome = mailbox.outcome.take() { return .outcome(outcome) }
-                mailbox.driver = continuation
-                return nil
+                let event = mailbox.takeEvent()
+                if event == nil { mailbox.driver = continuation }
+                return event
             }
             if let event { continuation.resume(returning: event) }
         }
@@ -132,31 +134,35 @@ extension RequestCore: ExchangeObserver {
 
     /// Has the attempt loop judge the head.
     public func exchangeDidReceiveHead(_ response: HTTPResponse) {
-        tellDriver(.head(response)) { $0.head = response }
+        mailbox.withLock { $0.head = response }
+        wakeDriver()
     }
 
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        tellDriver(.outcome(outcome)) { $0.outcome = outcome }
+        let fileBody = mailbox.withLock { mailbox in
+            mailbox.outcome = outcome
+            mailbox.exchange = nil
+            // At once with the exchange: who finds that ended knows that nobody else ends the body.
+            return mailbox.fileBody.take()
+        }
+        fileBody?.finish(with: outcome.error)
+        wakeDriver()
     }
 
-    /// Resumes the driver with an event, or has it kept for the driver, which there will be.
-    private func tellDriver(_ event: ExchangeEvent, keep: (inout sending RequestMailbox) -> Void) {
-        let (driver, needsDriver, fileBody) = mailbox.withLock { mailbox in
-            var fileBody: BodyFanOut?
-            if case .outcome = event {
-                mailbox.exchange = nil
-                // At once with the exchange: who finds that ended knows that nobody else ends the body.
-                fileBody = mailbox.fileBody.take()
-            }
-            if let driver = mailbox.driver.take() { return (driver as CheckedContinuation?, false, fileBody) }
-            keep(&mailbox)
+    /// Resumes the driver with what it is to know, or leaves that for the driver, which there will be.
+    ///
+    /// Not before the exchange is known here, which may be slower to return than its head is to come: what the driver has
+    /// to say to it would be lost.
+    private func wakeDriver() {
+        let (driver, event, needsDriver) = mailbox.withLock { mailbox in
+            guard mailbox.hasEvent else { return (nil as ExchangeContinuation?, nil as ExchangeEvent?, false) }
+            if let driver = mailbox.driver.take() { return (driver, mailbox.takeEvent(), false) }
             let needsDriver = !mailbox.isDriven
             mailbox.isDriven = true
-            return (nil, needsDriver, fileBody)
+            return (nil, nil, needsDriver)
         }
-        if case .outcome(let outcome) = event { fileBody?.finish(with: outcome.error) }
-        driver?.resume(returning: event)
+        if let event { driver?.resume(returning: event) }
         // Nobody awaits the answer for now; the request ends all the same.
         if needsDriver { Task { await drive() } }
     }
@@ -261,3 +267,6 @@ enum ExchangeEvent: Sendable {
     /// The exchange has ended.
     case outcome(ExchangeOutcome)
 }
+
+/// The driver, when it waits for an event.
+typealias ExchangeContinuation = CheckedContinuation<ExchangeEvent, Never>

@@ -178,6 +178,8 @@ struct RequestMailbox {
 
     /// The exchange under way.
     var exchange: (any Exchange)?
+    /// Whether the transport was asked for the exchange, and has not returned it yet.
+    var isStarting = false
     /// The head of the response, until the driver takes it, if the body is held back meanwhile.
     var head: HTTPResponse?
     /// The body of the exchange under way, on its way to a file.
@@ -189,7 +191,7 @@ struct RequestMailbox {
     /// Whether some task runs the attempt loop.
     var isDriven = false
     /// The driver, when it waits for the exchange.
-    var driver: CheckedContinuation<ExchangeEvent, Never>?
+    var driver: ExchangeContinuation?
     /// Ends the user's code that the driver awaits.
     var interruption: (@Sendable () -> Void)?
 
@@ -215,6 +217,16 @@ struct RequestMailbox {
     mutating func takeHeadWaiters() -> [CheckedContinuation<Void, Never>] {
         defer { headWaiters.removeAll() }
         return headWaiters
+    }
+
+    /// Whether there is something that the driver does not know.
+    var hasEvent: Bool { !isStarting && (head != nil || outcome != nil) }
+
+    /// What the driver learns next, in order.
+    mutating func takeEvent() -> ExchangeEvent? {
+        guard !isStarting else { return nil }
+        if let head = head.take() { return .head(head) }
+        return outcome.take().map(ExchangeEvent.outcome)
     }
 
     mutating func takeSlots() -> [SerializationSlot] {

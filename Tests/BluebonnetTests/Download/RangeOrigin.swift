@@ -32,9 +32,9 @@ final class RangeOrigin: Sendable {
     }
 
     private final class Shared: Sendable {
-        let state: Mutex<State>
+        let state: Locked<State>
 
-        init(_ behaviour: Behaviour) { state = Mutex(State(behaviour: behaviour)) }
+        init(_ behaviour: Behaviour) { state = Locked(State(behaviour: behaviour)) }
     }
 
     /// How the connection breaks.

@@ -21,7 +21,7 @@ struct Pieces: AsyncSequence, Sendable {
         let isAtEnd = Gate()
         /// Opened when nobody reads the sequence any more.
         let isOver = Gate()
-        private let counts = Mutex((begun: 0, over: 0, pieces: 0))
+        private let counts = Locked((begun: 0, over: 0, pieces: 0))
 
         var begun: Int { counts.withLock { $0.begun } }
         var over: Int { counts.withLock { $0.over } }
