@@ -1,3 +1,4 @@
+import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Synchronization
