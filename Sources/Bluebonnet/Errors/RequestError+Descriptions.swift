@@ -7,6 +7,10 @@ extension RequestError.Kind: CustomStringConvertible {
         case .parameterEncoding(let reason): reason.description
         case .multipartEncoding(let reason): reason.description
         case .requestBody(let reason): reason.description
+        case .adaptation: "an adapter failed"
+        case .retry(let original): "a retrier gave another error than: \(original)"
+        case .redirect(let reason): reason.description
+        case .authentication(let reason): reason.description
         case .connection(let reason): reason.description
         case .timedOut(let stage): stage.description
         case .trust(let reason): reason.description

@@ -12,6 +12,15 @@ extension RequestError {
         case multipartEncoding(MultipartEncodingReason)
         /// The request's body could not be read, or not be sent as it is.
         case requestBody(RequestBodyReason)
+        /// An adapter threw; ``RequestError/underlying`` is what it threw, the detail says which adapter it was.
+        case adaptation
+        /// A retrier reports another error than that which it was asked about; ``RequestError/underlying`` is what it
+        /// reports, and the detail says which retrier it was.
+        indirect case retry(original: Kind)
+        /// The request was redirected to where it cannot or must not go.
+        case redirect(RedirectReason)
+        /// The server's challenge cannot be answered.
+        case authentication(AuthenticationReason)
         /// No connection could be made, or it was lost.
         case connection(ConnectionReason)
         /// A time limit ran out.

@@ -43,6 +43,32 @@ public struct HTTPRequest: Sendable {
         set { parts.httpVersion = newValue }
     }
 
+    /// With what the challenges of the server are answered; `nil`, the default, leaves a 401 as the response.
+    ///
+    /// It stays with the origin of the request: a redirect to another one drops it.
+    public var credential: Credential? {
+        get { parts.credential }
+        set { parts.credential = newValue }
+    }
+
+    /// Whether the session's cookies are sent, and those of the response kept; `true` by default.
+    public var handlesCookies: Bool {
+        get { parts.handlesCookies }
+        set { parts.handlesCookies = newValue }
+    }
+
+    /// Through which proxy this request goes; `nil` for the session's choice.
+    public var proxy: Session.Configuration.Proxy? {
+        get { parts.proxy }
+        set { parts.proxy = newValue }
+    }
+
+    /// How the request is served beside others on the same HTTP/2 connection; `nil` for no preference.
+    public var priority: HTTPPriority? {
+        get { parts.priority }
+        set { parts.priority = newValue }
+    }
+
     /// Creates a request.
     ///
     /// - Parameters:
@@ -69,6 +95,10 @@ public struct HTTPRequest: Sendable {
         var body: RequestBody?
         var timeouts: Timeouts?
         var httpVersion: HTTPVersionPreference?
+        var credential: Credential?
+        var handlesCookies = true
+        var proxy: Session.Configuration.Proxy?
+        var priority: HTTPPriority?
     }
 
     private final class Box: Sendable {
@@ -95,6 +125,11 @@ public struct HTTPRequest: Sendable {
             throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
         }
         self.init(url: converted, method: method, headers: headers, body: body)
+    }
+
+    /// Whether nothing but the method, the URL, the timeouts and the version differs from what all requests have.
+    package var isPlain: Bool {
+        headers.isEmpty && body == nil && credential == nil && handlesCookies && proxy == nil && priority == nil
     }
 
     /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.

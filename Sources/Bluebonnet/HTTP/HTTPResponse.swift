@@ -10,6 +10,9 @@ public struct HTTPResponse: Sendable {
     /// The head as it was received.
     package let head: ReceivedHead
 
+    /// The responses that redirected the request to this one, in order; they have no history of their own.
+    public internal(set) var history: [HTTPResponse] = []
+
     /// Creates a response, for tests and for stubs.
     ///
     /// - Parameters:

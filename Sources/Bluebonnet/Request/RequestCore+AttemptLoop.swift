@@ -22,25 +22,49 @@ extension RequestCore: ExchangeObserver {
     /// Runs the attempt loop to its end; the caller has claimed it.
     @concurrent
     func drive() async {
-        // 1-5: convert, adapt, look in the cache, execute, validate.
-        let attempt = await attempted()
-        // 6: serialize, each in the order attached. What is attached meanwhile joins in.
+        var download = FileDownload(for: self)
         var served: [SerializationSlot] = []
-        repeat {
-            let slots = mailbox.withLock { $0.takeSlots() }
-            for slot in slots { await serialize(attempt, into: slot) }
-            served += slots
-            // A place for the retriers: asked once for each distinct failure, of the attempt or of a serializer.
-        } while !settle(attempt, served)
+        var attempt: CompletedAttempt
+        attempts: repeat {
+            // 1-5: convert, adapt, look in the cache, execute, validate.
+            attempt = await attempted(&download)
+            // A download has asked already, about each failure on its way.
+            if let error = attempt.error, !sink.asksRetriers, !isHandedOut {
+                switch await verdict(on: error, of: attempt) {
+                case .again: continue attempts
+                case .stands(let error): attempt = attempt.failing(with: error)
+                }
+            }
+            // 6: serialize, each in the order attached. What is attached meanwhile joins in.
+            repeat {
+                let slots = mailbox.withLock { $0.takeSlots() }
+                served += slots
+                for slot in slots where await serialized(attempt, into: slot) == .again {
+                    for slot in served { slot.forget() }
+                    mailbox.withLock { $0.slots = served + $0.slots }
+                    served = []
+                    download?.removeFile()
+                    download = FileDownload(for: self)
+                    continue attempts
+                }
+            } while !settle(attempt, served)
+            break
+        } while true
         for slot in served { slot.deliver() }
         sink.finish(with: mailbox.withLock { $0.error })
     }
 
-    private func attempted() async -> CompletedAttempt {
+    /// Whether some of a body may be in a reader's hands already, who would get it a second time.
+    private var isHandedOut: Bool {
+        guard case .stream = sink else { return false }
+        return mailbox.withLock { $0.response != nil }
+    }
+
+    private func attempted(_ download: inout FileDownload?) async -> CompletedAttempt {
         guard mailbox.withLock({ $0.isRegistered }) else { return completed(await nextOutcome()) }
-        if case .file(let plan) = sink { return await downloaded(by: plan) }
-        if startsOffCaller { startExchange() }
-        switch await nextEvent() {
+        if download != nil { return await downloaded(by: &download) }
+        if mailbox.withLock({ $0.takeNeedsStart() }) { await startAttempt() }
+        switch await nextAnswer() {
         case .outcome(let outcome):
             if let response = outcome.response { tell(response) }
             return completed(outcome)
@@ -49,36 +73,16 @@ extension RequestCore: ExchangeObserver {
         }
     }
 
-    // MARK: Steps 1 to 4
+    // MARK: Step 4
 
-    /// Converts the request and starts its exchange.
+    /// Starts the exchange of a request that is ready to be sent.
     ///
-    /// Nothing is awaited here, which allows whoever starts the request to do it, unless code of the user's takes part:
-    /// that is never run on the caller's thread. A place for adapters and the cache, which the driver awaits.
-    ///
-    /// - Parameter prepare: Makes the last changes to the request, or finds that it cannot be sent.
-    func startExchange(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void = { _ in }) {
-        var request: HTTPRequest
-        do {
-            request = try convertible.asHTTPRequest()
-        } catch {
-            let error = error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
-            return refuseAttempt(error)
-        }
-        do throws(RequestError) {
-            try request.validate()
-            if let error = context.configurationError { throw error }
-            if let type = request.body?.contentType, !request.headers.contains("Content-Type") {
-                request.headers.update(name: "Content-Type", value: type)
-            }
-            try prepare(&request)
-        } catch {
-            return refuseAttempt(error.during(request, attempts: 0))
-        }
-        let (made, now) = (request, Reactor.now())
+    /// Nothing is awaited here, which allows whoever starts the request to do it.
+    func startExchange(of request: HTTPRequest, isRedirect: Bool = false) {
+        let now = Reactor.now()
         let (isSuspended, isCancelled, hasHandlers, requests) = mailbox.withLock { mailbox in
-            mailbox.requests.append(made)
-            mailbox.attempts += 1
+            mailbox.requests.append(request)
+            if !isRedirect { mailbox.attempts += 1 }
             mailbox.downloadMeter = ProgressMeter(now: now)
             mailbox.uploadMeter = ProgressMeter(now: now)
             mailbox.isStarting = mailbox.lifecycle.state != .cancelled
@@ -109,7 +113,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Ends an attempt whose request cannot be sent.
-    private func refuseAttempt(_ error: RequestError) {
+    func refuseAttempt(_ error: RequestError) {
         mailbox.withLock { $0.attempts += 1 }
         exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
     }
@@ -201,6 +205,23 @@ extension RequestCore: ExchangeObserver {
     }
 
     // MARK: Step 6
+
+    private enum Served {
+        case done
+        case again
+    }
+
+    /// Serves a serializer, and asks the retriers if it fails, since that failure is a new one.
+    private func serialized(_ attempt: CompletedAttempt, into slot: SerializationSlot) async -> Served {
+        await serialize(attempt, into: slot)
+        guard attempt.error == nil, let error = slot.failure else { return .done }
+        switch await verdict(on: error, of: attempt) {
+        case .again: return .again
+        case .stands(let error):
+            slot.fail(attempt, error)
+            return .done
+        }
+    }
 
     private func serialize(_ attempt: CompletedAttempt, into slot: SerializationSlot) async {
         if let error = attempt.error { return slot.fail(attempt, error) }

@@ -3,28 +3,35 @@ import FoundationEssentials
 /// The attempts of a download: each brings the file further, until it is complete or nothing helps.
 extension RequestCore {
     /// Downloads the body to its file.
-    func downloaded(by plan: DownloadPlan) async -> CompletedAttempt {
-        var download = FileDownload(core: self, plan: plan)
+    func downloaded(by download: inout FileDownload?) async -> CompletedAttempt {
+        guard var file = download else { return completed(await nextOutcome()) }
+        defer { download = file }
         var resumption = AutomaticResumption()
         var restarts = 0
         while true {
-            switch await download.attempt() {
+            switch await file.attempt() {
             case .done(let attempt):
                 return attempt
             case .sendAgain(let attempt):
                 // A server that answers each time with something else does so for ever.
                 restarts += 1
-                if restarts > Self.restartLimit { return download.ended(attempt) }
+                if restarts > Self.restartLimit { return file.ended(attempt) }
             case .failed(let attempt):
-                guard let error = attempt.error, !error.isCancellation,
+                guard let error = attempt.error, !error.isCancellation else { return file.ended(attempt) }
+                guard
                     case .resume(let delay) = resumption.interrupted(
-                        by: error.kind, fetched: download.fetched, canResume: download.goesOnByItself,
+                        by: error.kind, fetched: file.fetched, canResume: file.goesOnByItself,
                         spread: Double.random(in: 0...1))
-                else { return download.ended(attempt) }
-                _ = await interruptible { try? await plan.sleep(delay) }
+                else {
+                    // Asked about the error as it would be reported: with what the download could be resumed with.
+                    let ended = file.ended(attempt)
+                    guard case .stands(let error) = await verdict(on: ended.error ?? error, of: ended) else { break }
+                    return ended.failing(with: error)
+                }
+                _ = await interruptible { [plan = file.plan] in try? await plan.sleep(delay) }
             }
             if mailbox.withLock({ $0.lifecycle.state == .cancelled }) {
-                return download.ended(completed(ExchangeOutcome(response: nil, error: RequestError(.cancelled))))
+                return file.ended(completed(ExchangeOutcome(response: nil, error: RequestError(.cancelled))))
             }
         }
     }
@@ -34,7 +41,7 @@ extension RequestCore {
 }
 
 /// One download from its first attempt to its last; belongs to the task that drives the request.
-private struct FileDownload {
+struct FileDownload {
     /// What an attempt came to.
     enum Result {
         /// The file is in its place, or the request was refused for good.
@@ -45,12 +52,21 @@ private struct FileDownload {
     }
 
     private let core: RequestCore
-    private let plan: DownloadPlan
+    let plan: DownloadPlan
     private var sink: DownloadSink?
+    /// Where the file was put.
+    private var fileURL: URL?
 
-    init(core: RequestCore, plan: DownloadPlan) {
+    /// A download, if that is what the request is.
+    init?(for core: RequestCore) {
+        guard case .file(let plan) = core.sink else { return nil }
         self.core = core
         self.plan = plan
+    }
+
+    /// Removes the file again that was put in its place, before all of it is fetched anew.
+    func removeFile() {
+        if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
     }
 
     var fetched: Int64 { sink?.fetched ?? 0 }
@@ -62,14 +78,14 @@ private struct FileDownload {
 
     /// Makes one attempt.
     mutating func attempt() async -> Result {
-        core.startExchange { request throws(RequestError) in
+        await core.startAttempt { request throws(RequestError) in
             if sink == nil {
                 sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
             }
             guard let sink else { return }
             for field in sink.fields(for: request) { request.headers.update(field) }
         }
-        switch await core.nextEvent() {
+        switch await core.nextAnswer() {
         case .outcome(let outcome): return .failed(core.completed(outcome))
         case .head(let response): return await received(response)
         }
@@ -82,7 +98,7 @@ private struct FileDownload {
         return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
     }
 
-    private func received(_ response: HTTPResponse) async -> Result {
+    private mutating func received(_ response: HTTPResponse) async -> Result {
         guard let sink else { return .failed(core.completed(await core.nextOutcome())) }
         let action = sink.headReceived(response)
         switch action {
@@ -110,7 +126,7 @@ private struct FileDownload {
         return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
     }
 
-    private func write(_ response: HTTPResponse, to sink: DownloadSink) async -> Result {
+    private mutating func write(_ response: HTTPResponse, to sink: DownloadSink) async -> Result {
         let configuration = core.context.configuration
         let body = BodyFanOut(
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
@@ -149,7 +165,9 @@ private struct FileDownload {
     }
 
     /// Moves the file into its place.
-    private func complete(_ sink: DownloadSink, _ attempt: CompletedAttempt, _ response: HTTPResponse) -> Result {
+    private mutating func complete(_ sink: DownloadSink, _ attempt: CompletedAttempt, _ response: HTTPResponse)
+        -> Result
+    {
         guard attempt.error == nil else { return .failed(attempt) }
         do throws(RequestError) {
             for validator in plan.validators.withLock({ $0 }) {
@@ -163,6 +181,7 @@ private struct FileDownload {
             }
             switch try sink.complete() {
             case .file(let url):
+                fileURL = url
                 core.downloadDidComplete(sink.completed)
                 return .done(attempt.saved(at: url))
             case .sendAgain: return .sendAgain(attempt.failing(with: .unresumable(response)))

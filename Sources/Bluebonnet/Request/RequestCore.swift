@@ -19,7 +19,11 @@ public final class RequestCore: Sendable {
     /// Whether the request may still need its session's transport.
     private let needsTransport = Atomic<Bool>(true)
 
-    init(convertible: any HTTPRequestConvertible, context: SessionContext, sink: ResponseSink = .memory) {
+    init(
+        convertible: any HTTPRequestConvertible, context: SessionContext, sink: ResponseSink = .memory,
+        interceptor: (any RequestInterceptor)? = nil
+    ) {
+        if let interceptor { mailbox.withLock { $0.interceptors = [interceptor] } }
         self.convertible = convertible
         self.context = context
         self.sink = sink
@@ -114,13 +118,16 @@ public final class RequestCore: Sendable {
         }
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
         if creationEpoch != context.cancellationEpoch { cancel() }
-        mailbox.withLock { $0.isRegistered = true }
-        guard startsOffCaller else { return startExchange() }
+        let startsOffCaller = convertible.runsUserCode || sink.needsPreparation || context.interceptor != nil
+        let isPrepared = mailbox.withLock { mailbox in
+            mailbox.isRegistered = true
+            // Not by whoever starts the request where code of the user's takes part, or a file.
+            mailbox.needsStart = startsOffCaller || !mailbox.interceptors.isEmpty
+            return !mailbox.needsStart
+        }
+        guard !isPrepared else { return startPlainExchange() }
         if claimDriving() { Task { await drive() } }
     }
-
-    /// Whether the first exchange is not started by whoever starts the request: code of the user's takes part, or a file.
-    var startsOffCaller: Bool { convertible.runsUserCode || sink.needsPreparation }
 
     /// Ends the exchange or the user's code that is being awaited.
     private func interrupt() {
@@ -173,6 +180,12 @@ public final class RequestCore: Sendable {
 struct RequestMailbox {
     var lifecycle = RequestLifecycle()
     var validators = ValidatorList()
+    /// The request's own interceptors, asked after the session's, in this order.
+    var interceptors: [any RequestInterceptor] = []
+    /// Decides about redirects in place of the session's handler.
+    var redirectHandler: (any RedirectHandler)?
+    /// Answers challenges of requests that have no credential of their own.
+    var credential: Credential?
     /// Serializers that are to be served, in the order in which they were attached.
     var slots: [SerializationSlot] = []
 
@@ -188,6 +201,8 @@ struct RequestMailbox {
     var outcome: ExchangeOutcome?
     /// Whether the session knows of the request, and the attempt loop may run.
     var isRegistered = false
+    /// Whether it is the driver who starts the next exchange.
+    var needsStart = false
     /// Whether some task runs the attempt loop.
     var isDriven = false
     /// The driver, when it waits for the exchange.
@@ -227,6 +242,23 @@ struct RequestMailbox {
         guard !isStarting else { return nil }
         if let head = head.take() { return .head(head) }
         return outcome.take().map(ExchangeEvent.outcome)
+    }
+
+    /// Forgets what one attempt came to, since there will be another.
+    mutating func beginAnew() {
+        needsStart = true
+        last = nil
+        error = nil
+        response = nil
+        bytesBefore = nil
+        progress = nil
+        uploadProgress = nil
+    }
+
+    /// Whether the driver is to start the exchange; says so once.
+    mutating func takeNeedsStart() -> Bool {
+        defer { needsStart = false }
+        return needsStart
     }
 
     mutating func takeSlots() -> [SerializationSlot] {

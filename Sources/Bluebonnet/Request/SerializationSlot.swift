@@ -86,6 +86,19 @@ final class SerializationSlot: Sendable {
         state.withLock { if case .delivered = $0.phase {} else { $0.phase = .made(answer) } }
     }
 
+    /// Why the serializer failed, if it did.
+    var failure: RequestError? {
+        state.withLock { state in
+            guard case .made(let answer) = state.phase, case .failure(let error) = answer.result else { return nil }
+            return error
+        }
+    }
+
+    /// Forgets an answer that was not handed out, since there will be another attempt.
+    func forget() {
+        state.withLock { if case .made = $0.phase { $0.phase = .empty } }
+    }
+
     /// Hands the answer out, to all who wait and all who ask later.
     func deliver() {
         let (answer, waiting) = state.withLock { state in

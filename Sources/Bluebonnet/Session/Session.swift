@@ -16,16 +16,29 @@ public actor Session {
     ///
     /// - Parameters:
     ///   - configuration: How requests are made.
+    ///   - interceptor: Changes every request before it is sent, and decides whether one that failed is tried again;
+    ///     asked before the request's own.
+    ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
+    ///     followed.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
     ///     for its `resume()`.
     ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
     public init(
-        configuration: Configuration = .default, startRequestsImmediately: Bool = true,
+        configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
+        redirectHandler: (any RedirectHandler)? = nil, startRequestsImmediately: Bool = true,
         transport: (any Transport)? = nil
     ) {
         context = SessionContext(
             configuration: configuration, transport: transport ?? CurlTransport(configuration: configuration),
+            interceptor: interceptor, redirectHandler: redirectHandler,
             startsRequestsImmediately: startRequestsImmediately)
+        context.setSession(self)
+    }
+
+    /// Another handle on what a session's requests share, for their interceptors when the session itself is gone.
+    init(of context: SessionContext) {
+        self.context = context
+        context.retained()
     }
 
     deinit {
@@ -34,6 +47,12 @@ public actor Session {
 
     /// How the session makes requests.
     public nonisolated var configuration: Configuration { context.configuration }
+
+    /// What changes every request before it is sent, and is asked first about those that failed.
+    public nonisolated var interceptor: (any RequestInterceptor)? { context.interceptor }
+
+    /// What decides about redirects for requests that have no handler of their own.
+    public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
 
     /// Whether a request starts when its first serializer is attached.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }

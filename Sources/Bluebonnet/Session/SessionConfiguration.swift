@@ -63,6 +63,12 @@ extension Session {
         /// The loop that the session runs on, to share a thread with other sessions; one of its own when `nil`.
         public var eventLoop: EventLoop?
 
+        /// When redirects are followed, whatever the redirect handlers say.
+        public var redirects = RedirectLimits()
+
+        /// Lets time pass between the attempts of a request; ends early when its task is cancelled. For tests.
+        package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+
         /// Creates the default configuration.
         public init() {}
 
@@ -134,5 +140,22 @@ extension Session.Configuration {
             /// TLS 1.3 (RFC 8446).
             case v1_3
         }
+    }
+}
+
+extension Session.Configuration {
+    /// Says when redirects are followed, whatever the redirect handlers say.
+    public struct RedirectLimits: Hashable, Sendable {
+        /// How many redirects one request may follow; 20 by default, as in the Fetch standard.
+        ///
+        /// One more ends it with `.redirect(.tooMany)`.
+        public var maximum = 20
+
+        /// Whether a redirect may lead from `https` to `http`; `false` by default, which ends the request with
+        /// `.redirect(.insecure)`.
+        public var allowsInsecure = false
+
+        /// Creates the default limits.
+        public init() {}
     }
 }

@@ -4,17 +4,28 @@ import Synchronization
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
     let transport: any Transport
+    let interceptor: (any RequestInterceptor)?
+    let redirectHandler: (any RedirectHandler)?
+    /// Lets time pass between attempts; ends early when its task is cancelled.
+    let sleep: @Sendable (Duration) async throws -> Void
     let startsRequestsImmediately: Bool
     /// Why no request of the session can be sent: one of its own fields cannot.
     let configurationError: RequestError?
+    private let owner = Locked(SessionReference())
     private let registry = Locked(RequestRegistry())
     private let epoch = Atomic<Int>(0)
     /// How many there are who may still need the transport: the session, and each request that is not answered yet.
     private let users = Atomic<Int>(1)
 
-    init(configuration: Session.Configuration, transport: any Transport, startsRequestsImmediately: Bool) {
+    init(
+        configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
+        redirectHandler: (any RedirectHandler)? = nil, startsRequestsImmediately: Bool
+    ) {
         self.configuration = configuration
         self.transport = transport
+        self.interceptor = interceptor
+        self.redirectHandler = redirectHandler
+        sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {
             try configuration.headers.validate()
@@ -24,6 +35,11 @@ final class SessionContext: Sendable {
         }
     }
 
+    /// The session, or, when that is gone and its requests are not, another handle on what they share.
+    var session: Session { owner.withLock { $0.session } ?? Session(of: self) }
+
+    func setSession(_ session: Session) { owner.withLock { $0.session = session } }
+
     /// Counts how often all requests were cancelled; one that was made before that and begins after it is cancelled too.
     var cancellationEpoch: Int { epoch.load(ordering: .acquiring) }
 
@@ -31,6 +47,9 @@ final class SessionContext: Sendable {
     var effectiveHeaders: HTTPHeaders { configuration.effectiveHeaders }
 
     var requests: [any Request] { Array(registry.withLock { $0.requests }.values) }
+
+    /// The request of that name, if it is under way.
+    func request(_ id: RequestID) -> (any Request)? { registry.withLock { $0.requests[id] } }
 
     /// Keeps the request until it has been answered; returns `false` when the session has been shut down.
     func register(_ request: any Request) -> Bool {
@@ -83,4 +102,9 @@ final class SessionContext: Sendable {
         case .resume(let waiting): for continuation in waiting { continuation.resume() }
         }
     }
+}
+
+/// Knows a session without keeping it.
+private struct SessionReference {
+    weak var session: Session?
 }

@@ -193,9 +193,7 @@ struct TransferProfile: Equatable {
     private let timeouts: Timeouts
 
     init?(of request: HTTPRequest, isSecure: Bool, timeouts: Timeouts) {
-        guard request.method == .get || request.method == .head, request.headers.isEmpty, request.body == nil else {
-            return nil
-        }
+        guard request.method == .get || request.method == .head, request.isPlain else { return nil }
         method = request.method
         self.isSecure = isSecure
         version = request.httpVersion

@@ -1,0 +1,186 @@
+import FoundationEssentials
+
+/// One attempt up to the answer: convert, adapt, send, follow redirects.
+extension RequestCore {
+    /// Starts the exchange of a request that needs nothing of the user's code, on the caller's thread.
+    func startPlainExchange() {
+        do throws(RequestError) {
+            startExchange(of: try convertedRequest())
+        } catch {
+            refuseAttempt(error)
+        }
+    }
+
+    /// Converts and adapts the request, and starts its exchange; whatever prevents that is the attempt's outcome.
+    ///
+    /// - Parameter prepare: Makes the last changes to the request, or finds that it cannot be sent.
+    func startAttempt(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void = { _ in }) async {
+        do throws(RequestError) {
+            var request = try convertedRequest()
+            do throws(RequestError) {
+                request = try await adapted(request)
+                try prepare(&request)
+            } catch {
+                throw error.during(request, attempts: 0)
+            }
+            startExchange(of: request)
+        } catch {
+            refuseAttempt(error)
+        }
+    }
+
+    /// Makes the request anew, and checks it.
+    private func convertedRequest() throws(RequestError) -> HTTPRequest {
+        var request: HTTPRequest
+        do {
+            request = try convertible.asHTTPRequest()
+        } catch {
+            throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
+        }
+        do throws(RequestError) {
+            try request.validate()
+            if let error = context.configurationError { throw error }
+        } catch {
+            throw error.during(request, attempts: 0)
+        }
+        if request.credential == nil { request.credential = mailbox.withLock { $0.credential } }
+        request.stateContentType()
+        return request
+    }
+
+    /// Asks the adapters, the session's before the request's own.
+    private func adapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
+        let (interceptors, attempts) = mailbox.withLock { ($0.interceptors, $0.attempts) }
+        let chain = AdapterChain(adapters: [context.interceptor].compactMap(\.self) + interceptors)
+        guard !chain.adapters.isEmpty else { return request }
+        let state = RequestAdapterState(requestID: id, session: context.session, retryCount: attempts)
+        let answer = Locked<Result<HTTPRequest, RequestError>?>(nil)
+        let answered = await interruptible {
+            let result = await chain.adapt(request, using: state)
+            answer.withLock { $0 = result }
+        }
+        guard answered, let result = answer.withLock({ $0 }) else { throw RequestError(.cancelled) }
+        var adapted = try result.get()
+        try adapted.validate()
+        adapted.stateContentType()
+        return adapted
+    }
+
+    /// Waits for the answer to a request that was sent, and follows where that leads.
+    ///
+    /// Returns the head of the answer if the body is held back, and the outcome otherwise.
+    func nextAnswer() async -> ExchangeEvent {
+        var event = await nextEvent()
+        guard event.isRedirect, let first = mailbox.withLock({ $0.requests.last }) else { return event }
+        var chain = RedirectChain(request: first, limits: context.configuration.redirects)
+        var history: [HTTPResponse] = []
+        while event.isRedirect, let response = event.response {
+            var failure: RequestError?
+            do throws(RequestError) {
+                guard let request = try await redirected(by: response, in: &chain) else { break }
+                if case .head = event { await endRedirecting(response) }
+                history.append(response)
+                startExchange(of: request, isRedirect: true)
+            } catch {
+                failure = error
+            }
+            if let failure {
+                let outcome = await refusedRedirect(event, failure.about(response, body: nil))
+                return ExchangeEvent.outcome(outcome).with(history)
+            }
+            event = await nextEvent()
+        }
+        return event.with(history)
+    }
+
+    /// Decides about a redirect; returns the request to go on with, or `nil` to stay with the response.
+    private func redirected(
+        by response: HTTPResponse, in chain: inout RedirectChain
+    ) async throws(RequestError) -> HTTPRequest? {
+        let proposal: HTTPRequest
+        switch chain.received(response) {
+        case .deliver: return nil
+        case .refuse(let reason): throw RequestError(.redirect(reason))
+        case .follow(let request): proposal = request
+        }
+        guard let handler = mailbox.withLock({ $0.redirectHandler }) ?? context.redirectHandler else {
+            return try chain.followed(with: proposal)
+        }
+        guard let request = context.request(id) else { return nil }
+        let answer = Locked<HTTPRequest?>(nil)
+        let answered = await interruptible {
+            let chosen = await handler.request(request, willBeRedirectedTo: proposal, for: response)
+            answer.withLock { $0 = chosen }
+        }
+        guard answered else { throw RequestError(.cancelled) }
+        guard let chosen = answer.withLock({ $0 }) else { return nil }
+        return try chain.followed(with: chosen)
+    }
+
+    /// Ends the exchange of a response that redirects, whose body nobody wants; a short one is read, to keep the connection.
+    private func endRedirecting(_ response: HTTPResponse) async {
+        let (exchange, hasBody) = mailbox.withLock { ($0.exchange, $0.requests.last?.body != nil) }
+        if !hasBody, let length = response.expectedContentLength, length <= RequestError.bodyLimit {
+            exchange?.receiveBody(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
+        } else {
+            exchange?.cancel()
+        }
+        _ = await nextOutcome()
+    }
+
+    /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
+    private func refusedRedirect(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {
+        switch event {
+        case .outcome(let outcome):
+            return ExchangeOutcome(
+                response: outcome.response, body: outcome.body,
+                error: error.about(outcome.response, body: outcome.body),
+                metrics: outcome.metrics)
+        case .head(let response):
+            mailbox.withLock { $0.exchange }?.cancel()
+            let outcome = await nextOutcome()
+            return ExchangeOutcome(response: response, error: error, metrics: outcome.metrics)
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Adds the content type that goes with the body, unless there is one.
+    fileprivate mutating func stateContentType() {
+        guard let type = body?.contentType, !headers.contains("Content-Type") else { return }
+        headers.update(name: "Content-Type", value: type)
+    }
+}
+
+extension ExchangeEvent {
+    fileprivate var response: HTTPResponse? {
+        switch self {
+        case .head(let response): response
+        case .outcome(let outcome): outcome.error == nil ? outcome.response : nil
+        }
+    }
+
+    /// Whether a complete response, or the head of one, may lead elsewhere (RFC 9110 §15.4).
+    fileprivate var isRedirect: Bool { response.map { (300...399).contains($0.statusCode) } ?? false }
+
+    /// The same with what redirected to it.
+    fileprivate func with(_ history: [HTTPResponse]) -> ExchangeEvent {
+        guard !history.isEmpty else { return self }
+        switch self {
+        case .head(let response): return .head(response.with(history))
+        case .outcome(let outcome):
+            return .outcome(
+                ExchangeOutcome(
+                    response: outcome.response?.with(history), body: outcome.body, error: outcome.error,
+                    metrics: outcome.metrics))
+        }
+    }
+}
+
+extension HTTPResponse {
+    fileprivate func with(_ history: [HTTPResponse]) -> HTTPResponse {
+        var response = self
+        response.history = history
+        return response
+    }
+}
