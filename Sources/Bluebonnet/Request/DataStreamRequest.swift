@@ -29,7 +29,8 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
         let body = BodyFanOut(
             highWatermark: context.configuration.bodyHighWatermark,
             lowWatermark: context.configuration.bodyLowWatermark)
-        let core = RequestCore(convertible: convertible, context: context, sink: .stream(body), interceptor: interceptor)
+        let core = RequestCore(
+            convertible: convertible, context: context, sink: .stream(body), interceptor: interceptor)
         body.onAbandonment { [weak core] in core?.cancel() }
         self.body = body
         self.core = core
