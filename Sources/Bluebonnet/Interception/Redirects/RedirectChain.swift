@@ -105,10 +105,10 @@ struct RedirectChain: Sendable {
 }
 
 extension HTTPRequest {
-    /// Drops those secrets that another request has, too.
+    /// Drops what belongs to the origin of another request, and was taken over from that.
     fileprivate mutating func removeSecrets(of other: HTTPRequest) {
         headers = HTTPHeaders(
-            headers.filter { !HTTPHeader.isSensitive(name: $0.name) || !other.headers.contains($0) })
+            headers.filter { !HTTPRequest.belongsToOrigin($0.name) || !other.headers.contains($0) })
         if credential == other.credential { credential = nil }
     }
 }

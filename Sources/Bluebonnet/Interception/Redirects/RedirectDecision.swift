@@ -77,10 +77,14 @@ struct RedirectDecision {
 extension HTTPRequest {
     /// Drops what belongs to the origin that is left: fields that carry secrets, the credential, and `Host`.
     mutating func leaveOrigin() {
-        headers = HTTPHeaders(
-            headers.filter { !HTTPHeader.isSensitive(name: $0.name) && !$0.name.isSameIgnoringCase(as: "Host") })
+        headers = HTTPHeaders(headers.filter { !Self.belongsToOrigin($0.name) })
         credential = nil
         omitsSessionSecrets = true
+    }
+
+    /// Whether a field of this name is for the origin alone for which it was set.
+    static func belongsToOrigin(_ name: String) -> Bool {
+        HTTPHeader.isSensitive(name: name) || name.isSameIgnoringCase(as: "Host")
     }
 }
 
