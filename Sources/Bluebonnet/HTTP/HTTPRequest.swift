@@ -69,6 +69,18 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
+    /// Whether those of the session's fields are left out that carry secrets: a redirect has left their origin.
+    package var omitsSessionSecrets: Bool {
+        get { parts.omitsSessionSecrets }
+        set { parts.omitsSessionSecrets = newValue }
+    }
+
+    /// When a credential was applied by an ``AuthenticationInterceptor``, as such interceptors count.
+    package var credentialTick: UInt64? {
+        get { parts.credentialTick }
+        set { parts.credentialTick = newValue }
+    }
+
     /// Creates a request.
     ///
     /// - Parameters:
@@ -99,6 +111,8 @@ public struct HTTPRequest: Sendable {
         var handlesCookies = true
         var proxy: Session.Configuration.Proxy?
         var priority: HTTPPriority?
+        var omitsSessionSecrets = false
+        var credentialTick: UInt64?
     }
 
     private final class Box: Sendable {
@@ -130,6 +144,7 @@ public struct HTTPRequest: Sendable {
     /// Whether nothing but the method, the URL, the timeouts and the version differs from what all requests have.
     package var isPlain: Bool {
         headers.isEmpty && body == nil && credential == nil && handlesCookies && proxy == nil && priority == nil
+            && !omitsSessionSecrets
     }
 
     /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.

@@ -97,15 +97,16 @@ extension RequestCore {
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
+        let handler = mailbox.withLock({ $0.redirectHandler }) ?? context.redirectHandler
+        // Not even a location that is none is of interest then.
+        if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
         let proposal: HTTPRequest
         switch chain.received(response) {
         case .deliver: return nil
         case .refuse(let reason): throw RequestError(.redirect(reason))
         case .follow(let request): proposal = request
         }
-        guard let handler = mailbox.withLock({ $0.redirectHandler }) ?? context.redirectHandler else {
-            return try chain.followed(with: proposal)
-        }
+        guard let handler else { return try chain.followed(with: proposal) }
         guard let request = context.request(id) else { return nil }
         let answer = Locked<HTTPRequest?>(nil)
         let answered = await interruptible {

@@ -116,11 +116,14 @@ final class TransferOptions {
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.body != nil
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
-        guard !request.headers.isEmpty || hasBody || anticipates else { return easy.setFields(shared: sharedFields) }
+        guard !request.headers.isEmpty || hasBody || anticipates || request.omitsSessionSecrets else {
+            return easy.setFields(shared: sharedFields)
+        }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
         for field in request.headers where !Self.isFraming(field.name) { lines.append(Self.line(field)) }
         for field in defaultFields where !request.headers.contains(field.name) {
+            if request.omitsSessionSecrets, HTTPHeader.isSensitive(name: field.name) { continue }
             lines.append(Self.defaultLine(field))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
