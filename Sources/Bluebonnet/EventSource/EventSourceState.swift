@@ -121,8 +121,9 @@ extension EventSourceState {
             case .malformed, .truncated, .http2Stream: false
             case .headTooLarge, .bodyTooLarge, .undecodableContent: true
             }
-        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .trust, .validation,
-            .serialization, .download, .eventSource, .cancelled, .sessionShutDown, .internal:
+        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .retry,
+            .redirect, .authentication, .trust, .validation, .serialization, .download, .eventSource, .cancelled,
+            .sessionShutDown, .internal:
             true
         }
     }
