@@ -69,6 +69,12 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
+    /// The URL of the first request, from which redirects have led to this one; `nil` for a first request.
+    package var firstPartyURL: URL? {
+        get { parts.firstPartyURL }
+        set { parts.firstPartyURL = newValue }
+    }
+
     /// Creates a request.
     ///
     /// - Parameters:
@@ -99,6 +105,7 @@ public struct HTTPRequest: Sendable {
         var handlesCookies = true
         var proxy: Session.Configuration.Proxy?
         var priority: HTTPPriority?
+        var firstPartyURL: URL?
     }
 
     private final class Box: Sendable {
