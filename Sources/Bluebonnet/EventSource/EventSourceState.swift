@@ -121,8 +121,10 @@ extension EventSourceState {
             case .malformed, .truncated, .http2Stream: false
             case .headTooLarge, .bodyTooLarge, .undecodableContent: true
             }
-        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .trust, .validation,
-            .serialization, .download, .eventSource, .cancelled, .sessionShutDown, .internal:
+        case .retry(let original): isPermanent(original)
+        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .redirect,
+            .authentication, .trust, .validation, .serialization, .download, .eventSource, .cancelled,
+            .sessionShutDown, .internal:
             true
         }
     }

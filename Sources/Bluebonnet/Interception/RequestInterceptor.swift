@@ -10,6 +10,7 @@ extension RequestInterceptor {
     ///   - request: The request.
     ///   - state: Whose request it is.
     /// - Returns: The request.
+    /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest { request }
 

@@ -23,12 +23,14 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
     nonisolated let body: BodyFanOut
 
     init(
-        convertible: any HTTPRequestConvertible, context: SessionContext, automaticallyCancelOnStreamError: Bool
+        convertible: any HTTPRequestConvertible, context: SessionContext, automaticallyCancelOnStreamError: Bool,
+        interceptor: (any RequestInterceptor)?
     ) {
         let body = BodyFanOut(
             highWatermark: context.configuration.bodyHighWatermark,
             lowWatermark: context.configuration.bodyLowWatermark)
-        let core = RequestCore(convertible: convertible, context: context, sink: .stream(body))
+        let core = RequestCore(
+            convertible: convertible, context: context, sink: .stream(body), interceptor: interceptor)
         body.onAbandonment { [weak core] in core?.cancel() }
         self.body = body
         self.core = core

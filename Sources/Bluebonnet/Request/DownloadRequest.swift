@@ -29,12 +29,13 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     private nonisolated let plan: DownloadPlan
 
     init(
-        convertible: any HTTPRequestConvertible, context: SessionContext, destination: Destination,
+        convertible: any HTTPRequestConvertible, context: SessionContext, interceptor: (any RequestInterceptor)? = nil,
+        destination: Destination,
         resumeData: Data? = nil,
         sleep: @escaping DownloadPlan.Sleep = { try await ContinuousClock().sleep(for: $0) }
     ) {
         plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
-        core = RequestCore(convertible: convertible, context: context, sink: .file(plan))
+        core = RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor)
     }
 
     /// What the request was made from.

@@ -10,18 +10,20 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; GET by default.
     ///   - headers: Fields that replace the session's of the same names.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
     ///     again for each attempt.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination = .temporary
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
+        to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
-            to: destination)
+            interceptor: interceptor, to: destination)
     }
 
     /// Vends a request with parameters whose response is written to a file.
@@ -35,6 +37,7 @@ extension Session {
     ///   - parameters: What the encoder puts into the query or the body.
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
     ///   - headers: Fields that replace the session's of the same names.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
     ///     encoded. Runs on the global pool, again for each attempt.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
@@ -42,12 +45,13 @@ extension Session {
     public nonisolated func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil, to destination: DownloadRequest.Destination = .temporary
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
+        to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
         download(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { try encoder.encode(parameters, into: $0) }), to: destination)
+                encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
     }
 
     /// Vends a request, described by a type of your own or made by hand, whose response is written to a file.
@@ -57,12 +61,15 @@ extension Session {
     ///
     /// - Parameters:
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
-        _ convertible: any HTTPRequestConvertible, to destination: DownloadRequest.Destination = .temporary
+        _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
+        to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
-        DownloadRequest(convertible: convertible, context: context, destination: destination)
+        DownloadRequest(
+            convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
     /// Vends a request that goes on with a download that failed or was cancelled, in this process or an earlier one.
@@ -75,15 +82,16 @@ extension Session {
     ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
     ///   - headers: Fields to send beside those of the first request, and in place of those of the same names; such as
     ///     those with secrets, which the data does not have.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
-        resumingWith resumeData: Data, headers: HTTPHeaders? = nil,
+        resumingWith resumeData: Data, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
         DownloadRequest(
             convertible: ResumedRequest(resumeData: resumeData, headers: headers), context: context,
-            destination: destination, resumeData: resumeData)
+            interceptor: interceptor, destination: destination, resumeData: resumeData)
     }
 }
 

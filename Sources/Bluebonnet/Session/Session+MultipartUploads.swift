@@ -9,16 +9,18 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
-        method: HTTPMethod = .post, headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+        method: HTTPMethod = .post, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(
             multipartFormData: Self.form(multipartFormData), to: convertible, method: method, headers: headers,
-            requestModifier: requestModifier)
+            interceptor: interceptor, requestModifier: requestModifier)
     }
 
     /// Vends a request that sends a form (RFC 7578), whose parts are read while it is sent.
@@ -31,16 +33,18 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
-        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(
             .multipart(multipartFormData), to: convertible, method: method, headers: headers,
-            requestModifier: requestModifier)
+            interceptor: interceptor, requestModifier: requestModifier)
     }
 
     /// Vends a request that sends a form made by a closure in place of its own body.
@@ -51,11 +55,13 @@ extension Session {
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
-        multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible
+        multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        upload(multipartFormData: Self.form(multipartFormData), with: convertible)
+        upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
     /// Vends a request that sends a form (RFC 7578) in place of its own body.
@@ -66,11 +72,13 @@ extension Session {
     /// - Parameters:
     ///   - multipartFormData: The form.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
-        multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible
+        multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        upload(.multipart(multipartFormData), with: convertible)
+        upload(.multipart(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
     private static func form(_ append: (inout MultipartFormData) -> Void) -> MultipartFormData {

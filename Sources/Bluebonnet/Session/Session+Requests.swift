@@ -16,16 +16,18 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; GET by default.
     ///   - headers: Fields that replace the session's of the same names.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
     ///     again for each attempt.
     /// - Returns: The request.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil))
+                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
+            interceptor: interceptor)
     }
 
     /// Vends a request with parameters.
@@ -40,28 +42,33 @@ extension Session {
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default, in the query for GET, HEAD and
     ///     DELETE and in the body for other methods.
     ///   - headers: Fields that replace the session's of the same names.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
     ///     encoded. Runs on the global pool, again for each attempt.
     /// - Returns: The request.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                encode: { try encoder.encode(parameters, into: $0) }))
+                encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor)
     }
 
     /// Vends a request that a type of your own describes, or one made by hand.
     ///
     /// Nothing happens before a serializer is attached.
     ///
-    /// - Parameter convertible: Asked for the request anew for each attempt, on the global pool.
+    /// - Parameters:
+    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
-    public nonisolated func request(_ convertible: any HTTPRequestConvertible) -> DataRequest {
-        DataRequest(core: RequestCore(convertible: convertible, context: context))
+    public nonisolated func request(
+        _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
+    ) -> DataRequest {
+        DataRequest(core: RequestCore(convertible: convertible, context: context, interceptor: interceptor))
     }
 }
 

@@ -9,17 +9,19 @@ extension Session {
     ///   - headers: Fields that replace the session's of the same names.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
     ///     an error in the place of a value; it is not by default.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
     ///     again for each attempt.
     /// - Returns: The request.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
-        automaticallyCancelOnStreamError: Bool = false, requestModifier: RequestModifier? = nil
+        automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
-            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError)
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
     /// Vends a request with parameters whose response is read while it comes in.
@@ -34,19 +36,21 @@ extension Session {
     ///   - headers: Fields that replace the session's of the same names.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
     ///     an error in the place of a value; it is not by default.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
     ///     encoded. Runs on the global pool, again for each attempt.
     /// - Returns: The request.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
-        automaticallyCancelOnStreamError: Bool = false, requestModifier: RequestModifier? = nil
+        automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
         streamRequest(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
                 encode: { try encoder.encode(parameters, into: $0) }),
-            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError)
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
     /// Vends a request, described by a type of your own or made by hand, whose response is read while it comes in.
@@ -57,12 +61,14 @@ extension Session {
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
     ///     an error in the place of a value; it is not by default.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func streamRequest(
-        _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false
+        _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DataStreamRequest {
         DataStreamRequest(
             convertible: convertible, context: context,
-            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError)
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 }

@@ -15,14 +15,17 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.data(data), to: convertible, method: method, headers: headers, requestModifier: requestModifier)
+        upload(
+            .data(data), to: convertible, method: method, headers: headers, interceptor: interceptor,
+            requestModifier: requestModifier)
     }
 
     /// Vends a request that sends a file, which is read while it is sent.
@@ -35,14 +38,17 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
-        requestModifier: RequestModifier? = nil
+        interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
-        upload(.file(fileURL), to: convertible, method: method, headers: headers, requestModifier: requestModifier)
+        upload(
+            .file(fileURL), to: convertible, method: method, headers: headers, interceptor: interceptor,
+            requestModifier: requestModifier)
     }
 
     /// Vends a request that sends what a sequence yields, as fast as the network takes it.
@@ -57,16 +63,18 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
-        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> UploadRequest where Pieces.Element: DataProtocol & Sendable {
         upload(
             .stream(sequence, length: length), to: convertible, method: method, headers: headers,
-            requestModifier: requestModifier)
+            interceptor: interceptor, requestModifier: requestModifier)
     }
 
     /// Vends a request that sends a body of any kind.
@@ -78,17 +86,19 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
     ///   - method: The method; POST by default.
     ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
     ///     attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
-        headers: HTTPHeaders? = nil, requestModifier: RequestModifier? = nil
+        headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         request(
             ComposedRequest(
                 url: convertible, method: method, headers: headers, body: body, requestModifier: requestModifier,
-                encode: nil))
+                encode: nil), interceptor: interceptor)
     }
 
     // MARK: With a request
@@ -101,9 +111,12 @@ extension Session {
     /// - Parameters:
     ///   - data: The body.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
-    public nonisolated func upload(_ data: Data, with convertible: any HTTPRequestConvertible) -> UploadRequest {
-        upload(.data(data), with: convertible)
+    public nonisolated func upload(
+        _ data: Data, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
+    ) -> UploadRequest {
+        upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
     /// Vends a request that sends a file in place of its own body.
@@ -114,9 +127,12 @@ extension Session {
     /// - Parameters:
     ///   - fileURL: Where the file is.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
-    public nonisolated func upload(_ fileURL: URL, with convertible: any HTTPRequestConvertible) -> UploadRequest {
-        upload(.file(fileURL), with: convertible)
+    public nonisolated func upload(
+        _ fileURL: URL, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
+    ) -> UploadRequest {
+        upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
     /// Vends a request that sends what a sequence yields in place of its own body.
@@ -129,11 +145,13 @@ extension Session {
     ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
     ///     (RFC 9112 §7.1).
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
-        _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible
+        _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest where Pieces.Element: DataProtocol & Sendable {
-        upload(.stream(sequence, length: length), with: convertible)
+        upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
     /// Vends a request that sends a body of any kind in place of its own.
@@ -144,11 +162,13 @@ extension Session {
     /// - Parameters:
     ///   - body: The body.
     ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
-        _ body: RequestBody, with convertible: any HTTPRequestConvertible
+        _ body: RequestBody, with convertible: any HTTPRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        request(UploadingRequest(body: body, convertible: convertible))
+        request(UploadingRequest(body: body, convertible: convertible), interceptor: interceptor)
     }
 }
 

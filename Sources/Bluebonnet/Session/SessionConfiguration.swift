@@ -69,7 +69,7 @@ extension Session {
         /// When redirects are followed, whatever the redirect handlers say.
         public var redirects = RedirectLimits()
 
-        /// Lets time pass between the attempts of a request; ends early when its task is cancelled. For tests.
+        /// Lets time pass between the attempts of a request, and ends early when its task is cancelled; for tests.
         package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
 
         /// Creates the default configuration.
