@@ -30,18 +30,17 @@ struct RedirectLocation {
         return .url(url)
     }
 
-    private let base: URL
     private let baseBytes: [UInt8]
     private let scheme: [UInt8]
     /// The base from its start to the end of its authority.
     private let origin: ArraySlice<UInt8>
 
     private init(base: URL) {
-        self.base = base
-        baseBytes = Array(base.absoluteString.utf8)
-        let syntax = URLSyntax(baseBytes.span)
-        scheme = baseBytes[syntax.scheme].map(FieldSyntax.lowercased)
-        origin = baseBytes[..<syntax.authority.upperBound]
+        let bytes = Array(base.absoluteString.utf8)
+        let syntax = URLSyntax(bytes.span)
+        baseBytes = bytes
+        scheme = bytes[syntax.scheme].map { FieldSyntax.lowercased($0) }
+        origin = bytes[..<syntax.authority.upperBound]
     }
 
     /// Removes control characters and spaces at the ends, and tabs anywhere.
@@ -75,7 +74,7 @@ struct RedirectLocation {
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {
-            let scheme = rest[..<colon].map(FieldSyntax.lowercased)
+            let scheme = rest[..<colon].map { FieldSyntax.lowercased($0) }
             guard scheme == Array("http".utf8) || scheme == Array("https".utf8) else { return nil }
             rest = rest[(colon + 1)...]
             let slashes = rest.prefix { $0 == 0x2f }.count
