@@ -81,6 +81,12 @@ public struct HTTPRequest: Sendable {
         set { parts.credentialTick = newValue }
     }
 
+    /// The URL of the first request, from which redirects have led to this one; `nil` for a first request.
+    package var firstPartyURL: URL? {
+        get { parts.firstPartyURL }
+        set { parts.firstPartyURL = newValue }
+    }
+
     /// Creates a request.
     ///
     /// - Parameters:
@@ -113,6 +119,7 @@ public struct HTTPRequest: Sendable {
         var priority: HTTPPriority?
         var omitsSessionSecrets = false
         var credentialTick: UInt64?
+        var firstPartyURL: URL?
     }
 
     private final class Box: Sendable {

@@ -77,7 +77,8 @@ extension RequestCore {
         while event.isRedirect, let response = event.response {
             var failure: RequestError?
             do throws(RequestError) {
-                guard let request = try await redirected(by: response, in: &chain) else { break }
+                guard var request = try await redirected(by: response, in: &chain) else { break }
+                request.firstPartyURL = first.url
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
                 startExchange(of: request, isRedirect: true)

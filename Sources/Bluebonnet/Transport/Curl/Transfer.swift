@@ -40,6 +40,9 @@ final class Transfer {
     /// Who takes the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
+    /// Whether cookies were set that the engine has not looked after yet.
+    var hasNewCookies = false
+
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
     private let turn: EngineTurn
@@ -64,6 +67,10 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let goesOn = unsafe reception.receivedHead(bytes, now: turn.now)
         noteStream()
+        if unsafe !hasNewCookies && Self.setsCookie(bytes) {
+            hasNewCookies = true
+            turn.withCookies.append(self)
+        }
         guard let head = reception.head else { return goesOn }
         // Libcurl sends the request again after this one (RFC 9110 §10.1.1).
         if announcesHead, head.statusCode != 417 { noteHead() }
@@ -174,6 +181,8 @@ final class EngineTurn {
     var progressed: [Transfer] = []
     /// The transfers whose heads their observers are to hear of.
     var withHeads: [Transfer] = []
+    /// The transfers that received cookies in this turn.
+    var withCookies: [Transfer] = []
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
     /// Whether something came in on an HTTP/2 stream in this turn.
