@@ -81,7 +81,7 @@ public struct Cookie: Hashable, Sendable {
     }
 
     /// Returns a domain in lower case and without its leading dot (RFC 6265 §5.2.3).
-    private static func canonicalDomain(_ domain: String) -> String {
+    static func canonicalDomain(_ domain: String) -> String {
         let domain = domain.utf8.first == 0x2e ? String(domain.dropFirst()) : domain
         return domain.lowercased()
     }
