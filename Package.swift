@@ -39,7 +39,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
-            dependencies: ["Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem", "DownloadProgram"],
+            dependencies: [
+                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "DownloadProgram",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTestingTests", dependencies: ["BluebonnetTesting", "TestSupport"],

@@ -53,7 +53,7 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, turn: shared)
+            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -367,6 +367,10 @@ actor TransferEngine: EventLoopClient {
 
     /// Ends a transfer that libcurl is done with.
     private func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
+        if let easy = transfer.easy, transfer.takeRestart() {
+            multi.remove(easy)
+            return add(transfer)
+        }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy,
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
