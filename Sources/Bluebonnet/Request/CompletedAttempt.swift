@@ -43,6 +43,16 @@ final class CompletedAttempt: Sendable {
             resumeData: resumeData)
     }
 
+    /// The same, saying what led to it: a body that cannot be sent again would hide why that was tried.
+    func caused(by earlier: RequestError?) -> CompletedAttempt {
+        guard let earlier, let error, error.kind == .requestBody(.notReplayable), error.underlying == nil else {
+            return self
+        }
+        return failing(
+            with: RequestError(error.kind, detail: error.detail, underlying: earlier)
+                .during(request, attempts: attempts))
+    }
+
     /// The same with the file that the body came to be in.
     func saved(at fileURL: URL) -> CompletedAttempt {
         CompletedAttempt(request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL)

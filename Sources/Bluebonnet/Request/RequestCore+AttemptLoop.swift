@@ -25,13 +25,16 @@ extension RequestCore: ExchangeObserver {
         var download = FileDownload(for: self)
         var served: [SerializationSlot] = []
         var attempt: CompletedAttempt
+        var earlier: RequestError?
         attempts: repeat {
             // 1-5: convert, adapt, look in the cache, execute, validate.
-            attempt = await attempted(&download)
+            attempt = await attempted(&download).caused(by: earlier)
             // A download has asked already, about each failure on its way.
-            if let error = attempt.error, !sink.asksRetriers, !isHandedOut {
+            if let error = attempt.error, !sink.asksRetriers, !isHandedOut, !error.isOfSecondReading(after: earlier) {
                 switch await verdict(on: error, of: attempt) {
-                case .again: continue attempts
+                case .again:
+                    earlier = error
+                    continue attempts
                 case .stands(let error): attempt = attempt.failing(with: error)
                 }
             }
@@ -40,6 +43,7 @@ extension RequestCore: ExchangeObserver {
                 let slots = mailbox.withLock { $0.takeSlots() }
                 served += slots
                 for slot in slots where await serialized(attempt, into: slot) == .again {
+                    earlier = slot.failure
                     for slot in served { slot.forget() }
                     mailbox.withLock { $0.slots = served + $0.slots }
                     served = []
@@ -291,3 +295,10 @@ enum ExchangeEvent: Sendable {
 
 /// The driver, when it waits for an event.
 typealias ExchangeContinuation = CheckedContinuation<ExchangeEvent, Never>
+
+extension RequestError {
+    /// Whether a body was to be sent again that cannot be, which no further attempt changes.
+    fileprivate func isOfSecondReading(after earlier: RequestError?) -> Bool {
+        earlier != nil && kind == .requestBody(.notReplayable)
+    }
+}

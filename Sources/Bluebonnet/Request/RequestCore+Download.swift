@@ -23,10 +23,9 @@ extension RequestCore {
                         by: error.kind, fetched: file.fetched, canResume: file.goesOnByItself,
                         spread: Double.random(in: 0...1))
                 else {
-                    // Asked about the error as it would be reported: with what the download could be resumed with.
-                    let ended = file.ended(attempt)
-                    guard case .stands(let error) = await verdict(on: ended.error ?? error, of: ended) else { break }
-                    return ended.failing(with: error)
+                    let told = file.interrupted(attempt)
+                    guard case .stands(let error) = await verdict(on: told.error ?? error, of: told) else { break }
+                    return file.ended(attempt.failing(with: error))
                 }
                 _ = await interruptible { [plan = file.plan] in try? await plan.sleep(delay) }
             }
@@ -89,6 +88,11 @@ struct FileDownload {
         case .outcome(let outcome): return .failed(core.completed(outcome))
         case .head(let response): return await received(response)
         }
+    }
+
+    /// A download that failed as it would be reported: with what it could be resumed with.
+    func interrupted(_ attempt: CompletedAttempt) -> CompletedAttempt {
+        attempt.resumable(with: sink?.resumeData)
     }
 
     /// Ends a download that failed: what was fetched stays, to be resumed with, unless nobody wants it.
