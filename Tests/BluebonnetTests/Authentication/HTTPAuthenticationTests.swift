@@ -58,7 +58,6 @@ import Testing
             }
             #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm("SHA-512")))
             #expect(answer.error?.description.contains("SHA-512") == true)
-            #expect(answer.error?.response?.statusCode == 401)
         }
         await session.shutdown()
     }
@@ -70,7 +69,7 @@ import Testing
         let hidden = HTTPRequest(try server.url("/hidden-basic-auth/user/secret"), credential: credential)
         #expect(await RequestKind.data.answer(hidden, in: session).status == 404)
         let field = HTTPRequest(
-            try server.url("/hidden-basic-auth/user/secret"), 
+            try server.url("/hidden-basic-auth/user/secret"),
             headers: [.authorization(username: "user", password: "secret")], credential: nil)
         #expect(await RequestKind.data.answer(field, in: session).status == 200)
         let echo = HTTPRequest(try server.url("/anything"), credential: credential)

@@ -9,6 +9,9 @@ extension Transfer {
         }
     }
 
+    /// Whether the latest head is such a one.
+    var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
+
     /// Looks at the first challenge of the server; returns whether libcurl may go on with it.
     func judgeChallenge(_ head: ReceivedHead) -> Bool {
         guard head.statusCode == 401, let credential, !wasChallenged else { return true }

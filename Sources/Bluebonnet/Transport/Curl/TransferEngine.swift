@@ -382,13 +382,14 @@ actor TransferEngine: EventLoopClient {
 
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
-        transfer.noteHead()
         if case .copied(let data) = transfer.upload, wasSent(transfer) {
             reportSent(Int64(data.count), by: transfer)
         } else {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
         }
         let error = transfer.reception.failure ?? transfer.upload.failure ?? error
+        // A challenge is the response only if that is complete: something went wrong before it was answered.
+        if error == nil || !transfer.isChallenged { transfer.noteHead() }
         transfer.upload.abandon()
         if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
             _ = receiver.receive(piece)

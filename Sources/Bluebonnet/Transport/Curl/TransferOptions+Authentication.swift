@@ -15,7 +15,12 @@ extension TransferOptions {
         guard !schemes.isEmpty else {
             return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))
         }
-        easy.set(CURLOPT_HTTPAUTH, Self.bits(of: transfer.onlyScheme ?? schemes) | bb_curl_auth_only)
+        if let scheme = transfer.onlyScheme {
+            // The server has asked already.
+            easy.set(CURLOPT_HTTPAUTH, Self.bits(of: scheme))
+        } else {
+            easy.set(CURLOPT_HTTPAUTH, Self.bits(of: schemes) | bb_curl_auth_only)
+        }
         easy.set(CURLOPT_USERNAME, credential.username)
         easy.set(CURLOPT_PASSWORD, credential.password)
         if schemes.contains(.negotiate) {
