@@ -40,7 +40,8 @@ let package = Package(
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "DownloadProgram",
+                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
+                "DownloadProgram",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -2,6 +2,7 @@
 #ifndef BLUEBONNET_CCURL_H
 #define BLUEBONNET_CCURL_H
 
+#include "PublicSuffixList.h"
 #include <curl/curl.h>
 #include <stddef.h>
 
@@ -104,6 +105,26 @@ static inline CURL *bb_curl_multi_next_finished(CURLM *multi, CURLcode *result) 
     return NULL;
 }
 
+static inline CURLcode bb_curl_set_share(CURL *easy, CURLSH *share) {
+    return curl_easy_setopt(easy, CURLOPT_SHARE, share);
+}
+
+// Makes a share handle for cookies. Without functions that lock it, it belongs to one thread at a time.
+static inline CURLSH *bb_curl_share_cookies(void) {
+    CURLSH *share = curl_share_init();
+    if (share != NULL && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE) != CURLSHE_OK) {
+        curl_share_cleanup(share);
+        share = NULL;
+    }
+    return share;
+}
+
+// The cookies of a handle as lines of Netscape's format, which are the caller's to free.
+static inline struct curl_slist *bb_curl_copy_cookies(CURL *easy) {
+    struct curl_slist *list = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK ? list : NULL;
+}
+
 // Macros with casts or unsigned values that the importer leaves out.
 static const curl_socket_t bb_curl_socket_timeout = CURL_SOCKET_TIMEOUT;
 static const size_t bb_curl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
@@ -119,5 +140,7 @@ static const int bb_curl_pause_none = CURLPAUSE_CONT;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;
 static const int bb_curl_pause_recv = CURLPAUSE_RECV;
 static const int bb_curl_pause_send = CURLPAUSE_SEND;
+
+static const unsigned int bb_curlu_punycode = CURLU_PUNYCODE;
 
 #endif

@@ -70,6 +70,24 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
+    /// Whether those of the session's fields are left out that carry secrets: a redirect has left their origin.
+    package var omitsSessionSecrets: Bool {
+        get { parts.omitsSessionSecrets }
+        set { parts.omitsSessionSecrets = newValue }
+    }
+
+    /// When a credential was applied by an ``AuthenticationInterceptor``, as such interceptors count.
+    package var credentialTick: UInt64? {
+        get { parts.credentialTick }
+        set { parts.credentialTick = newValue }
+    }
+
+    /// The URL of the first request, from which redirects have led to this one; `nil` for a first request.
+    package var firstPartyURL: URL? {
+        get { parts.firstPartyURL }
+        set { parts.firstPartyURL = newValue }
+    }
+
     /// Creates a request.
     ///
     /// - Parameters:
@@ -100,6 +118,9 @@ public struct HTTPRequest: Sendable {
         var handlesCookies = true
         var proxy: Session.Configuration.Proxy?
         var priority: HTTPPriority?
+        var omitsSessionSecrets = false
+        var credentialTick: UInt64?
+        var firstPartyURL: URL?
     }
 
     private final class Box: Sendable {
@@ -131,6 +152,7 @@ public struct HTTPRequest: Sendable {
     /// Whether nothing but the method, the URL, the timeouts and the version differs from what all requests have.
     package var isPlain: Bool {
         headers.isEmpty && body == nil && credential == nil && handlesCookies && proxy == nil && priority == nil
+            && !omitsSessionSecrets
     }
 
     /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.

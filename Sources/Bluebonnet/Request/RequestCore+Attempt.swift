@@ -77,7 +77,8 @@ extension RequestCore {
         while event.isRedirect, let response = event.response {
             var failure: RequestError?
             do throws(RequestError) {
-                guard let request = try await redirected(by: response, in: &chain) else { break }
+                guard var request = try await redirected(by: response, in: &chain) else { break }
+                request.firstPartyURL = first.url
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
                 startExchange(of: request, isRedirect: true)
@@ -97,15 +98,16 @@ extension RequestCore {
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
+        let handler = mailbox.withLock({ $0.redirectHandler }) ?? context.redirectHandler
+        // Not even a location that is none is of interest then.
+        if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
         let proposal: HTTPRequest
         switch chain.received(response) {
         case .deliver: return nil
         case .refuse(let reason): throw RequestError(.redirect(reason))
         case .follow(let request): proposal = request
         }
-        guard let handler = mailbox.withLock({ $0.redirectHandler }) ?? context.redirectHandler else {
-            return try chain.followed(with: proposal)
-        }
+        guard let handler else { return try chain.followed(with: proposal) }
         guard let request = context.request(id) else { return nil }
         let answer = Locked<HTTPRequest?>(nil)
         let answered = await interruptible {

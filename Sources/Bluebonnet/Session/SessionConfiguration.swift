@@ -63,6 +63,9 @@ extension Session {
         /// The loop that the session runs on, to share a thread with other sessions; one of its own when `nil`.
         public var eventLoop: EventLoop?
 
+        /// Which cookies are kept, and sent back; those of every host by default.
+        public var cookies = Cookies()
+
         /// When redirects are followed, whatever the redirect handlers say.
         public var redirects = RedirectLimits()
 

@@ -29,6 +29,7 @@ final class SessionContext: Sendable {
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {
             try configuration.headers.validate()
+            for cookie in configuration.cookies.initial { try cookie.validate() }
             configurationError = nil
         } catch {
             configurationError = error

@@ -43,26 +43,6 @@ struct `Conformance of status codes` {
         await session.shutdown()
     }
 
-    @Test(arguments: TestServers.httpbins, [301, 302, 303, 307, 308])
-    func `a redirect is the response itself`(server: TestServers, code: Int) async throws {
-        let answer = try await server.answer("/redirect-to?url=%2Fget%3Fx%3D1&status_code=\(code)")
-        #expect(answer.status == code)
-        #expect(answer.head.headers["Location"] == "/get?x=1")
-        #expect(answer.head.url.path() == "/redirect-to")
-        let post = try await server.answer(
-            "/redirect-to?url=%2Fpost&status_code=\(code)", method: .post, body: Data("x".utf8))
-        #expect(post.status == code)
-    }
-
-    @Test(arguments: TestServers.httpbins, ["/redirect/3", "/relative-redirect/3", "/absolute-redirect/3"])
-    func `a redirect's location is there to be read`(server: TestServers, path: String) async throws {
-        let answer = try await server.answer(path)
-        #expect(answer.status == 302)
-        let location = try #require(answer.head.headers["Location"])
-        #expect(location.hasSuffix("/\(path.contains("absolute") ? "absolute" : "relative")-redirect/2"))
-        #expect(answer.head.url.path() == path)
-    }
-
     @Test(arguments: TestServers.httpbins)
     func `a refusal without credentials is a response like any other`(server: TestServers) async throws {
         let basic = try await server.answer("/basic-auth/user/password")

@@ -19,6 +19,7 @@ struct `Conformance of validation` {
     @Test(arguments: TestServers.httpbins, [302, 304, 400, 401, 404, 418, 500, 503])
     func `any other status is an error with the response in it`(server: TestServers, code: Int) async throws {
         let request = Session.conformance.request(try server.url("/status/\(code)?key=secret")).validate()
+            .redirect(using: .doNotFollow)
         let error = try #require(await Self.error(request))
         #expect(error.kind == .validation(.unacceptableStatusCode(code)))
         #expect(error.statusCode == code)

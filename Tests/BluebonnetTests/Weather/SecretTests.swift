@@ -144,7 +144,7 @@ import Testing
         let url = "https://user:\(Self.secret)@example.com/?access_token=\(Self.secret)"
         let session = Session(
             transport: StubTransport { _ in
-                .response(status: 302, headers: HTTPHeaders([HTTPHeader(name: name, value: url)]), text: "answer")
+                .response(status: 201, headers: HTTPHeaders([HTTPHeader(name: name, value: url)]), text: "answer")
             })
         let task = session.request("http://example.com/a").serializingString()
         #expect(try await task.value == "answer")

@@ -8,6 +8,7 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/Download/FileSystem.swift",
         "Sources/Bluebonnet/Download/OpenFile.swift",
         "Sources/Bluebonnet/HTTP/FileDescriptor.swift",
+        "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
         "Sources/Bluebonnet/Serialization/Streams/ByteSearch.swift",
         "Sources/Bluebonnet/Transport/Locked.swift",
         "Sources/BluebonnetTesting/Server/ServerCore.swift",

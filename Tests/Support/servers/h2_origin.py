@@ -13,7 +13,7 @@ curl 7.88's command line with `-m 2`.
     /echo                  sends the body back while it comes                                  0
     /endless               a body that never ends                                              28
     /counts?key=K          JSON: the bytes of bodies, "sent" and "received", of requests that  0
-                           have the same key in their query, so far
+                           have the same key in their query, and how many "requests", so far
     /trailers              a field x-checksum after the body                                   0
     /early-hints           two responses 103 before the response                               0
     /many-frames?count=N   N DATA frames of one byte (10,000)                                  0
@@ -26,6 +26,7 @@ curl 7.88's command line with `-m 2`.
     /too-large?after=N     413, then RST_STREAM NO_ERROR, when N bytes (65,536) have come       0
     /too-large?reset=no    the same without RST_STREAM; what still comes is dropped            0
     /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
+    /goaway-once?key=K     the same the first time for each K, then like /ok                   16
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
     /refused               RST_STREAM REFUSED_STREAM                                           56 (c)
     /refused-once?key=K    the same the first time for each K, then like /ok                   0
@@ -90,6 +91,7 @@ BODY = b"0123456789" * 10
 handlers = {}
 sent_bytes = Counter()
 received_bytes = Counter()
+request_counts = Counter()
 refused_keys = set()
 
 
@@ -267,6 +269,8 @@ class Connection:
                 self.writer.close()
 
     def start(self, stream):
+        if stream.target.path != "/counts":
+            request_counts[stream.query.get("key")] += 1
         self.streams[stream.number] = stream
         task = asyncio.create_task(self.respond(stream))
         self.tasks[stream.number] = task
@@ -326,7 +330,7 @@ async def endless(stream):
 @path("/counts")
 async def counts(stream):
     key = stream.query.get("key")
-    answer = {"sent": sent_bytes[key], "received": received_bytes[key]}
+    answer = {"sent": sent_bytes[key], "received": received_bytes[key], "requests": request_counts[key]}
     # The question itself does not count.
     stream.query = {}
     await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
@@ -422,6 +426,15 @@ async def too_large(stream):
 @path("/goaway-before")
 async def goaway_before(stream):
     await stream.connection.go_away(0, code=int(stream.query.get("code", "0")))
+
+
+@path("/goaway-once")
+async def goaway_once(stream):
+    key = stream.query.get("key")
+    if request_counts[key] > 1:
+        await ok(stream)
+    else:
+        await stream.connection.go_away(0)
 
 
 @path("/goaway-in-body")

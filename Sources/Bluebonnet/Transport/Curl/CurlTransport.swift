@@ -43,6 +43,17 @@ final class CurlTransport: Transport {
     func shutDown() async {
         await engine.shutDown()
     }
+
+    /// Has the engine do something on the loop, and returns what comes of it.
+    func onLoop<Result: Sendable>(
+        _ work: @escaping @Sendable (isolated TransferEngine) -> Result
+    ) async -> Result {
+        await withCheckedContinuation { continuation in
+            loop.submit { [engine] in
+                continuation.resume(returning: engine.assumeIsolated { work($0) })
+            }
+        }
+    }
 }
 
 /// The handle of one transfer, for any thread.

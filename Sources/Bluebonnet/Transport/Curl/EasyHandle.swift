@@ -15,6 +15,8 @@ final class EasyHandle {
     var transfer: Transfer?
     /// What the handle is set up for, if another request may be made with no more than a new URL.
     var profile: TransferProfile?
+    /// The cookies that the handle uses; libcurl keeps them when it is reset.
+    var cookieShare: CookieShare?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     /// The first option that libcurl refused since the last reset.
@@ -41,6 +43,7 @@ final class EasyHandle {
         if hasBuffer, let fresh = unsafe curl_easy_init() {
             unsafe curl_easy_cleanup(pointer)
             unsafe pointer = unsafe fresh
+            cookieShare = nil
         } else {
             unsafe curl_easy_reset(pointer)
         }
@@ -113,6 +116,10 @@ final class EasyHandle {
             unsafe ownFields = longer
         }
         note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields))
+    }
+
+    func setShare(_ share: UnsafeMutableRawPointer?) {
+        note(unsafe bb_curl_set_share(pointer, share))
     }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }

@@ -40,6 +40,8 @@ final class Transfer {
     /// Who takes the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
+    /// Whether cookies were set that the engine has not looked after yet.
+    var hasNewCookies = false
     /// With what challenges of the server are answered.
     let credential: Credential?
     /// Whether the request goes through a proxy.
@@ -76,6 +78,10 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let goesOn = unsafe reception.receivedHead(bytes, now: turn.now)
         noteStream()
+        if unsafe !hasNewCookies && Self.setsCookie(bytes) {
+            hasNewCookies = true
+            turn.withCookies.append(self)
+        }
         guard goesOn, let head = reception.head else { return goesOn }
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -192,6 +198,8 @@ final class EngineTurn {
     var progressed: [Transfer] = []
     /// The transfers whose heads their observers are to hear of.
     var withHeads: [Transfer] = []
+    /// The transfers that received cookies in this turn.
+    var withCookies: [Transfer] = []
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
     /// Whether something came in on an HTTP/2 stream in this turn.

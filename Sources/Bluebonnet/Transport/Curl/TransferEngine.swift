@@ -23,7 +23,9 @@ actor TransferEngine: EventLoopClient {
     private var multi: MultiHandle?
     private var unmultiplexed: MultiHandle?
     private var isAttached = false
-    private var isShutDown = false
+    private(set) var isShutDown = false
+    /// The session's cookies, if it keeps any.
+    private(set) var cookieJar: CookieJar?
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
     /// The transfers that libcurl was given since it last ran.
@@ -37,6 +39,7 @@ actor TransferEngine: EventLoopClient {
     init(loop: EventLoop, configuration: Session.Configuration) {
         self.loop = loop
         options = TransferOptions(configuration: configuration)
+        cookieJar = CookieJar(configuration.cookies)
     }
 
     // MARK: Work from the transport
@@ -120,6 +123,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
         tellObservers()
         pool.removeAll()
+        cookieJar = nil
         multi = nil
         unmultiplexed = nil
         guard isAttached else { return }
@@ -171,7 +175,7 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        if let error = options.apply(to: easy, for: transfer) { return finish(transfer, with: error) }
+        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) { return finish(transfer, with: error) }
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))
@@ -224,6 +228,7 @@ actor TransferEngine: EventLoopClient {
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
         endRefusedUploads()
+        confineCookies(of: &shared.withCookies)
         reportHeads()
         reportProgress()
         tellObservers()

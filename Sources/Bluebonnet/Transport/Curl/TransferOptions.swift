@@ -9,28 +9,33 @@ final class TransferOptions {
     let configuration: Session.Configuration
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
+    private let defaultCookies: String?
     private let acceptEncoding: String
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
-        defaultFields = configuration.effectiveHeaders.filter { !Self.isFraming($0.name) }
+        defaultFields = configuration.effectiveHeaders.filter { !Self.isLibcurls($0.name) }
+        defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         acceptEncoding = Libcurl.acceptEncoding
     }
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
-    func apply(to easy: EasyHandle, for transfer: Transfer) -> RequestError? {
+    ///
+    /// - Parameter cookies: What the transfer shares cookies by, if it sends and keeps any.
+    func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
         let request = transfer.request
         easy.transfer = transfer
         let url = request.url.curlString
         if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
         let profile = TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts)
-        if let profile, easy.profile == profile {
+        if let profile, easy.profile == profile, easy.cookieShare === cookies {
             easy.reuse(for: url)
             return nil
         }
         easy.reset()
         applyConstants(to: easy)
+        easy.use(cookies)
         easy.setURL(url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
@@ -117,11 +122,19 @@ final class TransferOptions {
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.body != nil
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
-        guard !request.headers.isEmpty || hasBody || anticipates else { return easy.setFields(shared: sharedFields) }
+        // Libcurl puts these behind the session's own cookies, so that there is one field (RFC 6265 §5.4).
+        let sharedCookies = request.omitsSessionSecrets ? nil : defaultCookies
+        if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
+            easy.set(CURLOPT_COOKIE, cookies)
+        }
+        guard !request.headers.isEmpty || hasBody || anticipates || request.omitsSessionSecrets else {
+            return easy.setFields(shared: sharedFields)
+        }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
-        for field in request.headers where !Self.isFraming(field.name) { lines.append(Self.line(field)) }
+        for field in request.headers where !Self.isLibcurls(field.name) { lines.append(Self.line(field)) }
         for field in defaultFields where !request.headers.contains(field.name) {
+            if request.omitsSessionSecrets, HTTPHeader.isSensitive(name: field.name) { continue }
             lines.append(Self.defaultLine(field))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
@@ -164,10 +177,17 @@ final class TransferOptions {
         url.utf8.dropFirst(4).first.map { $0 | 0x20 == UInt8(ascii: "s") } ?? false
     }
 
-    /// Whether a field says how the message is framed, which is libcurl's to say: two opinions make two messages of one.
-    private static func isFraming(_ name: String) -> Bool {
+    /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one, and
+    /// cookies.
+    private static func isLibcurls(_ name: String) -> Bool {
         let name = name.lowercased()
-        return name == "content-length" || name == "transfer-encoding"
+        return name == "content-length" || name == "transfer-encoding" || name == "cookie"
+    }
+
+    /// The cookies that somebody has written into fields, as one value.
+    private static func cookies(in headers: HTTPHeaders) -> String? {
+        let values = headers.values(for: "Cookie").map { String($0.trimmed) }.filter { !$0.isEmpty }
+        return values.isEmpty ? nil : values.joined(separator: "; ")
     }
 
     /// A field in libcurl's form, in which a semicolon instead of the colon stands for an empty value.

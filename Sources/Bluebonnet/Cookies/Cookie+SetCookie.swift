@@ -1,0 +1,69 @@
+public import FoundationEssentials
+
+extension Cookie {
+    /// Reads the value of a `Set-Cookie` field of a response (RFC 6265 §5.2, §5.3), as libcurl does.
+    ///
+    /// - Parameters:
+    ///   - field: The value of the field.
+    ///   - url: The URL of the request that was answered.
+    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)``: the field has not the form of a
+    ///   cookie, or its host must not set this one.
+    public init(setCookie field: String, for url: URL) throws(RequestError) {
+        guard let target = CookieTarget(url) else { throw RequestError(.cookies(.malformed)) }
+        let parts = field.split(separator: ";", omittingEmptySubsequences: false)
+        let (name, value) = Self.pair(parts[0])
+        guard !name.isEmpty, let value else { throw RequestError(.cookies(.malformed)) }
+        self.init(name: name, value: value, domain: target.host, path: target.defaultPath)
+        var maximumAge: Date?
+        for part in parts.dropFirst() {
+            let (attribute, value) = Self.pair(part)
+            switch (attribute.lowercased(), value ?? "") {
+            case ("domain", let value) where !value.isEmpty:
+                domain = value
+                includesSubdomains = true
+            case ("path", let value): path = value.hasPrefix("/") ? Self.withoutLastSlash(value) : target.defaultPath
+            case ("secure", _): isSecure = true
+            case ("httponly", _): isHTTPOnly = true
+            case ("max-age", let value): maximumAge = Self.expiry(after: value) ?? maximumAge
+            case ("expires", let value): expires = Libcurl.date(value) ?? expires
+            default: break
+            }
+        }
+        // One that lives for a time does so whatever date it has.
+        expires = maximumAge ?? expires
+        try settle(from: target)
+    }
+
+    /// Applies the rules about who may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
+    private mutating func settle(from target: CookieTarget) throws(RequestError) {
+        if includesSubdomains, domain == target.host {
+            // A host that is a public suffix itself has cookies of its own, as does an address.
+            let isAlone = CookieTarget.isAddress(domain) || PublicSuffixes.isPublicSuffix(domain)
+            includesSubdomains = !isAlone
+        } else if includesSubdomains, !matches(host: target.host) {
+            throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
+        }
+        if isSecure, !target.isSecure { throw RequestError(.cookies(.insecure(name: name))) }
+        try validate()
+    }
+
+    /// The name and value around the first equals sign, without white space.
+    private static func pair(_ text: Substring) -> (String, String?) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        return (String(parts[0].trimmed), parts.count > 1 ? String(parts[1].trimmed) : nil)
+    }
+
+    private static func withoutLastSlash(_ path: String) -> String {
+        path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+
+    /// The time after a number of seconds (RFC 6265 §5.2.2); the past for none or fewer.
+    private static func expiry(after seconds: String) -> Date? {
+        let digits = seconds.hasPrefix("-") ? seconds.dropFirst() : Substring(seconds)
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        guard seconds.first != "-", let count = Double(digits), count > 0 else {
+            return Date(timeIntervalSince1970: 1)
+        }
+        return Date(timeIntervalSince1970: min(Date().timeIntervalSince1970 + count, 9e15))
+    }
+}

@@ -1,0 +1,106 @@
+/// Decides when a credential is applied, waited for and refreshed; a value without clock, tasks and continuations.
+///
+/// One refresh is under way at most. Ticks order what happens: a request carries the tick at which it got its credential,
+/// which tells whether the credential was replaced, or a refresh of it failed, since then.
+struct RefreshState: Equatable {
+    /// What to do with a request.
+    enum Action: Equatable {
+        /// Send it with the credential that there is.
+        case proceed
+        /// Wait for the end of the refresh that is under way.
+        case wait
+        /// Begin a refresh, and wait for its end.
+        case refresh(Int)
+        /// Give up, for the reason for which the last refresh failed.
+        case failAsRefresh
+        case fail(AuthenticationError)
+    }
+
+    private enum Phase: Equatable {
+        case idle
+        /// A refresh is under way, which has this number.
+        case refreshing(Int)
+    }
+
+    private let window: RefreshWindow?
+    private var phase = Phase.idle
+    private var hasCredential: Bool
+    private var refreshes = 0
+    /// When refreshes began that are within the window.
+    private var begun: [Duration] = []
+    private var replacedAt: UInt64 = 0
+    private var failedAt: UInt64 = 0
+
+    init(hasCredential: Bool, window: RefreshWindow?) {
+        self.hasCredential = hasCredential
+        self.window = window
+    }
+
+    var isRefreshing: Bool { phase != .idle }
+
+    // MARK: Requests
+
+    /// A request is to be sent.
+    ///
+    /// - Parameters:
+    ///   - requiresRefresh: Whether the credential says so of itself.
+    ///   - isFresh: Whether the request has waited for that very credential.
+    mutating func adapting(requiresRefresh: Bool, isFresh: Bool, now: Duration) -> Action {
+        guard hasCredential else { return .fail(.missingCredential) }
+        if isRefreshing { return .wait }
+        // What a refresh brought is used once at least: one that is about to expire is still better than none.
+        return requiresRefresh && !isFresh ? refresh(now: now) : .proceed
+    }
+
+    /// A request was refused because of its credential; to proceed is to try again.
+    ///
+    /// - Parameters:
+    ///   - isAuthenticated: Whether the request has the credential of now.
+    ///   - tick: When it got its credential; `nil` where an adapter has made another request of it.
+    ///   - isRepeated: Whether it was tried again before.
+    mutating func refused(isAuthenticated: Bool, tick: UInt64?, isRepeated: Bool, now: Duration) -> Action {
+        guard hasCredential else { return .fail(.missingCredential) }
+        if isRefreshing { return .wait }
+        guard let tick else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
+        if replacedAt > tick { return .proceed }
+        if failedAt > tick { return .failAsRefresh }
+        // That the request was given the credential of now is known better here than by its looks.
+        return refresh(now: now)
+    }
+
+    private mutating func refresh(now: Duration) -> Action {
+        if let window {
+            begun.removeAll { now - $0 > window.interval }
+            guard begun.count < window.maximumAttempts else { return .fail(.excessiveRefresh) }
+            begun.append(now)
+        }
+        refreshes += 1
+        phase = .refreshing(refreshes)
+        return .refresh(refreshes)
+    }
+
+    // MARK: The credential
+
+    /// A refresh brought a credential; returns whether that is the one to use from now on.
+    mutating func refreshed(_ number: Int, tick: UInt64) -> Bool {
+        guard phase == .refreshing(number) else { return false }
+        phase = .idle
+        replacedAt = tick
+        return true
+    }
+
+    /// A refresh failed; returns whether anybody has to know.
+    mutating func refreshFailed(_ number: Int, tick: UInt64) -> Bool {
+        guard phase == .refreshing(number) else { return false }
+        phase = .idle
+        failedAt = tick
+        return true
+    }
+
+    /// The credential was set from outside, or taken away; a refresh under way is of no use any more.
+    mutating func replaced(hasCredential: Bool, tick: UInt64) {
+        self.hasCredential = hasCredential
+        phase = .idle
+        replacedAt = tick
+    }
+}

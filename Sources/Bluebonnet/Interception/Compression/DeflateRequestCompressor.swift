@@ -1,0 +1,140 @@
+public import FoundationEssentials
+
+/// Compresses the bodies of requests, and says so in their `Content-Encoding` (RFC 9110 §8.4).
+///
+/// Not every server takes that, and a server that does not cannot tell before it has got the body: use it for those that
+/// do. A body in memory is compressed before the request is sent and has a `Content-Length`; a file, a sequence or a form
+/// is compressed while it is sent, a piece at a time, and has none, which frames it as chunks over HTTP/1.1 (RFC 9112
+/// §7.1). A compressed body can be sent again if the body can. Bodies without bytes in them are left alone.
+public struct DeflateRequestCompressor: RequestInterceptor {
+    /// Names a way to compress.
+    public enum Format: String, Hashable, Sendable {
+        /// The zlib format (RFC 1950), which HTTP calls "deflate" (RFC 9110 §8.4.1.2).
+        case deflate
+        /// The gzip format (RFC 1952; RFC 9110 §8.4.1.3), which more servers take.
+        case gzip
+    }
+
+    /// Says what becomes of a request that has a `Content-Encoding` already.
+    public enum DuplicateHeaderBehavior: Hashable, Sendable {
+        /// It fails with ``DuplicateHeaderError``, as the underlying error of `.adaptation`.
+        case error
+        /// Its body is compressed, and the field replaced.
+        case replace
+        /// It is sent as it is.
+        case skip
+    }
+
+    /// The request has a `Content-Encoding` already.
+    public struct DuplicateHeaderError: Error, Hashable, CustomStringConvertible {
+        /// What is wrong.
+        public var description: String { "the request has a Content-Encoding already" }
+
+        /// Creates the error.
+        public init() {}
+    }
+
+    /// How bodies are compressed; `.deflate` by default.
+    public let format: Format
+
+    /// What becomes of requests that have a `Content-Encoding` already; `.error` by default.
+    public let duplicateHeaderBehavior: DuplicateHeaderBehavior
+
+    /// Whether bodies that are not in memory are compressed, too; `true` by default.
+    public let compressesStreamedBodies: Bool
+
+    /// Says whether a body in memory is worth it; all are by default.
+    public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
+
+    /// Creates a compressor.
+    ///
+    /// - Parameters:
+    ///   - format: How bodies are compressed.
+    ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed, too.
+    ///   - shouldCompressBodyData: Says whether a body in memory is worth it, as `{ $0.count > 1024 }` does; all are by
+    ///     default. Runs on the global pool.
+    public init(
+        format: Format = .deflate, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
+        compressesStreamedBodies: Bool = true,
+        shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+    ) {
+        self.format = format
+        self.duplicateHeaderBehavior = duplicateHeaderBehavior
+        self.compressesStreamedBodies = compressesStreamedBodies
+        self.shouldCompressBodyData = shouldCompressBodyData
+    }
+
+    /// Compresses the request's body, if it has one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - state: Whose request it is.
+    /// - Returns: The request with a compressed body.
+    /// - Throws: ``DuplicateHeaderError``, or `CancellationError` when its task is cancelled.
+    @concurrent
+    public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        guard let body = request.body, body.length != 0 else { return request }
+        if request.headers.contains("Content-Encoding") {
+            switch duplicateHeaderBehavior {
+            case .error: throw DuplicateHeaderError()
+            case .skip: return request
+            case .replace: break
+            }
+        }
+        guard body.data.map(shouldCompressBodyData) ?? compressesStreamedBodies else { return request }
+        var compressed = request
+        compressed.headers.update(.contentEncoding(format.rawValue))
+        compressed.body = try await self.compressed(body)
+        return compressed
+    }
+
+    private func compressed(_ body: RequestBody) async throws -> RequestBody {
+        let source = CompressedBodySource(base: body, format: format)
+        guard body.data != nil else { return .source(source) }
+        var reader = try source.open().makeReader()
+        var result = Data()
+        while let piece = try await reader.next() {
+            try Task.checkCancellation()
+            result.append(piece)
+        }
+        return .data(result)
+    }
+}
+
+extension RequestAdapter where Self == DeflateRequestCompressor {
+    /// A compressor of the format "deflate" with the defaults.
+    public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
+
+    /// A compressor of the format "gzip" with the defaults.
+    public static var gzipCompressor: DeflateRequestCompressor { DeflateRequestCompressor(format: .gzip) }
+
+    /// A compressor of the format "deflate".
+    ///
+    /// - Parameters:
+    ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    ///   - shouldCompressBodyData: Says whether a body in memory is worth it; all are by default. Runs on the global pool.
+    /// - Returns: The compressor.
+    public static func deflateCompressor(
+        duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
+        shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+    ) -> DeflateRequestCompressor {
+        DeflateRequestCompressor(
+            duplicateHeaderBehavior: duplicateHeaderBehavior, shouldCompressBodyData: shouldCompressBodyData)
+    }
+
+    /// A compressor of the format "gzip".
+    ///
+    /// - Parameters:
+    ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    ///   - shouldCompressBodyData: Says whether a body in memory is worth it; all are by default. Runs on the global pool.
+    /// - Returns: The compressor.
+    public static func gzipCompressor(
+        duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
+        shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
+    ) -> DeflateRequestCompressor {
+        DeflateRequestCompressor(
+            format: .gzip, duplicateHeaderBehavior: duplicateHeaderBehavior,
+            shouldCompressBodyData: shouldCompressBodyData)
+    }
+}

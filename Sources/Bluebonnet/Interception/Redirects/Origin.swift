@@ -1,0 +1,34 @@
+package import FoundationEssentials
+
+/// Names who answers for a URL: its scheme, host and port (RFC 6454 §4).
+///
+/// What is sent to one origin because of who it is, such as a password, is none of another's business.
+package struct Origin: Hashable, Sendable {
+    /// The scheme in lower case.
+    package let scheme: String
+    /// The host in lower case, in the brackets of an IPv6 address.
+    package let host: String
+    /// The port; that of the scheme when the URL names none.
+    package let port: Int
+
+    /// Finds the origin of an absolute URL.
+    package init(of url: URL) {
+        let text = url.absoluteString
+        let bytes = text.utf8.span
+        let syntax = URLSyntax(bytes)
+        scheme = Self.lowercased(bytes.extracting(syntax.scheme))
+        host = Self.lowercased(bytes.extracting(syntax.host))
+        let digits = syntax.port.map { Self.lowercased(bytes.extracting($0)) } ?? ""
+        port = Int(digits) ?? (scheme == "https" ? 443 : 80)
+    }
+
+    /// Whether what is sent can be read on the way.
+    package var isInsecure: Bool { scheme != "https" }
+
+    private static func lowercased(_ bytes: Span<UInt8>) -> String {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        for index in bytes.indices { result.append(FieldSyntax.lowercased(bytes[index])) }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

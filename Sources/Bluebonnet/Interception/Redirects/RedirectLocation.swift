@@ -1,0 +1,188 @@
+import FoundationEssentials
+
+/// Reads where a redirect leads from its `Location` field (RFC 9110 §10.2.2), as forgivingly as browsers do.
+///
+/// The value is resolved by RFC 3986 §5. What servers send beside that is read as the URL standard reads it: spaces,
+/// non-ASCII characters and others that a URL cannot have are percent-encoded, a backslash stands for a slash, and the
+/// number of slashes after the scheme does not matter.
+struct RedirectLocation {
+    /// What the field leads to.
+    enum Reading: Equatable {
+        /// There is no field, or it is empty: the response redirects nowhere.
+        case nowhere
+        case url(URL)
+        /// The value, redacted, which is no URL that can be requested.
+        case invalid(String)
+    }
+
+    /// Reads the field of a response to a request for a URL.
+    ///
+    /// A field that is repeated with different values is refused: it may well have been smuggled in.
+    static func read(_ values: [String], of base: URL) -> Reading {
+        let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
+        guard let value = values.first else { return .nowhere }
+        guard values.allSatisfy({ $0 == value }) else {
+            return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
+        }
+        guard let url = RedirectLocation(base: base).resolve(value) else {
+            return .invalid(redactedURL(String(decoding: value, as: UTF8.self)))
+        }
+        return .url(url)
+    }
+
+    private let baseBytes: [UInt8]
+    private let scheme: [UInt8]
+    /// The base from its start to the end of its authority.
+    private let origin: ArraySlice<UInt8>
+
+    private init(base: URL) {
+        let bytes = Array(base.absoluteString.utf8)
+        let syntax = URLSyntax(bytes.span)
+        baseBytes = bytes
+        scheme = bytes[syntax.scheme].map { FieldSyntax.lowercased($0) }
+        origin = bytes[..<syntax.authority.upperBound]
+    }
+
+    /// Removes control characters and spaces at the ends, and tabs anywhere.
+    private static func stripped(_ value: some Sequence<UInt8>) -> [UInt8] {
+        var bytes = value.filter { $0 != 0x09 }[...]
+        while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
+        while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }
+        return Array(bytes)
+    }
+
+    private func resolve(_ value: [UInt8]) -> URL? {
+        var rest = value[...]
+        let fragment = Self.cut(&rest, at: 0x23)
+        let query = Self.cut(&rest, at: 0x3f)
+        rest = ArraySlice(rest.map { $0 == 0x5c ? 0x2f : $0 })  // \ to /
+        guard var target = target(rest, hasQuery: query != nil) else { return nil }
+        if let query {
+            target.append(0x3f)
+            target += Self.encoded(query)
+        }
+        // RFC 9110 §10.2.2: without a fragment of its own, the location has that of the request.
+        if let fragment = fragment ?? Self.fragment(of: baseBytes) {
+            target.append(0x23)
+            target += Self.encoded(fragment)
+        }
+        guard let url = URL(string: String(decoding: target, as: UTF8.self)) else { return nil }
+        return (try? url.checkRequestable()) == nil ? nil : url
+    }
+
+    /// Resolves what comes before the query; returns `nil` when that leads out of the web.
+    private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
+        var rest = text
+        if let colon = Self.endOfScheme(rest) {
+            let scheme = rest[..<colon].map { FieldSyntax.lowercased($0) }
+            guard scheme == Array("http".utf8) || scheme == Array("https".utf8) else { return nil }
+            rest = rest[(colon + 1)...]
+            let slashes = rest.prefix { $0 == 0x2f }.count
+            // `http:path` is relative to a base of the same scheme.
+            if slashes >= 2 || scheme != self.scheme { return absolute(scheme, rest.dropFirst(slashes)) }
+        } else if rest.starts(with: [0x2f, 0x2f]) {
+            return absolute(scheme, rest.drop { $0 == 0x2f })
+        }
+        let path = pathOfBase()
+        if rest.isEmpty {
+            guard !hasQuery, let query = Self.query(of: baseBytes) else { return origin + path }
+            return origin + path + [0x3f] + query
+        }
+        if rest.first == 0x2f { return origin + Self.withoutDots(Self.encoded(rest)) }
+        let folder = path.lastIndex(of: 0x2f).map { path[...$0] } ?? [0x2f]
+        return origin + Self.withoutDots(Array(folder) + Self.encoded(rest))
+    }
+
+    private func absolute(_ scheme: [UInt8], _ rest: ArraySlice<UInt8>) -> [UInt8]? {
+        let end = rest.firstIndex(of: 0x2f) ?? rest.endIndex
+        guard let authority = Self.authority(rest[..<end]) else { return nil }
+        let path = rest[end...].isEmpty ? [0x2f] : Self.withoutDots(Self.encoded(rest[end...]))
+        return scheme + Array("://".utf8) + authority + path
+    }
+
+    private func pathOfBase() -> [UInt8] {
+        let path = baseBytes[origin.endIndex...].prefix { $0 != 0x3f && $0 != 0x23 }
+        return path.isEmpty ? [0x2f] : Array(path)
+    }
+
+    // MARK: Parts
+
+    /// Cuts the text at the first such byte and returns what follows it.
+    private static func cut(_ text: inout ArraySlice<UInt8>, at byte: UInt8) -> ArraySlice<UInt8>? {
+        guard let index = text.firstIndex(of: byte) else { return nil }
+        defer { text = text[..<index] }
+        return text[(index + 1)...]
+    }
+
+    private static func fragment(of url: [UInt8]) -> ArraySlice<UInt8>? {
+        var rest = url[...]
+        return cut(&rest, at: 0x23)
+    }
+
+    private static func query(of url: [UInt8]) -> ArraySlice<UInt8>? {
+        var rest = url[...]
+        _ = cut(&rest, at: 0x23)
+        return cut(&rest, at: 0x3f)
+    }
+
+    /// Where the colon after the scheme is (RFC 3986 §3.1), if there is one.
+    private static func endOfScheme(_ text: ArraySlice<UInt8>) -> Int? {
+        guard let first = text.first, FieldSyntax.lowercased(first) &- 0x61 < 26 else { return nil }
+        let end = text.firstIndex {
+            !FieldSyntax.isAlphanumeric($0) && $0 != 0x2b && $0 != 0x2d && $0 != 0x2e
+        }
+        return end.flatMap { text[$0] == 0x3a ? $0 : nil }
+    }
+
+    /// User info, host and port with what they cannot have percent-encoded; `nil` when there is no host.
+    private static func authority(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let sign = text.lastIndex(of: 0x40) else { return text.isEmpty ? nil : host(text) }
+        // An @ in a password is usual, and not allowed.
+        let userInfo = encoded(text[..<sign]).flatMap { $0 == 0x40 ? Array("%40".utf8) : [$0] }
+        guard text.index(after: sign) < text.endIndex else { return nil }
+        return userInfo + [0x40] + host(text[(sign + 1)...])
+    }
+
+    private static func host(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        text.first == 0x5b ? Array(text) : encoded(text)
+    }
+
+    /// Percent-encodes what no part of a URL can have, and percent signs that encode nothing.
+    private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.count)
+        for (index, byte) in zip(text.indices, text) {
+            let isBare = byte == 0x25 && PercentEncoding.decode(text[index...].prefix(3)) == nil
+            if isBare || !isAllowed(byte) { PercentEncoding.append(byte, to: &result) } else { result.append(byte) }
+        }
+        return result
+    }
+
+    /// Whether a byte may be in the path, the query or the fragment of a URL (RFC 3986 §3).
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        guard byte > 0x20, byte < 0x7f else { return false }
+        switch byte {
+        // " # < > [ \ ] ^ ` { | }
+        case 0x22, 0x23, 0x3c, 0x3e, 0x5b, 0x5c, 0x5d, 0x5e, 0x60, 0x7b, 0x7c, 0x7d: return false
+        default: return true
+        }
+    }
+
+    /// Removes the segments `.` and `..` of an absolute path (RFC 3986 §5.2.4).
+    private static func withoutDots(_ path: [UInt8]) -> [UInt8] {
+        let segments = path.dropFirst().split(separator: 0x2f, omittingEmptySubsequences: false)
+        var kept: [ArraySlice<UInt8>] = []
+        for (index, segment) in segments.enumerated() {
+            let dots = dots(segment)
+            if dots == 2, !kept.isEmpty { kept.removeLast() }
+            if dots == 0 { kept.append(segment) } else if index == segments.count - 1 { kept.append([]) }
+        }
+        return [0x2f] + kept.joined(separator: [0x2f])
+    }
+
+    /// How many dots a segment is made of, plain or encoded, if it is made of one or two; 0 otherwise.
+    private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
+        guard !segment.isEmpty, segment.count <= 6, let bytes = PercentEncoding.decode(segment) else { return 0 }
+        return bytes == [0x2e] ? 1 : bytes == [0x2e, 0x2e] ? 2 : 0
+    }
+}

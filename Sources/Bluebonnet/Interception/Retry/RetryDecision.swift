@@ -1,0 +1,135 @@
+import FoundationEssentials
+
+/// What a retry policy makes of a failure: a value of what is known, the time and chance.
+enum RetryDecision: Hashable, Sendable {
+    /// Try again after so long.
+    case retry(after: Duration)
+    /// Do not, for this reason.
+    case refuse(Reason)
+
+    /// Says why a failure is final.
+    enum Reason: Hashable, Sendable {
+        /// The request was tried again as often as it may.
+        case limitReached
+        /// A request with this method may have done already what would be done twice.
+        case methodNotRetryable(HTTPMethod)
+        /// The body, or what is left of it, cannot be sent a second time.
+        case bodyNotReplayable
+        /// Trying again would fail in the same way.
+        case failureNotRetryable
+        /// Libcurl has tried it several times already.
+        case triedByTransport
+        /// The server wants to be left alone for longer than the policy waits.
+        case retryAfterTooLong
+    }
+
+    var isRetrying: Bool { if case .retry = self { true } else { false } }
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - policy: What is to be retried, and how.
+    ///   - failure: What is known of the failure.
+    ///   - now: The present, for dates that the server names.
+    ///   - random: A number from 0 up to 1.
+    init(of policy: RetryPolicy, about failure: RetryCase, now: Date, random: Double) {
+        if let reason = failure.reasonNotToRetry(under: policy) {
+            self = .refuse(reason)
+            return
+        }
+        let delay = policy.backoff(afterRetries: failure.retryCount, random: random)
+        let asked = failure.retryAfter.compactMap { RetryAfter.delay($0, now: now) }.max() ?? .zero
+        self = asked > policy.maximumRetryAfter ? .refuse(.retryAfterTooLong) : .retry(after: max(delay, asked))
+    }
+}
+
+/// What is known of a failure that may be retried.
+struct RetryCase: Hashable, Sendable {
+    /// The methods of all the requests that were sent for it, redirects included.
+    var methods: Set<HTTPMethod> = [.get]
+    /// Whether the bodies of all of them can be sent again.
+    var isReplayable = true
+    /// How often the request was tried again.
+    var retryCount = 0
+    /// What went wrong, if Bluebonnet says so.
+    var kind: RequestError.Kind?
+    /// The status code of the response, if there was one.
+    var statusCode: Int?
+    /// The values of the response's `Retry-After` fields.
+    var retryAfter: [String] = []
+    /// Whether libcurl has tried it several times already.
+    var wasTriedByTransport = false
+}
+
+extension RetryCase {
+    /// Collects what is known of a request's failure.
+    init(_ request: any Request, _ error: any Error) {
+        let requests = request.requests
+        let error = error as? RequestError
+        let response = error?.response ?? request.response
+        methods = Set(requests.map(\.method))
+        isReplayable = requests.allSatisfy { $0.body?.isReplayable ?? true }
+        retryCount = request.retryCount
+        kind = error?.kind
+        statusCode = response?.statusCode
+        retryAfter = response?.headers.values(for: "Retry-After") ?? []
+        wasTriedByTransport = error?.wasTriedByTransport ?? false
+    }
+
+    fileprivate func reasonNotToRetry(under policy: RetryPolicy) -> RetryDecision.Reason? {
+        // An HTTP/2 connection that failed is replaced once; if the next fails, too, it is the server that does.
+        let limit = kind == .connection(.http2) ? min(policy.retryLimit, 1) : policy.retryLimit
+        guard retryCount >= 0, UInt(retryCount) < limit else { return .limitReached }
+        let forbidden = methods.filter { !policy.retryableHTTPMethods.contains($0) }
+        if let method = forbidden.min(by: { $0.rawValue < $1.rawValue }) { return .methodNotRetryable(method) }
+        guard isReplayable else { return .bodyNotReplayable }
+        if let statusCode, policy.retryableHTTPStatusCodes.contains(statusCode) { return nil }
+        guard let kind, policy.retryableErrorKinds.contains(kind) else { return .failureNotRetryable }
+        return wasTriedByTransport ? .triedByTransport : nil
+    }
+}
+
+extension RetryPolicy {
+    /// How long to wait when the server asks for nothing.
+    fileprivate func backoff(afterRetries count: Int, random: Double) -> Duration {
+        let longest = maximumDelay / .seconds(1)
+        let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
+        // What is not a number is no reason to wait.
+        let seconds = max(0, min(grown.isNaN ? 0 : grown, longest))
+        return .seconds(jitter == .full ? seconds * min(max(0, random), 1) : seconds)
+    }
+
+    private static func power(_ base: UInt, _ exponent: Int) -> Double {
+        var result = 1.0
+        for _ in 0..<max(0, exponent) where result.isFinite { result *= Double(base) }
+        return result
+    }
+}
+
+/// Reads the values of `Retry-After` fields (RFC 9110 §10.2.3).
+enum RetryAfter {
+    /// Returns how long the server wants to be left alone: a number of seconds, or the time until a date.
+    ///
+    /// `nil` when the value is neither. A date in the past is no time at all.
+    static func delay(_ value: String, now: Date) -> Duration? {
+        let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+        let digits = text.prefix { (0x30...0x39).contains($0) }
+        let rest = text.dropFirst(digits.count)
+        if !digits.isEmpty, rest.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) {
+            // More digits than a number takes are for ever, as far as anybody here can tell.
+            return .seconds(min(Int64(String(Substring(digits))) ?? longest, longest))
+        }
+        guard let date = HTTPDate.parse(value, now: now) else { return nil }
+        return .seconds(min(max(0, date.timeIntervalSince(now)), Double(longest)))
+    }
+
+    /// More than any limit, and far from what a `Duration` cannot hold.
+    private static let longest: Int64 = 1_000_000_000_000
+}
+
+extension RequestError {
+    /// Whether libcurl gave the request up after it had tried it on several connections.
+    fileprivate var wasTriedByTransport: Bool {
+        kind == .connection(.lost) && detail?.contains("before giving up") == true
+    }
+}

@@ -1,0 +1,211 @@
+package import FoundationEssentials
+
+/// Tries requests again that failed for reasons that may pass, after a delay that grows.
+///
+/// Asked about a failure, it retries when all of these hold:
+/// - the request was tried again less often than ``retryLimit``, by whomever;
+/// - the method is one of ``retryableHTTPMethods``, which are idempotent by default (RFC 9110 §9.2.2), so that nothing is
+///   done twice that must not be, and the body can be sent a second time (``RequestBody/isReplayable``). Of a request that
+///   was redirected, that goes for all the requests on its way;
+/// - the status code of the response is one of ``retryableHTTPStatusCodes``, or the error is one of
+///   ``retryableErrorKinds``;
+/// - a `Retry-After` asks for no more patience than ``maximumRetryAfter``;
+/// - the ``budget``, if there is one, allows it.
+///
+/// The delay is `exponentialBackoffScale` seconds times `exponentialBackoffBase` to the power of the number of retries so
+/// far, at most ``maximumDelay``, and with ``Jitter/full`` a random part of that. A `Retry-After` makes it longer if need
+/// be, and never shorter.
+///
+/// A response is no failure: without `validate()`, a 503 is the answer, and nobody is asked. A stream whose head was
+/// accepted is not tried again, since its reader would get the beginning twice.
+///
+/// Libcurl tries some requests again by itself, on a new connection: those that were sent on a connection that turned
+/// out to be dead, and those whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), which were not processed.
+/// None of these counts as a retry here, and a request that libcurl gave up after trying it five times more is not
+/// retried. A request that fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
+public struct RetryPolicy: RequestInterceptor {
+    /// How often a request may be tried again unless something else is said: 2.
+    public static let defaultRetryLimit: UInt = 2
+
+    /// By what the delay grows from retry to retry unless something else is said: 2.
+    public static let defaultExponentialBackoffBase: UInt = 2
+
+    /// How long the first delay is at most unless something else is said, in seconds: 0.5.
+    public static let defaultExponentialBackoffScale = 0.5
+
+    /// The longest delay of the policy's own making unless something else is said: 30 s.
+    public static let defaultMaximumDelay: Duration = .seconds(30)
+
+    /// The longest delay that a server may ask for unless something else is said: 60 s.
+    public static let defaultMaximumRetryAfter: Duration = .seconds(60)
+
+    /// The methods that are idempotent by their definition, and used: DELETE, GET, HEAD, OPTIONS, PUT, TRACE.
+    public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [.delete, .get, .head, .options, .put, .trace]
+
+    /// The status codes that may pass: 408, 429, 500, 502, 503, 504.
+    public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
+
+    /// The failures that may pass: of name lookup, connections and their HTTP, time limits, TLS handshakes, and
+    /// certificates whose time has not come or is over, which a clock that is being set may cause.
+    public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
+        .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
+        .connection(.http2), .connection(.failed),
+        .timedOut(.connect), .timedOut(.idle), .timedOut(.total),
+        .trust(.handshake), .trust(.certificateExpired),
+        .invalidResponse(.malformed), .invalidResponse(.truncated), .invalidResponse(.undecodableContent),
+        .invalidResponse(.http2Stream),
+    ]
+
+    /// How often a request may be tried again, other retriers' retries included.
+    public let retryLimit: UInt
+
+    /// By what the delay grows from retry to retry; with 1 it stays, and 0 counts as 1.
+    public let exponentialBackoffBase: UInt
+
+    /// How long the first delay is at most, in seconds; less than 0 counts as 0.
+    public let exponentialBackoffScale: Double
+
+    /// The methods of requests that may be sent twice.
+    public let retryableHTTPMethods: Set<HTTPMethod>
+
+    /// The status codes of responses that are retried when they fail.
+    public let retryableHTTPStatusCodes: Set<Int>
+
+    /// The failures that are retried.
+    public let retryableErrorKinds: Set<RequestError.Kind>
+
+    /// How much of the delay is left to chance.
+    public let jitter: Jitter
+
+    /// The longest delay of the policy's own making.
+    public let maximumDelay: Duration
+
+    /// The longest delay that a server may ask for with `Retry-After` (RFC 9110 §10.2.3).
+    ///
+    /// A request whose server wants to be left alone for longer is not retried: sooner would be against its wish, and
+    /// later is more than a caller waits for.
+    public let maximumRetryAfter: Duration
+
+    /// What limits the retries of all requests together; `nil` for no such limit.
+    public let budget: RetryBudget?
+
+    /// Makes a number from 0 up to 1; for tests.
+    package var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+    /// Tells the time that dates in `Retry-After` are compared with; for tests.
+    package var now: @Sendable () -> Date = { Date() }
+
+    /// Says how much of a delay is left to chance.
+    public enum Jitter: Hashable, Sendable {
+        /// All of it: any delay up to the computed one, so that clients which failed together do not come back together.
+        case full
+        /// Nothing.
+        case none
+    }
+
+    /// Creates a policy.
+    ///
+    /// - Parameters:
+    ///   - retryLimit: How often a request may be tried again.
+    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
+    ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
+    ///   - retryableErrorKinds: The failures that are retried.
+    ///   - jitter: How much of the delay is left to chance; all of it by default.
+    ///   - maximumDelay: The longest delay of the policy's own making.
+    ///   - maximumRetryAfter: The longest delay that a server may ask for.
+    ///   - budget: What limits the retries of all requests together; `nil`, the default, for no such limit.
+    public init(
+        retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+        exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+        exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+        retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+        retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+        retryableErrorKinds: Set<RequestError.Kind> = RetryPolicy.defaultRetryableErrorKinds,
+        jitter: Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay,
+        maximumRetryAfter: Duration = RetryPolicy.defaultMaximumRetryAfter, budget: RetryBudget? = nil
+    ) {
+        self.retryLimit = retryLimit
+        self.exponentialBackoffBase = exponentialBackoffBase
+        self.exponentialBackoffScale = exponentialBackoffScale
+        self.retryableHTTPMethods = retryableHTTPMethods
+        self.retryableHTTPStatusCodes = retryableHTTPStatusCodes
+        self.retryableErrorKinds = retryableErrorKinds
+        self.jitter = jitter
+        self.maximumDelay = maximumDelay
+        self.maximumRetryAfter = maximumRetryAfter
+        self.budget = budget
+    }
+
+    /// Returns the request as it is, and tells the budget of it, if there is one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - state: Whose request it is.
+    /// - Returns: The request.
+    @concurrent
+    public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        if state.retryCount == 0 { budget?.deposit() }
+        return request
+    }
+
+    /// Decides whether the request is tried again, and when.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: Its session.
+    ///   - error: Why it failed.
+    /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
+    @concurrent
+    public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
+        let decision = RetryDecision(of: self, about: RetryCase(request, error), now: now(), random: random())
+        guard case .retry(let delay) = decision, budget?.withdraw() ?? true else { return .doNotRetry }
+        return delay > .zero ? .retryWithDelay(delay) : .retry
+    }
+
+    /// Returns whether the policy would have the request tried again, as far as that does not depend on its budget.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - error: Why it failed.
+    /// - Returns: Whether it is tried again.
+    public func shouldRetry(request: any Request, dueTo error: any Error) -> Bool {
+        RetryDecision(of: self, about: RetryCase(request, error), now: now(), random: 0).isRetrying
+    }
+}
+
+extension RequestRetrier where Self == RetryPolicy {
+    /// A policy with the defaults.
+    public static var retryPolicy: RetryPolicy { RetryPolicy() }
+
+    /// A policy that tries requests again which failed for reasons that may pass.
+    ///
+    /// - Parameters:
+    ///   - retryLimit: How often a request may be tried again.
+    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
+    ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
+    ///   - retryableErrorKinds: The failures that are retried.
+    ///   - jitter: How much of the delay is left to chance; all of it by default.
+    ///   - maximumDelay: The longest delay of the policy's own making.
+    ///   - maximumRetryAfter: The longest delay that a server may ask for.
+    ///   - budget: What limits the retries of all requests together; `nil`, the default, for no such limit.
+    /// - Returns: The policy.
+    public static func retryPolicy(
+        retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+        exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
+        exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
+        retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+        retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+        retryableErrorKinds: Set<RequestError.Kind> = RetryPolicy.defaultRetryableErrorKinds,
+        jitter: RetryPolicy.Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay,
+        maximumRetryAfter: Duration = RetryPolicy.defaultMaximumRetryAfter, budget: RetryBudget? = nil
+    ) -> RetryPolicy {
+        RetryPolicy(
+            retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
+            exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
+            retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableErrorKinds: retryableErrorKinds,
+            jitter: jitter, maximumDelay: maximumDelay, maximumRetryAfter: maximumRetryAfter, budget: budget)
+    }
+}

@@ -1,0 +1,86 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct OfflineRetrierTests {
+    /// A network that a test switches on.
+    private final class Network: ConnectivityMonitoring {
+        private let isOn: Locked<Bool>
+        let isWaitedFor = Gate()
+        private let gate = Gate()
+
+        init(isOn: Bool) {
+            self.isOn = Locked(isOn)
+        }
+
+        var isConnected: Bool { isOn.withLock { $0 } }
+
+        func waitUntilConnected() async throws {
+            isWaitedFor.open()
+            await gate.wait()
+            try Task.checkCancellation()
+        }
+
+        func switchOn() {
+            isOn.withLock { $0 = true }
+            gate.open()
+        }
+    }
+
+    private func session(
+        _ transport: StubTransport, _ retrier: OfflineRetrier,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+    ) -> Session {
+        var configuration = Session.Configuration()
+        configuration.sleep = sleep
+        return Session(configuration: configuration, transport: transport, interceptor: retrier)
+    }
+
+    private func transport(_ kind: RequestError.Kind) -> StubTransport {
+        let transport = StubTransport()
+        transport.stub(nil, "/a", .failure(RequestError(kind)), .text("ok"))
+        return transport
+    }
+
+    @Test(arguments: [HTTPMethod.get, .post])
+    func `what failed without a network is made again when there is one`(_ method: HTTPMethod) async throws {
+        let network = Network(isOn: false)
+        let transport = transport(.connection(.nameNotResolved))
+        let session = session(transport, OfflineRetrier(monitor: network, maximumWait: .seconds(3600)))
+        let task = session.request("http://example.com/a", method: method).serializingString()
+        await network.isWaitedFor.wait()
+        #expect(transport.requests.count == 1)
+        network.switchOn()
+        #expect(try await task.value == "ok")
+        await session.shutdown()
+    }
+
+    @Test func `what failed with a network failed`() async throws {
+        let transport = transport(.connection(.refused))
+        let session = session(transport, OfflineRetrier(monitor: Network(isOn: true)))
+        let answer = await session.request("http://example.com/a").serializingString().response
+        #expect(answer.error?.kind == .connection(.refused))
+        #expect(transport.requests.count == 1)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [RequestError.Kind.connection(.lost), .timedOut(.idle), .invalidResponse(.malformed)])
+    func `what may have reached a server is not held`(_ kind: RequestError.Kind) async throws {
+        let session = session(transport(kind), OfflineRetrier(monitor: Network(isOn: false)))
+        #expect(await session.request("http://example.com/a").serializingString().response.error?.kind == kind)
+        await session.shutdown()
+    }
+
+    @Test func `nobody waits for longer than was said`() async throws {
+        let asked = Locked<[Duration]>([])
+        let retrier = OfflineRetrier(monitor: Network(isOn: false), maximumWait: .seconds(7))
+        let session = session(transport(.connection(.refused)), retrier) { duration in
+            asked.withLock { $0.append(duration) }
+        }
+        let answer = await session.request("http://example.com/a").serializingString().response
+        #expect(answer.error?.kind == .connection(.refused))
+        #expect(asked.withLock { $0 } == [.seconds(7)])
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,55 @@
+import Testing
+
+@testable import Bluebonnet
+
+struct RetryBudgetTests {
+    @Test(arguments: [(0.1, 10 as UInt), (0.1, 0), (0.5, 3), (0, 5), (1, 1), (0.001, 0)])
+    func `no more retries than the ratio of the requests and the reserve`(_ ratio: Double, reserve: UInt) {
+        var state = RetryBudgetState(ratio: ratio, reserve: reserve)
+        var retries = 0
+        for _ in 1...10_000 {
+            state.requestBegan()
+            // Everything fails, and wants to be tried again twice.
+            for _ in 1...2 where state.retryWanted() { retries += 1 }
+        }
+        let earned = Int((10_000 * ratio).rounded())
+        #expect(retries <= earned + Int(reserve))
+        #expect(retries >= earned)
+    }
+
+    @Test func `what was saved up is limited`() {
+        var state = RetryBudgetState(ratio: 0.1, reserve: 3)
+        for _ in 1...1000 { state.requestBegan() }
+        #expect(state.balance == 3)
+        #expect((1...5).map { _ in state.retryWanted() } == [true, true, true, false, false])
+        for _ in 1...9 { state.requestBegan() }
+        let early = state.retryWanted()
+        state.requestBegan()
+        let late = state.retryWanted()
+        #expect(!early && late)
+    }
+
+    @Test(arguments: [Double.nan, -1, -.infinity])
+    func `a ratio that is none earns nothing`(_ ratio: Double) {
+        var state = RetryBudgetState(ratio: ratio, reserve: 0)
+        for _ in 1...1000 { state.requestBegan() }
+        #expect(state.balance == 0)
+    }
+
+    @Test func `more than one for each request is not earned`() {
+        var state = RetryBudgetState(ratio: .infinity, reserve: .max)
+        while state.balance > 999_999_990 { _ = state.retryWanted() }
+        let before = state.balance
+        state.requestBegan()
+        #expect(state.balance == before + 1)
+    }
+
+    @Test func `everybody who has the budget spends it`() {
+        let budget = RetryBudget(reserve: 2)
+        let policies = [RetryPolicy(budget: budget), RetryPolicy(retryLimit: 7, budget: budget)]
+        #expect(policies[0].budget?.withdraw() == true)
+        #expect(policies[1].budget?.withdraw() == true)
+        #expect(policies[0].budget?.withdraw() == false)
+        #expect(budget.balance == 0)
+    }
+}

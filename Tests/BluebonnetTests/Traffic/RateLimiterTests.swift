@@ -1,0 +1,113 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// A limiter in sessions, by a clock that the test moves.
+@Suite(.timeLimit(.minutes(1))) struct RateLimiterTests {
+    /// Time that passes when somebody sleeps and the test lets it.
+    private final class Clock: Sendable {
+        private let state = Locked((now: Duration.zero, sleepers: [CheckedContinuation<Void, Never>]()))
+        let sleeps = Counter()
+
+        var now: Duration { state.withLock { $0.now } }
+
+        /// Sleeps until the test moves the clock, whatever the time.
+        func sleep() async {
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.sleepers.append(continuation) }
+                sleeps.next()
+            }
+        }
+
+        func advance(by duration: Duration) {
+            let sleepers = state.withLock { state in
+                state.now += duration
+                defer { state.sleepers = [] }
+                return state.sleepers
+            }
+            for sleeper in sleepers { sleeper.resume() }
+        }
+    }
+
+    private let clock = Clock()
+
+    private func limiter(_ rate: Double, burst: Int) -> RateLimiter {
+        RateLimiter(
+            requestsPerSecond: rate, burst: burst, now: { [clock] in clock.now },
+            sleep: { [clock] _ in await clock.sleep() })
+    }
+
+    private let url = URL(string: "http://example.com/a")
+
+    /// Lets others run until something is so.
+    private func until(_ condition: () -> Bool) async {
+        while !condition() { await Task.yield() }
+    }
+
+    @Test func `requests go in turn, as many as the rate allows`() async throws {
+        let limiter = limiter(1, burst: 2)
+        let url = try #require(url)
+        let transport = StubTransport { .text($0.url.absoluteString) }
+        let session = Session(transport: transport, interceptor: limiter)
+        var tasks: [DataTask<String>] = []
+        for number in 0..<5 {
+            tasks.append(session.request("http://example.com/\(number)").serializingString())
+            // Each waits, or has gone, before the next comes.
+            await until { limiter.waitingCount(for: url) == max(0, number - 1) }
+        }
+        _ = try await tasks[0].value
+        _ = try await tasks[1].value
+        for number in 2..<5 {
+            #expect(transport.requests.count == number)
+            await until { clock.sleeps.value == number - 1 }
+            clock.advance(by: .milliseconds(1001))
+            #expect(try await tasks[number].value == "http://example.com/\(number)")
+        }
+        #expect(limiter.waitingCount(for: url) == 0)
+        await session.shutdown()
+    }
+
+    @Test func `another host, or another port, waits for itself`() async throws {
+        let limiter = limiter(1, burst: 1)
+        let session = Session(transport: StubTransport { _ in .text("ok") }, interceptor: limiter)
+        for url in ["http://a.example/", "http://b.example/", "http://a.example:8080/"] {
+            #expect(try await session.request(url).serializingString().value == "ok")
+        }
+        await session.shutdown()
+    }
+
+    @Test func `cancelling ends the wait, and lets others take the turn`() async throws {
+        let limiter = limiter(1, burst: 1)
+        let url = try #require(url)
+        let session = Session(transport: StubTransport { _ in .text("ok") }, interceptor: limiter)
+        #expect(try await session.request(url).serializingString().value == "ok")
+        let first = session.request(url).serializingString()
+        await until { limiter.waitingCount(for: url) == 1 }
+        let second = session.request(url).serializingString()
+        await until { limiter.waitingCount(for: url) == 2 && clock.sleeps.value == 1 }
+        first.cancel()
+        #expect(await first.response.error?.kind == .cancelled)
+        await until { limiter.waitingCount(for: url) == 1 }
+        clock.advance(by: .milliseconds(1001))
+        #expect(try await second.value == "ok")
+        await session.shutdown()
+    }
+
+    @Test func `attempts count, each for itself`() async throws {
+        let limiter = limiter(1, burst: 2)
+        let transport = StubTransport()
+        transport.stub(.get, "/a", .status(503), .status(503), .text("ok"))
+        var configuration = Session.Configuration()
+        NotedSleeps().use(in: &configuration)
+        let session = Session(
+            configuration: configuration, transport: transport,
+            interceptor: Interceptor(adapters: [limiter], retriers: [.retryPolicy]))
+        let task = session.request("http://example.com/a").validate().serializingString()
+        await until { clock.sleeps.value == 1 }
+        #expect(transport.requests.count == 2)
+        clock.advance(by: .milliseconds(1001))
+        #expect(try await task.value == "ok")
+        await session.shutdown()
+    }
+}
