@@ -44,8 +44,8 @@ let package = Package(
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem", "CZlib", "DownloadProgram",
-                "CookieProgram",
+                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
+                "DownloadProgram", "CookieProgram",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -46,6 +46,7 @@ final class TransferOptions {
         case .none: easy.set(CURLOPT_PROXY, "")
         case .url(let url): easy.set(CURLOPT_PROXY, url)
         }
+        if let error = applyCredential(of: transfer, to: easy) { return error }
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile

@@ -1,0 +1,107 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// A thousand requests meet a token that is of no use any more, all at once.
+///
+/// The rounds on the stub take some seconds together.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct RefreshStormTests {
+    private static let count = 1000
+
+    /// How the token turns out to be of no use.
+    enum Expiry: CaseIterable {
+        /// It says so itself, before anything is sent.
+        case known
+        /// The server refuses it.
+        case refused
+
+        var token: Token { Token(number: 1, requiresRefresh: self == .known) }
+    }
+
+    @Test(arguments: Expiry.allCases)
+    func `one refresh goes out, and all succeed, 50 times over`(_ expiry: Expiry) async throws {
+        for _ in 1...50 {
+            let authenticator = TokenAuthenticator()
+            let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
+            let session = Session(interceptor: interceptor, transport: TokenScene.transport(accepting: 2))
+            let errors = await TokenScene.errors(of: Self.count, in: session)
+            #expect(errors.count == Self.count)
+            #expect(errors.allSatisfy { $0 == nil })
+            #expect(authenticator.refreshCount == 1)
+            await session.shutdown()
+        }
+    }
+
+    /// The refresh fails once all have been sent, or wait, as it does when a server is asked.
+    @Test(arguments: Expiry.allCases)
+    func `one refresh fails, and a thousand requests with it, 50 times over`(_ expiry: Expiry) async throws {
+        for _ in 1...50 {
+            let gate = Gate()
+            let adapted = Locked(0)
+            let authenticator = TokenAuthenticator { _, _ in
+                await gate.wait()
+                throw TestFailure("no token")
+            }
+            let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
+            // Counts those that are about to ask for the token.
+            let counter = Adapter { request, _ in
+                let count = adapted.withLock {
+                    $0 += 1
+                    return $0
+                }
+                if count == Self.count { gate.open() }
+                return request
+            }
+            let session = Session(
+                interceptor: expiry == .known
+                    ? .interceptor(interceptors: [counter, interceptor])
+                    : .interceptor(interceptors: [interceptor, counter]),
+                transport: TokenScene.transport(accepting: 2))
+            let tasks = (0..<Self.count).map { _ in session.request(TokenScene.url).validate().serializingString() }
+            var kinds: [RequestError.Kind: Int] = [:]
+            for task in tasks {
+                let error = try #require(await task.response.error)
+                kinds[error.kind, default: 0] += 1
+                #expect(error.underlying as? TestFailure == TestFailure("no token"))
+            }
+            let expected: RequestError.Kind =
+                expiry == .known ? .adaptation : .retry(original: .validation(.unacceptableStatusCode(401)))
+            #expect(kinds == [expected: Self.count])
+            await session.shutdown()
+        }
+    }
+
+    @Test(arguments: Expiry.allCases)
+    func `one refresh over the wire, through the same session`(_ expiry: Expiry) async throws {
+        let refreshes = Locked(0)
+        let server = try await LocalServer { router in
+            router.get("/data") { request in
+                request.headers["Authorization"] == "Bearer token-2" ? .text("data") : .status(401)
+            }
+            router.post("/token") { request in
+                refreshes.withLock { $0 += 1 }
+                return .text(request.headers["Authorization"] == nil ? "2" : "the refresh was intercepted")
+            }
+        }
+        for _ in 1...3 {
+            let authenticator = TokenAuthenticator { [url = server.url("/token")] _, session in
+                let text = try await session.request(url, method: .post).validate().serializingString().value
+                return Token(number: Int(text) ?? 0)
+            }
+            let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
+            var configuration = Session.Configuration()
+            configuration.proxy = .none
+            configuration.connectionLimits.perHost = 32
+            let session = Session(configuration: configuration, interceptor: interceptor)
+            let errors = await TokenScene.errors(
+                of: Self.count, in: session, url: server.url("/data").absoluteString)
+            #expect(errors.allSatisfy { $0 == nil })
+            #expect(authenticator.refreshCount == 1)
+            #expect(await interceptor.credential == Token(number: 2))
+            await session.shutdown()
+        }
+        #expect(refreshes.withLock { $0 } == 3)
+    }
+}
