@@ -4,7 +4,9 @@ public import FoundationEssentials
 ///
 /// What is printed of a cookie shows no value, which often is as good as a password.
 public struct Cookie: Hashable, Sendable {
-    /// The name. Libcurl keeps one cookie of names that differ in case only.
+    /// The name.
+    ///
+    /// Libcurl keeps one cookie of names that differ in case only.
     public var name: String
 
     /// The value, as it is sent.

@@ -152,7 +152,9 @@ struct AuthenticationInterceptorTests {
         #expect(await interceptor.credential == Token(number: 9))
     }
 
-    @Test func `its credential does not follow a redirect to another origin, whose refusal is not its own`() async throws {
+    @Test func `its credential does not follow a redirect to another origin, whose refusal is not its own`()
+        async throws
+    {
         let authenticator = TokenAuthenticator()
         let transport = StubTransport { request in
             if request.url.host() == "api.example" {

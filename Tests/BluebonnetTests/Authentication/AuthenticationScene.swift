@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The kinds of request, each made to its end.
-enum RequestKind: CaseIterable, Sendable {
+enum ChallengedKind: CaseIterable, Sendable {
     case data, stream, download
 
     /// What came back.

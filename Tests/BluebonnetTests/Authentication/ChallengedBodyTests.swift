@@ -28,7 +28,7 @@ import Testing
         for size in [1, 3_000_000] {
             let body = try form.body(size, in: directory)
             let request = HTTPRequest(server.url("/a"), method: .post, body: body, credential: Self.credential)
-            let answer = await RequestKind.data.answer(request, in: session)
+            let answer = await ChallengedKind.data.answer(request, in: session)
             if form == .sequence || form == .measuredSequence {
                 #expect(answer.error?.kind == .requestBody(.notReplayable), "\(answer)")
             } else {
@@ -53,7 +53,7 @@ import Testing
         let request = HTTPRequest(
             server.url("/a"), method: .post, headers: ["Expect": "100-continue"], body: .stream(pieces),
             credential: Self.credential)
-        let answer = await RequestKind.data.answer(request, in: session)
+        let answer = await ChallengedKind.data.answer(request, in: session)
         #expect(answer.text == "in \(size)", "\(answer)")
         #expect(pieces.record.begun == 1)
         await session.shutdown()
@@ -70,7 +70,7 @@ import Testing
         let session = Weather.session()
         let body = try form.body(1000, in: directory)
         let request = HTTPRequest(server.url("/a"), method: .put, body: body, credential: Self.credential)
-        let answer = await RequestKind.stream.answer(request, in: session)
+        let answer = await ChallengedKind.stream.answer(request, in: session)
         if form == .sequence || form == .measuredSequence {
             #expect(answer.error?.kind == .requestBody(.notReplayable), "\(answer)")
         } else {
@@ -79,7 +79,7 @@ import Testing
         // Without a credential, there is nothing to be done about it.
         let anonymous = HTTPRequest(
             server.url("/a"), method: .put, body: try form.body(1001, in: directory), credential: nil)
-        #expect(await RequestKind.stream.answer(anonymous, in: session).status == 401)
+        #expect(await ChallengedKind.stream.answer(anonymous, in: session).status == 401)
         await session.shutdown()
     }
 }

@@ -33,7 +33,7 @@ import Testing
         await server.route { $0.post("/post") { .text($0.text) } }
         let request = HTTPRequest(
             server.url("/post"), method: .post, body: .data(Data("body".utf8)), credential: credential)
-        let answer = await RequestKind.data.answer(request, in: session)
+        let answer = await ChallengedKind.data.answer(request, in: session)
         #expect(answer.text == "body")
         #expect(server.requestCount == 1)
         #expect(server.requests.first?.headers.contains("Authorization") == false)
@@ -46,7 +46,8 @@ import Testing
         for number in 0..<3 {
             let credential = Credential(username: "user\(number)", password: "secret")
             let request = HTTPRequest(server.url("/a"), credential: credential)
-            #expect(await RequestKind.data.answer(request, in: session).text == Self.basic("user\(number)", "secret"))
+            #expect(
+                await ChallengedKind.data.answer(request, in: session).text == Self.basic("user\(number)", "secret"))
             for path in ["/open", "/a", "/open"] {
                 let plain = await session.request(server.url(path)).serializingString().response
                 #expect(plain.value == (path == "/a" ? "who?" : "nobody"))
@@ -74,7 +75,7 @@ import Testing
         let session = Weather.session()
         let url = try #require(URL(string: "http://other:word@127.0.0.1:\(server.port)/a"))
         let request = HTTPRequest(url, credential: Credential(username: "user", password: "secret"))
-        #expect(await RequestKind.data.answer(request, in: session).text == Self.basic("user", "secret"))
+        #expect(await ChallengedKind.data.answer(request, in: session).text == Self.basic("user", "secret"))
         #expect(server.requests.map { $0.headers["Authorization"] } == [nil, Self.basic("user", "secret")])
         try await Weather.end(session, server)
     }
@@ -85,7 +86,7 @@ import Testing
         let request = HTTPRequest(
             server.url("/a"), headers: [.authorization(bearerToken: "token")],
             credential: Credential(username: "user", password: "secret"))
-        #expect(await RequestKind.data.answer(request, in: session).text == "Bearer token")
+        #expect(await ChallengedKind.data.answer(request, in: session).text == "Bearer token")
         #expect(server.requestCount == 1)
         try await Weather.end(session, server)
     }
@@ -95,13 +96,13 @@ import Testing
         let request = HTTPRequest(
             try #require(URL(string: "http://127.0.0.1:9/")),
             credential: Credential(username: "user\0hidden", password: "secret"))
-        let error = await RequestKind.data.answer(request, in: session).error
+        let error = await ChallengedKind.data.answer(request, in: session).error
         #expect(error?.kind == .invalidRequest(.configuration("the credential holds a NUL")))
         await session.shutdown()
     }
 
-    @Test(arguments: RequestKind.allCases)
-    func `a challenge whose body never ends does not hold the answer up for ever`(kind: RequestKind) async throws {
+    @Test(arguments: ChallengedKind.allCases)
+    func `a challenge whose body never ends does not hold the answer up for ever`(kind: ChallengedKind) async throws {
         let server = try await LocalServer { router in
             router.otherwise { request in
                 guard request.headers.contains("Authorization") else {
@@ -119,8 +120,8 @@ import Testing
         try await Weather.end(session, server)
     }
 
-    @Test(arguments: RequestKind.allCases)
-    func `cancelling between the challenge and its answer`(kind: RequestKind) async throws {
+    @Test(arguments: ChallengedKind.allCases)
+    func `cancelling between the challenge and its answer`(kind: ChallengedKind) async throws {
         let hasAsked = Gate()
         let server = try await LocalServer { router in
             router.otherwise { request in

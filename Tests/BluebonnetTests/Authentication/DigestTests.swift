@@ -48,7 +48,7 @@ import Testing
         }
         let session = Weather.session()
         let request = HTTPRequest(server.url("/dir/index.html"), credential: Self.mufasa)
-        #expect(await RequestKind.data.answer(request, in: session).text == "in")
+        #expect(await ChallengedKind.data.answer(request, in: session).text == "in")
         #expect(server.requests.map { $0.headers.contains("Authorization") } == [false, true])
         let field = try #require(server.requests.last?.headers["Authorization"])
         let sent = try #require(AuthorizationField(field))
@@ -60,9 +60,9 @@ import Testing
         try await Weather.end(session, server)
     }
 
-    @Test(arguments: RequestKind.allCases, ["SHA-512-256", "SHA-512", "SHA-512-256-sess", "unheard-of"])
+    @Test(arguments: ChallengedKind.allCases, ["SHA-512-256", "SHA-512", "SHA-512-256-sess", "unheard-of"])
     func `an algorithm that libcurl gets wrong is refused, and nothing is sent`(
-        kind: RequestKind, algorithm: String
+        kind: ChallengedKind, algorithm: String
     ) async throws {
         let server = try await LocalServer { router in
             router.otherwise { _ in .status(401, headers: ["WWW-Authenticate": Self.challenge(algorithm)]) }
@@ -75,8 +75,8 @@ import Testing
         try await Weather.end(session, server)
     }
 
-    @Test(arguments: RequestKind.allCases, [true, false])
-    func `another challenge is answered instead`(kind: RequestKind, hasBody: Bool) async throws {
+    @Test(arguments: ChallengedKind.allCases, [true, false])
+    func `another challenge is answered instead`(kind: ChallengedKind, hasBody: Bool) async throws {
         let server = try await LocalServer { router in
             router.otherwise { request in
                 guard !request.headers.contains("Authorization") else { return .text("in \(request.text)") }
@@ -107,7 +107,7 @@ import Testing
             }
         }
         let session = Weather.session()
-        let answer = await RequestKind.stream.answer(
+        let answer = await ChallengedKind.stream.answer(
             HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
         #expect(answer.text == "in" && answer.heads == [200])
         #expect(server.requestCount == 3)

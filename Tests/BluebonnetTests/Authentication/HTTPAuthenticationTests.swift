@@ -28,8 +28,8 @@ import Testing
             ["MD5", "SHA-256"].map { "/digest-auth/\(quality)/user/\(password)/\($0)" }
         }
 
-    @Test(arguments: TestServers.httpbins, RequestKind.allCases)
-    func `httpbin lets the right user in and nobody else`(server: TestServers, kind: RequestKind) async throws {
+    @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
+    func `httpbin lets the right user in and nobody else`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         for path in Self.paths {
             for given in Given.allCases {
@@ -45,9 +45,9 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(arguments: TestServers.httpbins, RequestKind.allCases)
+    @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
     func `SHA-512 is refused with an error, since libcurl gets it wrong`(
-        server: TestServers, kind: RequestKind
+        server: TestServers, kind: ChallengedKind
     ) async throws {
         let session = Session(configuration: .conformance)
         let url = try server.url("/digest-auth/auth/user/\(Self.password)/SHA-512")
@@ -69,7 +69,7 @@ import Testing
         let request = HTTPRequest(
             try server.url("/basic-auth/us%20er/pass%20word:%C3%A4"),
             credential: Credential(username: "us er", password: "pass word:ä"))
-        #expect(await RequestKind.data.answer(request, in: session).status == 200)
+        #expect(await ChallengedKind.data.answer(request, in: session).status == 200)
         await session.shutdown()
     }
 
@@ -78,19 +78,19 @@ import Testing
         let session = Session(configuration: .conformance)
         let credential = Credential(username: "user", password: "secret", schemes: .basic)
         let hidden = HTTPRequest(try server.url("/hidden-basic-auth/user/secret"), credential: credential)
-        #expect(await RequestKind.data.answer(hidden, in: session).status == 404)
+        #expect(await ChallengedKind.data.answer(hidden, in: session).status == 404)
         let field = HTTPRequest(
             try server.url("/hidden-basic-auth/user/secret"),
             headers: [.authorization(username: "user", password: "secret")], credential: nil)
-        #expect(await RequestKind.data.answer(field, in: session).status == 200)
+        #expect(await ChallengedKind.data.answer(field, in: session).status == 200)
         let echo = HTTPRequest(try server.url("/anything"), credential: credential)
-        let answer = await RequestKind.data.answer(echo, in: session)
+        let answer = await ChallengedKind.data.answer(echo, in: session)
         #expect(answer.status == 200 && !answer.text.contains("Authorization"))
         await session.shutdown()
     }
 
-    @Test(arguments: TestServers.httpbins, RequestKind.allCases)
-    func `a bearer token is a field`(server: TestServers, kind: RequestKind) async throws {
+    @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
+    func `a bearer token is a field`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         let url = try server.url("/bearer")
         let right = await kind.answer(HTTPRequest(url: url, headers: [.authorization(bearerToken: "abc")]), in: session)

@@ -42,19 +42,21 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: [
-        (nil, "http://example.com/", true), ("http://example.com/", "http://example.com/", true),
-        ("http://www.example.com/", "http://login.example.com/", true),
-        ("https://example.com/", "http://a.b.EXAMPLE.com:81/", true),
-        ("http://example.com/", "http://example.org/", false),
-        ("http://a.co.uk/", "http://b.co.uk/", false), ("http://x.a.co.uk/", "http://y.a.co.uk/", true),
-        ("http://a.github.io/", "http://b.github.io/", false), ("http://github.io/", "http://a.github.io/", false),
-        ("http://127.0.0.1/", "http://127.0.0.1:8080/", true), ("http://127.0.0.1/", "http://127.1.0.1/", false),
-        ("http://localhost/", "http://127.0.0.1/", false), ("http://[::1]/", "http://[::1]:8080/", true),
-        ("http://bücher.example/", "http://xn--bcher-kva.example/", true),
-        ("http://bücher.example/", "http://www.bücher.example/", true),
-    ] as [(String?, String, Bool)])
-    func `only the site that was asked first has cookies`(_ first: String?, _ asked: String, isVisited: Bool) async throws
+    @Test(
+        arguments: [
+            (nil, "http://example.com/", true), ("http://example.com/", "http://example.com/", true),
+            ("http://www.example.com/", "http://login.example.com/", true),
+            ("https://example.com/", "http://a.b.EXAMPLE.com:81/", true),
+            ("http://example.com/", "http://example.org/", false),
+            ("http://a.co.uk/", "http://b.co.uk/", false), ("http://x.a.co.uk/", "http://y.a.co.uk/", true),
+            ("http://a.github.io/", "http://b.github.io/", false), ("http://github.io/", "http://a.github.io/", false),
+            ("http://127.0.0.1/", "http://127.0.0.1:8080/", true), ("http://127.0.0.1/", "http://127.1.0.1/", false),
+            ("http://localhost/", "http://127.0.0.1/", false), ("http://[::1]/", "http://[::1]:8080/", true),
+            ("http://bücher.example/", "http://xn--bcher-kva.example/", true),
+            ("http://bücher.example/", "http://www.bücher.example/", true),
+        ] as [(String?, String, Bool)])
+    func `only the site that was asked first has cookies`(_ first: String?, _ asked: String, isVisited: Bool)
+        async throws
     {
         let scene = try await CookieScene { $0.cookies.policy = .onlyFromVisitedSite }
         var request = try request(asked, setting: ["a=1; Path=/"])
@@ -71,7 +73,9 @@ import Testing
         let scene = try await CookieScene()
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": "mine=0"]) == "mine=0")
         try await scene.get("http://example.com/", setting: ["a=1"])
-        #expect(try await scene.get("http://example.com/", headers: ["Cookie": " mine=0; other=x "]) == "a=1; mine=0; other=x")
+        #expect(
+            try await scene.get("http://example.com/", headers: ["Cookie": " mine=0; other=x "])
+                == "a=1; mine=0; other=x")
         #expect(try await scene.get("http://example.com/", headers: ["cookie": "a=2"]) == "a=1; a=2")
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": ""]) == "a=1")
         let two = HTTPHeaders([HTTPHeader(name: "Cookie", value: "x=1"), HTTPHeader(name: "Cookie", value: "y=2")])

@@ -39,7 +39,8 @@ extension CookieRow {
         row("case of the host", "Example.COM", "a=1", asked: "eXample.com", sent: "a=1"),
         row("an empty domain", "example.com", "a=1; Domain=", asked: "example.com", sent: "a=1"),
         row("an empty domain is host-only", "example.com", "a=1; Domain=", asked: "www.example.com", sent: nil),
-        row("the last of two", "a.example.com", "a=1; Domain=example.com; Domain=a.example.com",
+        row(
+            "the last of two", "a.example.com", "a=1; Domain=example.com; Domain=a.example.com",
             asked: "example.com", sent: nil),
         row("ports are one", "example.com:8080", "a=1", asked: "example.com:9090", sent: "a=1"),
         row("an address", "127.0.0.1", "a=1", asked: "127.0.0.1", sent: "a=1"),
@@ -69,9 +70,11 @@ extension CookieRow {
         row("the default of no path", "example.com", "a=1", asked: "example.com/q", sent: "a=1"),
         row("the default leaves the query out", "example.com/p/q?r=/s/t", "a=1", asked: "example.com/p/x", sent: "a=1"),
         row("the last of two", "example.com/", "a=1; Path=/p; Path=/q", asked: "example.com/p", sent: nil),
-        row("the longest goes first", "example.com/p/q", "a=1; Path=/", "b=2; Path=/p/q", "c=3; Path=/p",
+        row(
+            "the longest goes first", "example.com/p/q", "a=1; Path=/", "b=2; Path=/p/q", "c=3; Path=/p",
             asked: "example.com/p/q", sent: "b=2; c=3; a=1"),
-        row("one name on two paths", "example.com/p", "a=1; Path=/", "a=2; Path=/p", asked: "example.com/p",
+        row(
+            "one name on two paths", "example.com/p", "a=1; Path=/", "a=2; Path=/p", asked: "example.com/p",
             sent: "a=2; a=1"),
     ]
 
@@ -103,20 +106,27 @@ extension CookieRow {
         row("Max-Age ends an earlier one", "example.com", "a=1", "a=2; Max-Age=0", asked: "example.com", sent: nil),
         row("only the same one", "example.com/", "a=1; Path=/p", "a=2; Max-Age=0", asked: "example.com/p", sent: "a=1"),
         row("Expires", "example.com", "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT", asked: "example.com", sent: "a=1"),
-        row("Expires as of old", "example.com", "a=1; Expires=Wednesday, 09-Nov-99 23:12:40 GMT",
+        row(
+            "Expires as of old", "example.com", "a=1; Expires=Wednesday, 09-Nov-99 23:12:40 GMT",
             asked: "example.com", sent: nil),
-        row("Expires with hyphens", "example.com", "a=1; Expires=Fri, 01-Jan-2100 00:00:00 GMT",
+        row(
+            "Expires with hyphens", "example.com", "a=1; Expires=Fri, 01-Jan-2100 00:00:00 GMT",
             asked: "example.com", sent: "a=1"),
-        row("Expires as C writes it", "example.com", "a=1; Expires=Sun Nov  6 08:49:37 1994", asked: "example.com",
+        row(
+            "Expires as C writes it", "example.com", "a=1; Expires=Sun Nov  6 08:49:37 1994", asked: "example.com",
             sent: nil),
-        row("Expires long ago", "example.com", "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", asked: "example.com",
+        row(
+            "Expires long ago", "example.com", "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", asked: "example.com",
             sent: nil),
-        row("Expires ends an earlier one", "example.com", "a=1", "a=; Expires=Thu, 01 Jan 1970 00:00:01 GMT",
+        row(
+            "Expires ends an earlier one", "example.com", "a=1", "a=; Expires=Thu, 01 Jan 1970 00:00:01 GMT",
             asked: "example.com", sent: nil),
         row("Expires that is no date", "example.com", "a=1; Expires=tomorrow", asked: "example.com", sent: "a=1"),
-        row("Max-Age before Expires", "example.com", "a=1; Max-Age=1000; Expires=Thu, 01 Jan 1970 00:00:01 GMT",
+        row(
+            "Max-Age before Expires", "example.com", "a=1; Max-Age=1000; Expires=Thu, 01 Jan 1970 00:00:01 GMT",
             asked: "example.com", sent: "a=1"),
-        row("Max-Age before Expires, the other way", "example.com",
+        row(
+            "Max-Age before Expires, the other way", "example.com",
             "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Max-Age=0", asked: "example.com", sent: nil),
     ]
 
@@ -133,7 +143,8 @@ extension CookieRow {
         row("an attribute that nobody knows", "example.com", "a=1; Colour=blue; ;", asked: "example.com", sent: "a=1"),
         row("the later one", "example.com", "a=1", "a=2", asked: "example.com", sent: "a=2"),
         row("a tab", "example.com", "a=1\t2", asked: "example.com", sent: nil),
-        row("4,096 bytes", "example.com", "a=" + String(repeating: "v", count: 4000), asked: "example.com",
+        row(
+            "4,096 bytes", "example.com", "a=" + String(repeating: "v", count: 4000), asked: "example.com",
             sent: "a=" + String(repeating: "v", count: 4000)),
         row("more", "example.com", "a=" + String(repeating: "v", count: 4100), asked: "example.com", sent: nil),
     ]

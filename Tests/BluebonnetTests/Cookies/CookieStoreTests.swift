@@ -136,16 +136,11 @@ import Testing
         try await store.set(a)
         await session.shutdown()
         let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString)")
-        let calls: [@Sendable () async throws(RequestError) -> Void] = [
-            { () async throws(RequestError) in _ = try await store.all() },
-            { [a] () async throws(RequestError) in try await store.set(a) },
-            { () async throws(RequestError) in try await store.deleteAll() },
-            { () async throws(RequestError) in try await store.save(to: file) },
-        ]
-        for call in calls {
-            let error = await #expect(throws: RequestError.self) { try await call() }
-            #expect(error?.kind == .sessionShutDown)
-        }
+        let reading = await #expect(throws: RequestError.self) { try await store.all() }
+        let setting = await #expect(throws: RequestError.self) { [a] in try await store.set(a) }
+        let deleting = await #expect(throws: RequestError.self) { try await store.deleteAll() }
+        let saving = await #expect(throws: RequestError.self) { try await store.save(to: file) }
+        for error in [reading, setting, deleting, saving] { #expect(error?.kind == .sessionShutDown) }
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
@@ -173,7 +168,8 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
                 group.addTask {
-                    try await scene.get("http://h\(number).example/", setting: ["a=\(number); Domain=h\(number).example"])
+                    try await scene.get(
+                        "http://h\(number).example/", setting: ["a=\(number); Domain=h\(number).example"])
                     #expect(try await scene.get("http://www.h\(number).example/p") == "a=\(number)")
                 }
                 group.addTask {

@@ -175,7 +175,9 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) { return finish(transfer, with: error) }
+        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) {
+            return finish(transfer, with: error)
+        }
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))

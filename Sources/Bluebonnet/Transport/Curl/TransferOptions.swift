@@ -22,7 +22,7 @@ final class TransferOptions {
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
     ///
-    /// - Parameter cookies: What the transfer shares cookies by, if it sends and keeps any.
+    /// The share is what the transfer has its cookies by, if it sends and keeps any.
     func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
         let request = transfer.request
         easy.transfer = transfer
