@@ -1,7 +1,8 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Testing
+
+@testable import Bluebonnet
 
 /// A thousand requests meet a token that is of no use any more, all at once.
 ///
@@ -34,30 +35,21 @@ struct RefreshStormTests {
         }
     }
 
-    /// The refresh fails once all have the token, or are about to ask for it, as when a server is asked.
+    /// The refresh fails once all wait for it: whoever came later would be free to have another.
     @Test(arguments: Expiry.allCases)
     func `one refresh fails, and a thousand requests with it, 50 times over`(_ expiry: Expiry) async throws {
         for _ in 1...50 { try await failingRound(expiry) }
     }
 
     private func failingRound(_ expiry: Expiry) async throws {
-        let gate = Gate()
-        let adapted = Locked(0)
+        let waiting = Locked<AuthenticationInterceptor<TokenAuthenticator>?>(nil)
         let authenticator = TokenAuthenticator { _, _ in
-            await gate.wait()
+            while await waiting.withLock({ $0 })?.waiterCount != Self.count { await Task.yield() }
             throw TestFailure("no token")
         }
         let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
-        let count: @Sendable () -> Void = {
-            let isLast = adapted.withLock {
-                $0 += 1
-                return $0 == Self.count
-            }
-            if isLast { gate.open() }
-        }
-        // Those that find the token expired are counted when they wait for another, the rest when they have been refused.
-        let counter = CountingInterceptor(base: interceptor, isKnown: expiry == .known, count: count)
-        let session = Session(interceptor: counter, transport: TokenScene.transport(accepting: 2))
+        waiting.withLock { $0 = interceptor }
+        let session = Session(interceptor: interceptor, transport: TokenScene.transport(accepting: 2))
         let tasks = (0..<Self.count).map { _ in session.request(TokenScene.url).validate().serializingString() }
         var kinds: [RequestError.Kind: Int] = [:]
         for task in tasks {
@@ -68,6 +60,30 @@ struct RefreshStormTests {
         let expected: RequestError.Kind =
             expiry == .known ? .adaptation : .retry(original: .validation(.unacceptableStatusCode(401)))
         #expect(kinds == [expected: Self.count])
+        #expect(authenticator.refreshCount == 1)
+        waiting.withLock { $0 = nil }
+        await session.shutdown()
+    }
+
+    @Test func `those who are refused after the refresh has failed share its failure, and have no other`() async throws {
+        let gate = Gate()
+        let authenticator = TokenAuthenticator { _, _ in throw TestFailure("no token") }
+        let transport = StubTransport { request in
+            if request.url.path() == "/late" { await gate.wait() }
+            return .status(401)
+        }
+        let session = Session(
+            interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
+        let tasks = (0..<100).map { _ in
+            session.request("http://api.example/late").validate().serializingString()
+        }
+        _ = try await transport.request(100)
+        let first = await session.request(TokenScene.url).validate().serializingString().response.error
+        #expect(first?.underlying as? TestFailure == TestFailure("no token"))
+        gate.open()
+        for task in tasks {
+            #expect(await task.response.error?.underlying as? TestFailure == TestFailure("no token"))
+        }
         #expect(authenticator.refreshCount == 1)
         await session.shutdown()
     }
@@ -102,32 +118,5 @@ struct RefreshStormTests {
             await session.shutdown()
         }
         #expect(refreshes.withLock { $0 } == 3)
-    }
-}
-
-/// Counts the requests that are about to wait for a refresh.
-private struct CountingInterceptor: RequestInterceptor {
-    let base: AuthenticationInterceptor<TokenAuthenticator>
-    let isKnown: Bool
-    let count: @Sendable () -> Void
-
-    @concurrent
-    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
-        // The counted one waits for the actor, in which the refresh that is let go has yet to end.
-        async let adapted = base.adapt(request, using: state)
-        if isKnown { await settled(state.requestID) }
-        return try await adapted
-    }
-
-    @concurrent
-    func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
-        if !isKnown { count() }
-        return await base.retry(request, for: session, dueTo: error)
-    }
-
-    private func settled(_ id: RequestID) async {
-        // A turn of the actor, after the one in which the request began to wait.
-        _ = await base.credential
-        count()
     }
 }
