@@ -44,7 +44,7 @@ struct RedirectServerTests {
             router.get("/from") { _ in
                 switch body {
                 case "short": .text("moved", status: 302, headers: ["Location": "/to"])
-                case "long": .data(Data(count: 200_000), contentType: "text/plain", status: 302).located("/to")
+                case "long": .data(Data(count: 200_000), status: 302, headers: ["Location": "/to"])
                 case "chunked":
                     .stream(status: 302, headers: ["Location": "/to"]) { try await $0.write(Data(count: 100)) }
                 default: .endless(Data(count: 1000), status: 302, headers: ["Location": "/to"])
@@ -90,14 +90,15 @@ struct RedirectServerTests {
 
     @Test func `a redirect that is not followed is the response, wherever it leads`() async throws {
         let server = try await LocalServer { router in
-            router.get("/from", .redirect(to: "mailto:a@b.example"))
+            router.get("/from", .redirect(to: "tel:123"))
             router.get("/nowhere", .status(302))
         }
         let session = Weather.session()
-        let stays = session.request(server.url("/from")).redirect(using: .doNotFollow).serializingResponse { $0.response }
-        #expect(try await stays.value?.statusCode == 302)
+        let stays = await session.request(server.url("/from")).redirect(using: .doNotFollow)
+            .serializingData(emptyResponseCodes: [302]).response
+        #expect(stays.response?.statusCode == 302 && stays.error == nil)
         let error = await session.request(server.url("/from")).serializingData().response.error
-        #expect(error?.kind == .redirect(.invalidLocation("mailto:b.example")))
+        #expect(error?.kind == .redirect(.invalidLocation("tel:123")))
         let nowhere = await session.request(server.url("/nowhere")).serializingData(emptyResponseCodes: [302]).response
         #expect(nowhere.response?.statusCode == 302 && nowhere.error == nil)
         try await Weather.end(session, server)
@@ -198,14 +199,5 @@ struct RedirectServerTests {
         }
         #expect(server.connectionCount == 1)
         try await Weather.end(session, server)
-    }
-}
-
-extension LocalServer.Response {
-    /// The response with a `Location`.
-    fileprivate func located(_ location: String) -> LocalServer.Response {
-        var response = self
-        response.headers.update(name: "Location", value: location)
-        return response
     }
 }
