@@ -37,10 +37,15 @@ let package = Package(
         .executableTarget(
             name: "DownloadProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/DownloadProgram",
             swiftSettings: settings),
+        // A program that loads cookies, makes requests and saves them, for tests of what one process leaves to another.
+        .executableTarget(
+            name: "CookieProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/CookieProgram",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "CSystem", "CZlib", "DownloadProgram",
+                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
+                "DownloadProgram", "CookieProgram",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -5,7 +5,6 @@ extension Cookie {
     ///
     /// - Parameter line: Seven fields that tabs separate: domain, whether subdomains are included, path, whether it is
     ///   secure, expiry in seconds since 1970 or 0, name, value. `#HttpOnly_` may stand in front.
-    /// - Returns: The cookie, or `nil` when the line is a comment or has another form.
     public init?(netscapeLine line: some StringProtocol) {
         var line = Substring(line)
         while let last = line.utf8.last, last == 0x0a || last == 0x0d { line = Substring(line.utf8.dropLast()) }
@@ -23,11 +22,14 @@ extension Cookie {
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
 
-    /// The cookie as a line of a Netscape cookie file, without a line end. It shows the value.
+    /// The cookie as a line of a Netscape cookie file, without a line end.
+    ///
+    /// It shows the value.
     public var netscapeLine: String {
         let fields = [
             (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
-            includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(expirySeconds), name, value,
+            includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(expirySeconds), name,
+            value,
         ]
         return fields.joined(separator: "\t")
     }

@@ -19,7 +19,8 @@ extension Cookie {
             let (attribute, value) = Self.pair(part)
             switch (attribute.lowercased(), value ?? "") {
             case ("domain", let value) where !value.isEmpty:
-                domain = value
+                // Observers of properties are not called here.
+                domain = Self.canonicalDomain(value)
                 includesSubdomains = true
             case ("path", let value): path = value.hasPrefix("/") ? Self.withoutLastSlash(value) : target.defaultPath
             case ("secure", _): isSecure = true

@@ -4,7 +4,9 @@ public import FoundationEssentials
 ///
 /// What is printed of a cookie shows no value, which often is as good as a password.
 public struct Cookie: Hashable, Sendable {
-    /// The name. Libcurl keeps one cookie of names that differ in case only.
+    /// The name.
+    ///
+    /// Libcurl keeps one cookie of names that differ in case only.
     public var name: String
 
     /// The value, as it is sent.
@@ -81,7 +83,7 @@ public struct Cookie: Hashable, Sendable {
     }
 
     /// Returns a domain in lower case and without its leading dot (RFC 6265 §5.2.3).
-    private static func canonicalDomain(_ domain: String) -> String {
+    static func canonicalDomain(_ domain: String) -> String {
         let domain = domain.utf8.first == 0x2e ? String(domain.dropFirst()) : domain
         return domain.lowercased()
     }

@@ -41,7 +41,9 @@ struct CookieFile {
 
     /// Writes a file with the cookies, in place of the one that is there.
     func write(_ cookies: [Cookie]) throws(RequestError) {
-        let lines = ["# Netscape HTTP Cookie File", "# Written by Bluebonnet. It holds secrets: keep it to yourself.", ""]
+        let lines = [
+            "# Netscape HTTP Cookie File", "# Written by Bluebonnet. It holds secrets: keep it to yourself.", "",
+        ]
         let text = (lines + cookies.map(\.netscapeLine)).joined(separator: "\n") + "\n"
         // Two that save at the same time do not write to the same file.
         let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"

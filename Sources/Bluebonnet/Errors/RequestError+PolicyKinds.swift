@@ -21,6 +21,9 @@ extension RequestError {
     public enum AuthenticationReason: Hashable, Sendable {
         /// The server offers no algorithm for Digest that libcurl gets right: MD5 and SHA-256.
         case unsupportedDigestAlgorithm(String)
+        /// The server offers no quality of protection for Digest that libcurl gets right: `auth`, or for a request
+        /// without a body `auth-int`.
+        case unsupportedDigestProtection(String)
         /// Libcurl is built without a scheme that the credential asks for.
         case unsupportedScheme(String)
     }
@@ -46,6 +49,8 @@ extension RequestError.AuthenticationReason: CustomStringConvertible {
         switch self {
         case .unsupportedDigestAlgorithm(let name):
             "the server asks for Digest with \(name.debugDescription), which is not supported"
+        case .unsupportedDigestProtection(let name):
+            "the server asks for Digest with the protection \(name.debugDescription), which is not supported"
         case .unsupportedScheme(let name): "libcurl is built without \(name)"
         }
     }

@@ -122,7 +122,8 @@ extension EventSourceState {
             case .headTooLarge, .bodyTooLarge, .undecodableContent: true
             }
         case .retry(let original): isPermanent(original)
-        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .cookies, .redirect,
+        case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .cookies,
+            .redirect,
             .authentication, .trust, .validation, .serialization, .download, .eventSource, .cancelled,
             .sessionShutDown, .internal:
             true

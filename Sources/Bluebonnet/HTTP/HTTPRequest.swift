@@ -45,7 +45,8 @@ public struct HTTPRequest: Sendable {
 
     /// With what the challenges of the server are answered; `nil`, the default, leaves a 401 as the response.
     ///
-    /// It stays with the origin of the request: a redirect to another one drops it.
+    /// It stays with the origin of the request: a redirect to another one drops it. A request that has an `Authorization`
+    /// field does without it. User info in the URL is another thing: that is sent with Basic, without being asked for.
     public var credential: Credential? {
         get { parts.credential }
         set { parts.credential = newValue }

@@ -27,7 +27,7 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "zip-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         try Sample.text.data.write(to: file)
-        let form = MultipartFormData()
+        var form = MultipartFormData()
         form.append(Sample.text.data, withName: "a")
         let (body, expected): (RequestBody, Data?) =
             switch kind {
@@ -58,7 +58,7 @@ import Testing
     @Test func `a form says what it is`() async throws {
         let server = try await server()
         let session = Weather.session()
-        let form = MultipartFormData()
+        var form = MultipartFormData()
         form.append(Data("1".utf8), withName: "a")
         let request = session.upload(.multipart(form), to: server.url("/a")).adapt(using: .gzipCompressor)
         _ = try await request.serializingString().value

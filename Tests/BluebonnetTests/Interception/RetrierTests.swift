@@ -229,8 +229,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
             }
         }
         let retrier = Counting(.retry, .retry)
-        var destination = DownloadDestination.temporary
-        if isResuming { destination.options.insert(.automaticallyResume) }
+        let destination = DownloadDestination.temporary(options: isResuming ? .automaticallyResume : [])
         let request = Session(interceptor: retrier).download(server.url("/file"), to: destination).validate()
         let file = try await request.serializingURL().value
         #expect(try Data(contentsOf: file) == body)

@@ -23,7 +23,9 @@ import Testing
 
     /// Follows as proposed.
     @discardableResult
-    private func follow(_ location: String, status: Int = 302, setting cookie: String? = nil, in chain: inout RedirectChain)
+    private func follow(
+        _ location: String, status: Int = 302, setting cookie: String? = nil, in chain: inout RedirectChain
+    )
         throws -> HTTPRequest
     {
         guard case .follow(let request) = chain.received(try response(location, status: status, setting: cookie)) else {
@@ -91,7 +93,9 @@ import Testing
     @Test func `from https to http only where that is allowed`() throws {
         let request = HTTPRequest(url: try url("https://a.example/"))
         var strict = chain(request)
-        #expect(reason { try follow("http://a.example/b?c=d", in: &strict) } == .insecure(url: "http://a.example/b?c=<redacted>"))
+        #expect(
+            reason { try follow("http://a.example/b?c=d", in: &strict) }
+                == .insecure(url: "http://a.example/b?c=<redacted>"))
         var lax = chain(request) { $0.allowsInsecure = true }
         #expect(try follow("http://a.example/b", in: &lax).url.absoluteString == "http://a.example/b")
         // From http to http, and to https, is no matter.
@@ -143,7 +147,9 @@ import Testing
 
     @Test func `a handler may add what it wants`() throws {
         var chain = chain(try secretive("http://a.example/"))
-        guard case .follow(var request) = chain.received(try response("http://b.example/")) else { throw TestFailure("") }
+        guard case .follow(var request) = chain.received(try response("http://b.example/")) else {
+            throw TestFailure("")
+        }
         request.headers.update(.authorization("for b"))
         request.credential = Credential(username: "b", password: "b")
         let next = try chain.followed(with: request)
@@ -175,6 +181,8 @@ import Testing
         var chain = chain(HTTPRequest(url: try url("http://a.example/")))
         _ = chain.received(try response("/2"))
         #expect(reason { _ = try chain.followed(with: HTTPRequest(url: url("ftp://b.example/"))) } == .invalidRequest)
-        #expect(reason { _ = try chain.followed(with: HTTPRequest(url: url("http://b.example/"), headers: ["a": "\n"])) } == .invalidRequest)
+        #expect(
+            reason { _ = try chain.followed(with: HTTPRequest(url: url("http://b.example/"), headers: ["a": "\n"])) }
+                == .invalidRequest)
     }
 }

@@ -71,7 +71,8 @@ import Testing
         Row(status: 307, method: custom, body: .data, next: custom, hasBody: true),
         Row(status: 308, method: custom, body: .data, next: custom, hasBody: true),
         // A method is case-sensitive (RFC 9110 §9.1): this one is not POST.
-        Row(status: 302, method: HTTPMethod(rawValue: "post"), body: .none, next: HTTPMethod(rawValue: "post"),
+        Row(
+            status: 302, method: HTTPMethod(rawValue: "post"), body: .none, next: HTTPMethod(rawValue: "post"),
             hasBody: false),
         // A body that is not sent again needs not be one that could be.
         Row(status: 302, method: .post, body: .once, next: .get, hasBody: false),
@@ -92,20 +93,27 @@ import Testing
     private static let withoutContent = ["Accept", "X-Other", "Content-Foo"]
 
     static let bodyFields: [Row] = [
-        Row(status: 301, method: .post, body: .data, fields: content, next: .get, hasBody: false,
+        Row(
+            status: 301, method: .post, body: .data, fields: content, next: .get, hasBody: false,
             remaining: withoutContent),
-        Row(status: 302, method: .post, body: .data, fields: content, next: .get, hasBody: false,
+        Row(
+            status: 302, method: .post, body: .data, fields: content, next: .get, hasBody: false,
             remaining: withoutContent),
-        Row(status: 303, method: .put, body: .data, fields: content, next: .get, hasBody: false,
+        Row(
+            status: 303, method: .put, body: .data, fields: content, next: .get, hasBody: false,
             remaining: withoutContent),
-        Row(status: 307, method: .post, body: .data, fields: content, next: .post, hasBody: true,
+        Row(
+            status: 307, method: .post, body: .data, fields: content, next: .post, hasBody: true,
             remaining: content.map(\.name)),
-        Row(status: 308, method: .put, body: .data, fields: content, next: .put, hasBody: true,
+        Row(
+            status: 308, method: .put, body: .data, fields: content, next: .put, hasBody: true,
             remaining: content.map(\.name)),
-        Row(status: 302, method: .put, body: .data, fields: content, next: .put, hasBody: true,
+        Row(
+            status: 302, method: .put, body: .data, fields: content, next: .put, hasBody: true,
             remaining: content.map(\.name)),
         // GET stays GET: what is said of a body that it has not is left alone.
-        Row(status: 303, method: .get, body: .none, fields: ["Content-Type": "a/b"], next: .get, hasBody: false,
+        Row(
+            status: 303, method: .get, body: .none, fields: ["Content-Type": "a/b"], next: .get, hasBody: false,
             remaining: ["Content-Type"]),
     ]
 

@@ -44,7 +44,8 @@ import Testing
         ("http://x.example?q", "http://x.example/?q#f"), ("http://x.example#s", "http://x.example/#s"),
         ("http://x.example/a/../../b", "http://x.example/b#f"),
         // A host without a scheme is a path.
-        ("x.example/p", "http://u@h.example:8080/a/b/x.example/p#f"), ("x:1", ""), ("1:x", "http://u@h.example:8080/a/b/1:x#f"),
+        ("x.example/p", "http://u@h.example:8080/a/b/x.example/p#f"), ("x:1", ""),
+        ("1:x", "http://u@h.example:8080/a/b/1:x#f"),
         // What a URL cannot have.
         ("/a b", "http://u@h.example:8080/a%20b#f"), ("  /p\t ", "http://u@h.example:8080/p#f"),
         ("/a\tb", "http://u@h.example:8080/ab#f"), ("/ü", "http://u@h.example:8080/%C3%BC#f"),

@@ -34,7 +34,7 @@ import Testing
     ) -> Session {
         var configuration = Session.Configuration()
         configuration.sleep = sleep
-        return Session(configuration: configuration, transport: transport, interceptor: retrier)
+        return Session(configuration: configuration, interceptor: retrier, transport: transport)
     }
 
     private func transport(_ kind: RequestError.Kind) -> StubTransport {

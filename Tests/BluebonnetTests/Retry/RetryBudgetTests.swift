@@ -29,7 +29,7 @@ struct RetryBudgetTests {
         #expect(!early && late)
     }
 
-    @Test(arguments: [Double.nan, -1, -.infinity])
+    @Test(arguments: [Double.nan, -1, -Double.infinity])
     func `a ratio that is none earns nothing`(_ ratio: Double) {
         var state = RetryBudgetState(ratio: ratio, reserve: 0)
         for _ in 1...1000 { state.requestBegan() }
@@ -37,7 +37,7 @@ struct RetryBudgetTests {
     }
 
     @Test func `more than one for each request is not earned`() {
-        var state = RetryBudgetState(ratio: .infinity, reserve: .max)
+        var state = RetryBudgetState(ratio: Double.infinity, reserve: UInt.max)
         while state.balance > 999_999_990 { _ = state.retryWanted() }
         let before = state.balance
         state.requestBegan()

@@ -8,8 +8,10 @@ struct RetryDecisionTests {
     private static let unmoved = RetryPolicy(jitter: .none)
     private static let now = Date(timeIntervalSince1970: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 
+    private func decision(_ failure: RetryCase) -> RetryDecision { decision(Self.unmoved, failure) }
+
     private func decision(
-        _ policy: RetryPolicy = Self.unmoved, _ failure: RetryCase, random: Double = 0.5
+        _ policy: RetryPolicy, _ failure: RetryCase, random: Double = 0.5
     ) -> RetryDecision {
         RetryDecision(of: policy, about: failure, now: Self.now, random: random)
     }
@@ -21,7 +23,9 @@ struct RetryDecisionTests {
         (.post, false), (.patch, false), (.connect, false), (HTTPMethod(rawValue: "PURGE"), false),
     ])
     func `methods that may be sent twice`(_ method: HTTPMethod, isRetried: Bool) {
-        for failure in [RetryCase(methods: [method], kind: .connection(.lost)), .init(methods: [method], statusCode: 503)] {
+        for failure in [
+            RetryCase(methods: [method], kind: .connection(.lost)), .init(methods: [method], statusCode: 503),
+        ] {
             #expect(
                 decision(failure)
                     == (isRetried ? .retry(after: .milliseconds(500)) : .refuse(.methodNotRetryable(method))))
@@ -30,7 +34,8 @@ struct RetryDecisionTests {
 
     @Test func `all requests on the way of a redirected one must be such that may be sent twice`() {
         #expect(
-            decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == .refuse(.methodNotRetryable(.post)))
+            decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == .refuse(.methodNotRetryable(.post))
+        )
         #expect(decision(RetryCase(methods: [.put, .get], kind: .connection(.lost))).isRetrying)
         // An error before anything was sent is no reason to hold it against a method.
         #expect(decision(RetryCase(methods: [], kind: .connection(.lost))).isRetrying)

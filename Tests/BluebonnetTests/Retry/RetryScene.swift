@@ -1,6 +1,7 @@
 import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
+import Testing
 
 /// A clock for retries whose sleeps are over at once, and noted.
 final class NotedSleeps: Sendable {

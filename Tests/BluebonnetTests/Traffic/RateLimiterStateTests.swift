@@ -33,7 +33,7 @@ struct RateLimiterStateTests {
         #expect(!fourth)
     }
 
-    @Test(arguments: [0.0, -1, .nan, -.infinity, .infinity, .greatestFiniteMagnitude])
+    @Test(arguments: [0, -1, Double.nan, -Double.infinity, Double.infinity, Double.greatestFiniteMagnitude])
     func `what is no rate does no harm`(_ rate: Double) {
         var bucket = TokenBucket(tokensPerSecond: rate, capacity: -3, now: .zero)
         let first = bucket.take(now: .zero)
@@ -69,7 +69,9 @@ struct RateLimiterStateTests {
     @Test func `who leaves makes room for those behind`() {
         var state = RateLimiterState(requestsPerSecond: 1, burst: 1)
         for id in 1...4 { _ = state.arrived(id, at: "a", now: .zero) }
-        let left = [state.left(2, host: "a"), state.left(2, host: "a"), state.left(1, host: "a"), state.left(9, host: "b")]
+        let left = [
+            state.left(2, host: "a"), state.left(2, host: "a"), state.left(1, host: "a"), state.left(9, host: "b"),
+        ]
         #expect(left == [true, false, false, false])
         let (released, wait) = state.timePassed(at: "a", now: .seconds(1))
         #expect(released == [3] && wait != nil)

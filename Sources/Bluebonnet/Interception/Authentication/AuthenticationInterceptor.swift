@@ -47,7 +47,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///   - refreshWindow: How often the credential may be refreshed; 5 times in 30 s by default, `nil` for no limit.
     ///   - clock: The clock of the window.
     public init(
-        authenticator: AuthenticatorType, credential: Credential? = nil, refreshWindow: RefreshWindow? = RefreshWindow(),
+        authenticator: AuthenticatorType, credential: Credential? = nil,
+        refreshWindow: RefreshWindow? = RefreshWindow(),
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator

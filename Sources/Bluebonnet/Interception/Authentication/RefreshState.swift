@@ -42,9 +42,8 @@ struct RefreshState: Equatable {
 
     /// A request is to be sent.
     ///
-    /// - Parameters:
-    ///   - requiresRefresh: Whether the credential says so of itself.
-    ///   - isFresh: Whether the request has waited for that very credential.
+    /// The credential may say of itself that it requires a refresh; a request that is fresh has waited for that very
+    /// credential.
     mutating func adapting(requiresRefresh: Bool, isFresh: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
@@ -54,10 +53,8 @@ struct RefreshState: Equatable {
 
     /// A request was refused because of its credential; to proceed is to try again.
     ///
-    /// - Parameters:
-    ///   - isAuthenticated: Whether the request has the credential of now.
-    ///   - tick: When it got its credential; `nil` where an adapter has made another request of it.
-    ///   - isRepeated: Whether it was tried again before.
+    /// It is authenticated if it has the credential of now. The tick says when it got its credential, and is `nil` where
+    /// an adapter has made another request of it; it is repeated if it was tried again before.
     mutating func refused(isAuthenticated: Bool, tick: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }

@@ -10,7 +10,8 @@ public struct Redirector: RedirectHandler {
         ///
         /// It gets the request, what would be sent next, and the response that redirects, and runs on the global pool.
         case modify(
-            @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async -> HTTPRequest?
+            @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async ->
+                HTTPRequest?
         )
     }
 
@@ -56,8 +57,9 @@ extension RedirectHandler where Self == Redirector {
     ///   pool.
     /// - Returns: The handler.
     public static func modify(
-        using modify: @escaping @Sendable (
-            _ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse
-        ) async -> HTTPRequest?
+        using modify:
+            @escaping @Sendable (
+                _ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse
+            ) async -> HTTPRequest?
     ) -> Redirector { Redirector(behavior: .modify(modify)) }
 }

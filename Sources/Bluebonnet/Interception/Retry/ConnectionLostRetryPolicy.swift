@@ -42,6 +42,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     ///   - request: The request.
     ///   - state: Whose request it is.
     /// - Returns: The request.
+    /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await policy.adapt(request, using: state)

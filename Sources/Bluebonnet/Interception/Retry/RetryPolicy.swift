@@ -143,6 +143,7 @@ public struct RetryPolicy: RequestInterceptor {
     ///   - request: The request.
     ///   - state: Whose request it is.
     /// - Returns: The request.
+    /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         if state.retryCount == 0 { budget?.deposit() }

@@ -7,6 +7,7 @@ import FoundationEssentials
 /// the suffix, and every host for a site of its own.
 // Safety: the list is made once, and only read then; what it returns points into the name it is asked about.
 enum PublicSuffixes {
+    /// Safety: made once, and only read then.
     private nonisolated(unsafe) static let list: bb_psl = unsafe bb_psl_open()
 
     /// Whether there is a list.

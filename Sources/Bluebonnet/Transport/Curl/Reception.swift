@@ -199,6 +199,11 @@ struct Reception {
         body.append(contentsOf: bytes)
     }
 
+    /// Ends the exchange with an error, whatever libcurl makes of it.
+    mutating func fail(with error: RequestError) {
+        failure = error
+    }
+
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason) -> Bool {
         failure = RequestError(.invalidResponse(reason))
         return false

@@ -42,6 +42,16 @@ final class Transfer {
 
     /// Whether cookies were set that the engine has not looked after yet.
     var hasNewCookies = false
+    /// With what challenges of the server are answered.
+    let credential: Credential?
+    /// Whether the request goes through a proxy.
+    var isProxied = false
+    /// Whether the server has asked for authentication.
+    var wasChallenged = false
+    /// With what libcurl is to answer, since it would get it wrong otherwise.
+    var onlyScheme: Credential.Schemes?
+    /// Whether libcurl was stopped to begin again.
+    var isToBeSentAnew = false
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
@@ -49,12 +59,13 @@ final class Transfer {
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, timeouts: Timeouts, state: TransferState,
-        upload: UploadBody, turn: EngineTurn
+        upload: UploadBody, credential: Credential?, turn: EngineTurn
     ) {
         self.id = id
         self.request = request
         self.observer = observer
         self.upload = upload
+        self.credential = credential
         self.turn = turn
         announcesHead = state.isBodyHeld
         reception = Reception(url: request.url, state: state, now: turn.now)
@@ -71,9 +82,11 @@ final class Transfer {
             hasNewCookies = true
             turn.withCookies.append(self)
         }
-        guard let head = reception.head else { return goesOn }
-        // Libcurl sends the request again after this one (RFC 9110 §10.1.1).
-        if announcesHead, head.statusCode != 417 { noteHead() }
+        guard goesOn, let head = reception.head else { return goesOn }
+        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
+        let isAnswered = head.statusCode == 417 || isChallenge(head)
+        if announcesHead, !isAnswered { noteHead() }
+        guard judgeChallenge(head) else { return false }
         // Nor may that go out on this connection, on which the server still waits for the body (RFC 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // It stops sending after a refusal, but not waiting for bytes that it has asked for.
@@ -161,7 +174,11 @@ final class Transfer {
         case .channel(let channel):
             guard offset == 0 else { return false }
             guard uploadOffset > 0 else { break }
-            guard let replayed = channel.replayed() else { return false }
+            guard let replayed = channel.replayed() else {
+                // The server has answered: it is for the sake of a challenge, or of another expectation.
+                if reception.head != nil { reception.fail(with: RequestError(.requestBody(.notReplayable))) }
+                return false
+            }
             channel.abandon()
             upload = .channel(replayed)
             uploadOffset = 0

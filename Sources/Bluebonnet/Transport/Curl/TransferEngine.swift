@@ -56,7 +56,7 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, turn: shared)
+            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -175,7 +175,9 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) { return finish(transfer, with: error) }
+        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) {
+            return finish(transfer, with: error)
+        }
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))
@@ -372,6 +374,10 @@ actor TransferEngine: EventLoopClient {
 
     /// Ends a transfer that libcurl is done with.
     private func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
+        if let easy = transfer.easy, transfer.takeRestart() {
+            multi.remove(easy)
+            return add(transfer)
+        }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy,
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
@@ -383,13 +389,14 @@ actor TransferEngine: EventLoopClient {
 
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
-        transfer.noteHead()
         if case .copied(let data) = transfer.upload, wasSent(transfer) {
             reportSent(Int64(data.count), by: transfer)
         } else {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
         }
         let error = transfer.reception.failure ?? transfer.upload.failure ?? error
+        // A challenge is the response only if that is complete: something went wrong before it was answered.
+        if error == nil || !transfer.isChallenged { transfer.noteHead() }
         transfer.upload.abandon()
         if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
             _ = receiver.receive(piece)

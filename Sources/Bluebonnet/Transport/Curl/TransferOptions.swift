@@ -22,7 +22,7 @@ final class TransferOptions {
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
     ///
-    /// - Parameter cookies: What the transfer shares cookies by, if it sends and keeps any.
+    /// The share is what the transfer has its cookies by, if it sends and keeps any.
     func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
         let request = transfer.request
         easy.transfer = transfer
@@ -46,6 +46,7 @@ final class TransferOptions {
         case .none: easy.set(CURLOPT_PROXY, "")
         case .url(let url): easy.set(CURLOPT_PROXY, url)
         }
+        if let error = applyCredential(of: transfer, to: easy) { return error }
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile

@@ -1,0 +1,83 @@
+import Testing
+
+@testable import Bluebonnet
+
+struct ChallengeTests {
+    @Test(arguments: [
+        ([], "[]"),
+        ([""], "[]"),
+        ([" , ,"], "[]"),
+        (["Basic"], "[basic]"),
+        (["Basic realm=\"a\""], "[basic realm=a]"),
+        (["BASIC REALM = \"a, b\" , charset=UTF-8"], "[basic realm=a, b charset=UTF-8]"),
+        (
+            ["Digest realm=\"a\\\"b\", qop=\"auth, auth-int\", Basic realm=x"],
+            "[digest realm=a\"b qop=auth, auth-int][basic realm=x]"
+        ),
+        (["Negotiate, NTLM, Basic realm=\"\""], "[negotiate][ntlm][basic realm=]"),
+        (["Negotiate YII+/==", "NTLM TlRMTVNTUAAC="], "[negotiate YII+/==][ntlm TlRMTVNTUAAC=]"),
+        (["Negotiate YII, Basic realm=a"], "[negotiate YII][basic realm=a]"),
+        (["realm=\"a\", Basic"], "[basic]"),
+        (["Basic realm=\"never closed"], "[basic realm=never closed]"),
+        (["\"odd\", Basic realm=a"], "[basic realm=a]"),
+        (
+            ["Newauth realm=\"apps\", type=1, title=\"Login to \\\"apps\\\"\", Basic realm=\"simple\""],
+            "[newauth realm=apps type=1 title=Login to \"apps\"][basic realm=simple]"
+        ),
+        (["Digest algorithm=SHA-256;x"], "[digest algorithm=SHA-256;x]"),
+    ])
+    func `challenges are taken apart`(values: [String], expected: String) {
+        let text = Challenge.parse(values).map { challenge in
+            let words =
+                [challenge.scheme] + [challenge.token].compactMap(\.self)
+                + challenge.parameters.map { "\($0.name)=\($0.value)" }
+            return "[" + words.joined(separator: " ") + "]"
+        }
+        #expect((text.isEmpty ? "[]" : text.joined()) == expected)
+    }
+
+    private typealias Reason = RequestError.AuthenticationReason
+
+    @Test(
+        arguments: [
+            ([], [.basic, .digest], false, .deliver),
+            (["Bearer"], [.basic, .digest], false, .deliver),
+            (["Basic realm=a"], [], false, .deliver),
+            (["Basic realm=a"], [.digest], false, .deliver),
+            (["Basic realm=a"], [.basic], true, .answer),
+            (["Digest nonce=a"], [.digest], true, .answer),
+            (["Digest nonce=a, algorithm=MD5"], [.digest], true, .answer),
+            (["Digest nonce=a, algorithm=md5-SESS"], [.digest], true, .answer),
+            (["Digest nonce=a, algorithm=SHA-256"], [.digest], true, .answer),
+            (["Digest nonce=a, algorithm=\"SHA-256-sess\""], [.digest], true, .answer),
+            (["Digest algorithm=SHA-512"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512"))),
+            (["Digest algorithm=SHA-512-256"], [.digest], false, .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))),
+            (["Digest algorithm=SHA-512-256"], [.basic], false, .deliver),
+            // Libcurl knows the first Digest challenge alone.
+            (
+                ["Digest algorithm=SHA-512-256", "Digest algorithm=MD5"], [.digest], false,
+                .refuse(.unsupportedDigestAlgorithm("SHA-512-256"))
+            ),
+            (["Digest algorithm=MD5", "Digest algorithm=SHA-512-256"], [.digest], false, .answer),
+            (["Digest algorithm=SHA-512-256", "Basic realm=a"], [.digest, .basic], false, .answerOnly(.basic)),
+            (["Digest algorithm=SHA-512, Basic realm=a, NTLM"], [.digest, .basic, .ntlm], false, .answerOnly(.ntlm)),
+            (
+                ["Digest algorithm=SHA-512", "Basic realm=a"], [.digest], false,
+                .refuse(.unsupportedDigestAlgorithm("SHA-512"))
+            ),
+            (["Digest algorithm=SHA-512", "Negotiate"], [.digest, .negotiate], false, .answer),
+            (["Digest qop=\"auth\""], [.digest], true, .answer),
+            (["Digest qop=\"auth-int, auth\""], [.digest], true, .answer),
+            (["Digest qop=auth-int"], [.digest], false, .answer),
+            (["Digest qop=auth-int"], [.digest], true, .refuse(.unsupportedDigestProtection("auth-int"))),
+            (["Digest qop=auth-int", "Basic realm=a"], [.digest, .basic], true, .answerOnly(.basic)),
+            (["Digest qop=\"\""], [.digest], true, .answer),
+            (["Digest qop=other"], [.digest], false, .refuse(.unsupportedDigestProtection("other"))),
+            (["NTLM", "Basic realm=a"], [.ntlm, .basic, .digest], true, .answer),
+        ] as [([String], Credential.Schemes, Bool, ChallengeDecision)])
+    func `what libcurl would answer wrongly is answered otherwise or refused`(
+        values: [String], schemes: Credential.Schemes, hasBody: Bool, expected: ChallengeDecision
+    ) {
+        #expect(ChallengeDecision(Challenge.parse(values), schemes: schemes, hasBody: hasBody) == expected)
+    }
+}

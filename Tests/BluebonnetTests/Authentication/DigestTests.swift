@@ -1,0 +1,137 @@
+import Bluebonnet
+import BluebonnetTesting
+import COpenSSL
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Digest (RFC 7616) on the wire: the example of §3.9.1, and what libcurl has wrong.
+@Suite(.timeLimit(.minutes(1))) struct DigestTests {
+    private static let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+    private static let opaque = "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
+    private static let realm = "http-auth@example.org"
+    private static let mufasa = Credential(username: "Mufasa", password: "Circle of Life")
+
+    private static func challenge(_ algorithm: String) -> String {
+        "Digest realm=\"\(realm)\", qop=\"auth, auth-int\", algorithm=\(algorithm), nonce=\"\(nonce)\", "
+            + "opaque=\"\(opaque)\""
+    }
+
+    /// The answer that RFC 7616 §3.4.1 defines for the example.
+    private static func response(_ algorithm: String, cnonce: String) -> String {
+        func hash(_ text: String) -> String { digest(text, algorithm) }
+        let secret = hash("Mufasa:\(realm):Circle of Life")
+        return hash("\(secret):\(nonce):00000001:\(cnonce):auth:\(hash("GET:/dir/index.html"))")
+    }
+
+    /// A hash in hexadecimal digits, by OpenSSL.
+    private static func digest(_ text: String, _ algorithm: String) -> String {
+        let bytes = Array(text.utf8)
+        var (output, count) = ([UInt8](repeating: 0, count: 64), UInt32(0))
+        unsafe EVP_Digest(
+            bytes, bytes.count, &output, &count, algorithm == "MD5" ? EVP_md5() : EVP_sha256(), nil)
+        return output.prefix(Int(count)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    @Test(arguments: [
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ])
+    func `the example of RFC 7616 holds, on paper and on the wire`(algorithm: String, expected: String) async throws {
+        #expect(Self.response(algorithm, cnonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ") == expected)
+        let challenge = Self.challenge(algorithm)
+        let server = try await LocalServer { router in
+            router.get("/dir/index.html") { request in
+                request.headers.contains("Authorization")
+                    ? .text("in") : .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+        }
+        let session = Weather.session()
+        let request = HTTPRequest(server.url("/dir/index.html"), credential: Self.mufasa)
+        #expect(await ChallengedKind.data.answer(request, in: session).text == "in")
+        #expect(server.requests.map { $0.headers.contains("Authorization") } == [false, true])
+        let field = try #require(server.requests.last?.headers["Authorization"])
+        let sent = try #require(AuthorizationField(field))
+        #expect(sent.scheme == "Digest")
+        #expect(sent["username"] == "Mufasa" && sent["realm"] == Self.realm && sent["uri"] == "/dir/index.html")
+        #expect(sent["nonce"] == Self.nonce && sent["opaque"] == Self.opaque && sent["algorithm"] == algorithm)
+        #expect(sent["qop"] == "auth" && sent["nc"] == "00000001")
+        #expect(sent["response"] == Self.response(algorithm, cnonce: try #require(sent["cnonce"])))
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: ChallengedKind.allCases, ["SHA-512-256", "SHA-512", "SHA-512-256-sess", "unheard-of"])
+    func `an algorithm that libcurl gets wrong is refused, and nothing is sent`(
+        kind: ChallengedKind, algorithm: String
+    ) async throws {
+        let server = try await LocalServer { router in
+            router.otherwise { _ in .status(401, headers: ["WWW-Authenticate": Self.challenge(algorithm)]) }
+        }
+        let session = Weather.session()
+        let answer = await kind.answer(HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
+        #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm(algorithm)))
+        #expect(answer.error?.description.contains("Circle") == false)
+        #expect(server.requests.map { $0.headers.contains("Authorization") } == [false])
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: ChallengedKind.allCases, [true, false])
+    func `another challenge is answered instead`(kind: ChallengedKind, hasBody: Bool) async throws {
+        let server = try await LocalServer { router in
+            router.otherwise { request in
+                guard !request.headers.contains("Authorization") else { return .text("in \(request.text)") }
+                var headers: HTTPHeaders = ["WWW-Authenticate": Self.challenge("SHA-512-256")]
+                headers.add(name: "WWW-Authenticate", value: "Basic realm=\"a\"")
+                return .text("out", status: 401, headers: headers)
+            }
+        }
+        let session = Weather.session()
+        let request = HTTPRequest(
+            server.url("/a"), method: hasBody ? .post : .get, body: hasBody ? .data(Data("body".utf8)) : nil,
+            credential: Self.mufasa)
+        let answer = await kind.answer(request, in: session)
+        #expect(answer.text == (hasBody ? "in body" : "in ") && answer.heads == [200], "\(answer)")
+        let header = HTTPHeader.authorization(username: "Mufasa", password: "Circle of Life")
+        #expect(server.requests.map { $0.headers["Authorization"] } == [nil, header.value])
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a stale nonce is replaced`() async throws {
+        let server = try await LocalServer { router in
+            router.otherwise { request in
+                guard let field = request.headers["Authorization"] else {
+                    return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=old, qop=auth"])
+                }
+                guard field.contains("nonce=\"old\"") else { return .text("in") }
+                return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=new, qop=auth, stale=true"])
+            }
+        }
+        let session = Weather.session()
+        let answer = await ChallengedKind.stream.answer(
+            HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
+        #expect(answer.text == "in" && answer.heads == [200])
+        #expect(server.requestCount == 3)
+        try await Weather.end(session, server)
+    }
+}
+
+/// What an `Authorization` field says.
+struct AuthorizationField {
+    let scheme: String
+    private let parameters: [String: String]
+
+    init?(_ text: String) {
+        let parts = text.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2 else { return nil }
+        scheme = String(parts[0])
+        var parameters: [String: String] = [:]
+        for part in parts[1].split(separator: ", ") {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2 else { return nil }
+            parameters[String(pair[0])] = String(pair[1]).replacing("\"", with: "")
+        }
+        self.parameters = parameters
+    }
+
+    subscript(name: String) -> String? { parameters[name] }
+}

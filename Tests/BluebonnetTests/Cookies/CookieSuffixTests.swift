@@ -1,0 +1,93 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// The public suffix list on the wire, by the names that the list's own checks are about.
+@Suite(.timeLimit(.minutes(1))) struct CookieSuffixTests {
+    /// A host, and the part of it that is registered; `nil` when the host is a public suffix.
+    struct Name: Sendable, CustomTestStringConvertible {
+        let host: String
+        let site: String?
+
+        var testDescription: String { "\(host) of \(site ?? "nobody")" }
+    }
+
+    /// Hosts of sites, each line those of one, which comes first.
+    private static let sites = """
+        domain.biz b.domain.biz a.b.domain.biz
+        example.com b.example.com a.b.example.com
+        example.uk.com b.example.uk.com a.b.example.uk.com
+        test.ac
+        b.c.mm a.b.c.mm
+        test.jp www.test.jp
+        test.ac.jp www.test.ac.jp
+        test.kyoto.jp
+        b.ide.kyoto.jp a.b.ide.kyoto.jp
+        b.c.kobe.jp a.b.c.kobe.jp
+        city.kobe.jp www.city.kobe.jp
+        b.test.ck a.b.test.ck
+        www.ck www.www.ck
+        test.us www.test.us
+        test.ak.us www.test.ak.us
+        test.k12.ak.us www.test.k12.ak.us
+        xn--85x722f.com.cn www.xn--85x722f.com.cn
+        xn--85x722f.xn--55qx5d.cn www.xn--85x722f.xn--55qx5d.cn
+        shishi.xn--55qx5d.cn
+        xn--85x722f.xn--fiqs8s www.xn--85x722f.xn--fiqs8s
+        shishi.xn--fiqs8s
+        """
+
+    private static let suffixes = """
+        biz com uk.com ac mm c.mm jp ac.jp kyoto.jp ide.kyoto.jp c.kobe.jp ck test.ck us ak.us k12.ak.us xn--55qx5d.cn
+        xn--fiqs8s co.uk github.io
+        """
+
+    static let names: [Name] =
+        sites.split(separator: "\n").flatMap { line in
+            let hosts = line.split(separator: " ").map(String.init)
+            return hosts.map { Name(host: $0, site: hosts[0]) }
+        } + suffixes.split { $0.isWhitespace }.map { Name(host: String($0), site: nil) }
+
+    @Test(arguments: names)
+    func `a host sets cookies for its site, and for nobody else's`(_ name: Name) async throws {
+        let scene = try await CookieScene()
+        let labels = name.host.split(separator: ".")
+        // The host and every domain above it.
+        for first in labels.indices {
+            let domain = labels[first...].joined(separator: ".")
+            try await scene.get("http://\(name.host)", setting: ["n\(first)=1; Domain=\(domain)"])
+            let isOwn = name.site.map { domain.hasSuffix($0) } ?? false
+            let url = try #require(URL(string: "http://beside.\(domain)/"))
+            let told = try await scene.session.cookies.cookies(for: url)
+            #expect(told.contains { $0.name == "n\(first)" } == isOwn, "\(domain)")
+        }
+        // Beside the host, only what the site has for all.
+        let site = name.site ?? name.host
+        let sent = try await scene.get("http://beside.\(site)")
+        #expect((sent != nil) == (name.site != nil), "\(sent ?? "")")
+        // A suffix has cookies of its own all the same.
+        if name.site == nil { #expect(try await scene.get("http://\(name.host)") == "n0=1") }
+        try await scene.end()
+    }
+
+    @Test(arguments: ["com", "CO.UK", ".co.uk", "github.io", "k12.ak.us"])
+    func `a cookie for all below a public suffix is refused`(_ domain: String) async throws {
+        let scene = try await CookieScene()
+        let cookie = Cookie(name: "a", value: "secret", domain: domain, includesSubdomains: true)
+        let error = await #expect(throws: RequestError.self) { try await scene.session.cookies.set(cookie) }
+        #expect(error?.kind == .cookies(.publicSuffix(name: "a", domain: cookie.domain)))
+        #expect(error?.description.contains("secret") == false)
+        #expect(try await scene.session.cookies.all().isEmpty)
+        try await scene.end()
+    }
+
+    @Test func `the host's case does not get a cookie past the list`() async throws {
+        let scene = try await CookieScene()
+        try await scene.get("http://Curl.CO.UK", setting: ["a=1; Domain=co.UK"])
+        try await scene.get("http://curl.co.uk", setting: ["a=1; Domain=CO.uk"])
+        #expect(try await scene.get("http://other.co.uk") == nil)
+        #expect(try await scene.session.cookies.all().isEmpty)
+        try await scene.end()
+    }
+}
