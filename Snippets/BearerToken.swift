@@ -58,7 +58,8 @@ enum BearerToken {
                 request.headers["Authorization"] == "Bearer new" ? .text("Ada") : .status(401)
             }
             router.post(
-                "/token", .json(["accessToken": Value.text("new"), "refreshToken": .text("next"), "expiresIn": .number(3600)]))
+                "/token",
+                .json(["accessToken": Value.text("new"), "refreshToken": .text("next"), "expiresIn": .number(3600)]))
         }
         let url = server.url("/me")
         let tokenURL = server.url("/token")

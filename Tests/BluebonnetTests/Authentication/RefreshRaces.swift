@@ -66,7 +66,8 @@ struct RefreshRaces {
         await session.shutdown()
     }
 
-    @Test func `those who are refused after the refresh has failed share its failure, and have no other`() async throws {
+    @Test func `those who are refused after the refresh has failed share its failure, and have no other`() async throws
+    {
         let gate = Gate()
         let authenticator = TokenAuthenticator { _, _ in throw TestFailure("no token") }
         let transport = StubTransport { request in

@@ -59,7 +59,8 @@ struct RedirectCancellationTests {
             router.get(
                 "/a",
                 .script(
-                    .bytes("HTTP/1.1 302 Found\r\nLocation: /b\r\n\(length)\r\n\r\nmoved"), .wait { gate.open() }, .stall))
+                    .bytes("HTTP/1.1 302 Found\r\nLocation: /b\r\n\(length)\r\n\r\nmoved"), .wait { gate.open() },
+                    .stall))
             router.get("/b", .script(.wait { gate.open() }, .stall))
         }
         try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) { await gate.wait() }

@@ -113,10 +113,12 @@ struct RedirectServerTests {
             router.post("/to") { .text($0.text) }
         }
         let session = Weather.session()
-        let again = RequestBody.stream { AsyncStream<Data> { stream in
-            stream.yield(Data("again".utf8))
-            stream.finish()
-        } }
+        let again = RequestBody.stream {
+            AsyncStream<Data> { stream in
+                stream.yield(Data("again".utf8))
+                stream.finish()
+            }
+        }
         for body in [RequestBody.data(Data("again".utf8)), again] {
             let request = HTTPRequest(url: server.url("/from"), method: .post, body: body)
             #expect(try await session.request(request).validate().serializingString().value == "again")
