@@ -137,7 +137,8 @@ import Testing
         await session.shutdown()
         let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString)")
         let reading = await #expect(throws: RequestError.self) { try await store.all() }
-        let setting = await #expect(throws: RequestError.self) { [a] in try await store.set(a) }
+        let cookie = a
+        let setting = await #expect(throws: RequestError.self) { try await store.set(cookie) }
         let deleting = await #expect(throws: RequestError.self) { try await store.deleteAll() }
         let saving = await #expect(throws: RequestError.self) { try await store.save(to: file) }
         for error in [reading, setting, deleting, saving] { #expect(error?.kind == .sessionShutDown) }

@@ -46,7 +46,7 @@ import Testing
         // Once each, by one layer.
         #expect(server.requestCount == min(times, 2) + 1)
         #expect(request.retryCount == min(times, 2))
-        #expect(sleeps.all == [.milliseconds(500), .seconds(1)].prefix(min(times, 2)))
+        #expect(sleeps.all == Array([Duration.milliseconds(500), .seconds(1)].prefix(min(times, 2))))
         try await Weather.end(session, server)
     }
 
@@ -138,7 +138,7 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "retry-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(count: 100_000).write(to: file)
-        let multipart = MultipartFormData()
+        var multipart = MultipartFormData()
         multipart.append(Data(count: 100_000), withName: "a")
         let body: RequestBody =
             switch form {

@@ -49,7 +49,7 @@ import Testing
         let limiter = limiter(1, burst: 2)
         let url = try #require(url)
         let transport = StubTransport { .text($0.url.absoluteString) }
-        let session = Session(transport: transport, interceptor: limiter)
+        let session = Session(interceptor: limiter, transport: transport)
         var tasks: [DataTask<String>] = []
         for number in 0..<5 {
             tasks.append(session.request("http://example.com/\(number)").serializingString())
@@ -70,7 +70,7 @@ import Testing
 
     @Test func `another host, or another port, waits for itself`() async throws {
         let limiter = limiter(1, burst: 1)
-        let session = Session(transport: StubTransport { _ in .text("ok") }, interceptor: limiter)
+        let session = Session(interceptor: limiter, transport: StubTransport { _ in .text("ok") })
         for url in ["http://a.example/", "http://b.example/", "http://a.example:8080/"] {
             #expect(try await session.request(url).serializingString().value == "ok")
         }
@@ -80,7 +80,7 @@ import Testing
     @Test func `cancelling ends the wait, and lets others take the turn`() async throws {
         let limiter = limiter(1, burst: 1)
         let url = try #require(url)
-        let session = Session(transport: StubTransport { _ in .text("ok") }, interceptor: limiter)
+        let session = Session(interceptor: limiter, transport: StubTransport { _ in .text("ok") })
         #expect(try await session.request(url).serializingString().value == "ok")
         let first = session.request(url).serializingString()
         await until { limiter.waitingCount(for: url) == 1 }
@@ -101,8 +101,8 @@ import Testing
         var configuration = Session.Configuration()
         NotedSleeps().use(in: &configuration)
         let session = Session(
-            configuration: configuration, transport: transport,
-            interceptor: Interceptor(adapters: [limiter], retriers: [.retryPolicy]))
+            configuration: configuration, interceptor: Interceptor(adapters: [limiter], retriers: [.retryPolicy]),
+            transport: transport)
         let task = session.request("http://example.com/a").validate().serializingString()
         await until { clock.sleeps.value == 1 }
         #expect(transport.requests.count == 2)
