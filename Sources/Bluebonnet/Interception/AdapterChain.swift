@@ -2,6 +2,16 @@
 struct AdapterChain: Sendable {
     let adapters: [any RequestAdapter]
 
+    init(adapters: [any RequestAdapter]) {
+        self.adapters = adapters.flatMap(Self.parts)
+    }
+
+    /// The adapters that an interceptor asks, so that an error tells which of them it was.
+    private static func parts(of adapter: any RequestAdapter) -> [any RequestAdapter] {
+        guard let interceptor = adapter as? Interceptor else { return [adapter] }
+        return interceptor.adapters.flatMap(parts)
+    }
+
     /// Asks the adapters, one after the other.
     @concurrent
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async -> Result<HTTPRequest, RequestError> {

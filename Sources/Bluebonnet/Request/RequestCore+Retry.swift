@@ -8,9 +8,16 @@ extension RequestCore {
         case again
     }
 
-    /// Whether there is anybody to be asked about failures.
+    /// Those who are asked about failures.
     private var retriers: [any RequestRetrier] {
-        [context.interceptor].compactMap(\.self) + mailbox.withLock { $0.interceptors }
+        let interceptors = [context.interceptor].compactMap(\.self) + mailbox.withLock { $0.interceptors }
+        return interceptors.flatMap(Self.parts)
+    }
+
+    /// The retriers that an interceptor asks, so that an error tells which of them it was.
+    private static func parts(of retrier: any RequestRetrier) -> [any RequestRetrier] {
+        guard let interceptor = retrier as? Interceptor else { return [retrier] }
+        return interceptor.retriers.flatMap(parts)
     }
 
     /// Asks the retriers about a failure, the session's before the request's own, and lets the delay pass.

@@ -69,7 +69,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         let error = try #require(await request.serializingString().response.error)
         #expect(error.kind == .retry(original: .connection(.lost)))
         #expect(error.underlying as? Reason == Reason())
-        #expect(error.detail == "in Interceptor")
+        #expect(error.detail == "in Counting")
         #expect(error.url == "http://stub.test/")
     }
 

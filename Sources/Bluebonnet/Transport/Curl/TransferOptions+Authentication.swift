@@ -1,6 +1,7 @@
 import CCurl
 
 /// With what challenges are answered.
+// Safety: libcurl copies what it is given, within the call.
 extension TransferOptions {
     /// Sets with what a server's challenges are answered; returns why they cannot be.
     ///
