@@ -70,6 +70,7 @@ extension RequestCore {
     ///
     /// Returns the head of the answer if the body is held back, and the outcome otherwise.
     func nextAnswer() async -> ExchangeEvent {
+        mailbox.withLock { $0.history = [] }
         var event = await nextEvent()
         guard event.isRedirect, let first = mailbox.withLock({ $0.requests.last }) else { return event }
         var chain = RedirectChain(request: first, limits: context.configuration.redirects)
@@ -81,6 +82,7 @@ extension RequestCore {
                 request.firstPartyURL = first.url
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
+                mailbox.withLock { $0.history = history }
                 startExchange(of: request, isRedirect: true)
             } catch {
                 failure = error
@@ -170,12 +172,16 @@ extension ExchangeEvent {
         guard !history.isEmpty else { return self }
         switch self {
         case .head(let response): return .head(response.with(history))
-        case .outcome(let outcome):
-            return .outcome(
-                ExchangeOutcome(
-                    response: outcome.response?.with(history), body: outcome.body, error: outcome.error,
-                    metrics: outcome.metrics))
+        case .outcome(let outcome): return .outcome(outcome.with(history))
         }
+    }
+}
+
+extension ExchangeOutcome {
+    /// The same with what redirected to it.
+    func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
+        guard !history.isEmpty else { return self }
+        return ExchangeOutcome(response: response?.with(history), body: body, error: error, metrics: metrics)
     }
 }
 

@@ -179,6 +179,7 @@ extension RequestCore: ExchangeObserver {
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
     func completed(_ outcome: ExchangeOutcome) -> CompletedAttempt {
+        let outcome = outcome.with(mailbox.withLock { $0.history })
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
         let isComplete = outcome.error == nil
         let isCollected = !sink.holdsBody

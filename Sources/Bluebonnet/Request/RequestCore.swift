@@ -189,6 +189,8 @@ struct RequestMailbox {
     /// Serializers that are to be served, in the order in which they were attached.
     var slots: [SerializationSlot] = []
 
+    /// What has redirected the attempt under way, in order.
+    var history: [HTTPResponse] = []
     /// The exchange under way.
     var exchange: (any Exchange)?
     /// Whether the transport was asked for the exchange, and has not returned it yet.

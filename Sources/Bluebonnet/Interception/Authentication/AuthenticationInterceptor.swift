@@ -134,6 +134,9 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     // MARK: Bookkeeping
 
+    /// How many wait for the end of the refresh, for tests.
+    var waiterCount: Int { waiters.count }
+
     /// What the state's action means for whoever asked.
     private enum Step: Sendable {
         case use(Credential, tick: UInt64)

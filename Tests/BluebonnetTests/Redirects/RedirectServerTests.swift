@@ -1,0 +1,205 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// Redirects between servers of the test's own, which keep what they receive.
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectServerTests {
+    // MARK: Kinds of request
+
+    /// The kinds of request, and how each brings its body as text, and its response.
+    enum Kind: CaseIterable {
+        case data, stream, download
+
+        func text(_ session: Session, _ request: HTTPRequest, using handler: (any RedirectHandler)? = nil) async throws
+            -> (text: String, response: HTTPResponse)
+        {
+            switch self {
+            case .data:
+                let task = Self.set(handler, session.request(request).validate()).serializingString()
+                return (try await task.value, try #require(await task.response.response))
+            case .stream:
+                let task = Self.set(handler, session.streamRequest(request).validate()).streamTask()
+                let response = try await task.response
+                var bytes = Data()
+                for try await piece in task.bytes { bytes += piece }
+                return (String(decoding: bytes, as: UTF8.self), response)
+            case .download:
+                let task = Self.set(handler, session.download(request).validate()).serializingString()
+                return (try await task.value, try #require(await task.response.response))
+            }
+        }
+
+        private static func set<R: Request>(_ handler: (any RedirectHandler)?, _ request: R) -> R {
+            handler.map { request.redirect(using: $0) } ?? request
+        }
+    }
+
+    @Test(arguments: Kind.allCases, ["short", "long", "chunked", "endless"])
+    func `every kind follows, whatever comes with the redirect`(_ kind: Kind, body: String) async throws {
+        // A body that is collected is so before it is known what it is; it ends some time, or at its limit.
+        if kind == .data, body == "endless" { return }
+        let server = try await LocalServer { router in
+            router.get("/from") { _ in
+                switch body {
+                case "short": .text("moved", status: 302, headers: ["Location": "/to"])
+                case "long": .data(Data(count: 200_000), status: 302, headers: ["Location": "/to"])
+                case "chunked":
+                    .stream(status: 302, headers: ["Location": "/to"]) { try await $0.write(Data(count: 100)) }
+                default: .endless(Data(count: 1000), status: 302, headers: ["Location": "/to"])
+                }
+            }
+            router.get("/to", .text("here"))
+        }
+        let session = Weather.session()
+        let answer = try await kind.text(session, HTTPRequest(url: server.url("/from#part")))
+        #expect(answer.text == "here")
+        #expect(answer.response.url == server.url("/to#part"))
+        #expect(answer.response.history.map(\.url) == [server.url("/from#part")])
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `the request's handler goes before the session's`(_ kind: Kind) async throws {
+        let server = try await LocalServer { router in
+            router.get("/from", .redirect(to: "/to"))
+            router.get("/to", .text("to"))
+            router.get("/other") { .text("other \($0.headers["X-Added"] ?? "")") }
+        }
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        let session = Session(
+            configuration: configuration,
+            redirectHandler: .modify { request, newRequest, response in
+                #expect(response.statusCode == 302 && request.request?.url.path() == "/from")
+                var newRequest = newRequest
+                newRequest.url = server.url("/other")
+                newRequest.headers.update(name: "X-Added", value: "1")
+                return newRequest
+            })
+        let request = HTTPRequest(url: server.url("/from"))
+        #expect(try await kind.text(session, request).text == "other 1")
+        #expect(try await kind.text(session, request, using: .follow).text == "to")
+        await #expect(throws: RequestError.self) { try await kind.text(session, request, using: .doNotFollow) }
+        await #expect(throws: RequestError.self) {
+            try await kind.text(session, request, using: .modify { _, _, _ in nil })
+        }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a redirect that is not followed is the response, wherever it leads`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/from", .redirect(to: "tel:123"))
+            router.get("/nowhere", .status(302))
+        }
+        let session = Weather.session()
+        let stays = await session.request(server.url("/from")).redirect(using: .doNotFollow)
+            .serializingData(emptyResponseCodes: [302]).response
+        #expect(stays.response?.statusCode == 302 && stays.error == nil)
+        let error = await session.request(server.url("/from")).serializingData().response.error
+        #expect(error?.kind == .redirect(.invalidLocation("tel:123")))
+        let nowhere = await session.request(server.url("/nowhere")).serializingData(emptyResponseCodes: [302]).response
+        #expect(nowhere.response?.statusCode == 302 && nowhere.error == nil)
+        try await Weather.end(session, server)
+    }
+
+    // MARK: Bodies
+
+    @Test(arguments: [307, 308])
+    func `a body that can be sent again is, and one that cannot is not`(_ status: Int) async throws {
+        let server = try await LocalServer { router in
+            router.post("/from", .redirect(to: "/to", status: status))
+            router.post("/to") { .text($0.text) }
+        }
+        let session = Weather.session()
+        let again = RequestBody.stream {
+            AsyncStream<Data> { stream in
+                stream.yield(Data("again".utf8))
+                stream.finish()
+            }
+        }
+        for body in [RequestBody.data(Data("again".utf8)), again] {
+            let request = HTTPRequest(url: server.url("/from"), method: .post, body: body)
+            #expect(try await session.request(request).validate().serializingString().value == "again")
+        }
+        server.forgetRequests()
+        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+        let request = HTTPRequest(url: server.url("/from"), method: .post, body: once)
+        let error = await session.request(request).serializingString().response.error
+        #expect(error?.kind == .redirect(.bodyNotReplayable))
+        #expect(server.requests.map(\.path) == ["/from"])
+        try await Weather.end(session, server)
+    }
+
+    // MARK: Origins
+
+    /// Sends everything secret there is to the first of two servers, and expects the second to receive none of it.
+    @Test(arguments: Kind.allCases)
+    func `nothing secret reaches another origin, nor comes back`(_ kind: Kind) async throws {
+        let away = try await LocalServer { _ in }
+        let home = try await LocalServer { router in
+            router.get("/1", .redirect(to: "/2"))
+            router.get("/2", .redirect(to: away.url("/3").absoluteString))
+            router.get("/4", .text("done"))
+        }
+        await away.route { router in router.get("/3", .redirect(to: home.url("/4").absoluteString)) }
+        let session = Weather.session {
+            $0.headers.add(name: "X-Api-Key", value: "hidden")
+            $0.headers.add(name: "X-Plain", value: "session")
+        }
+        let port = home.port
+        var request = HTTPRequest(
+            url: try #require(URL(string: "http://user:hidden@127.0.0.1:\(port)/1")),
+            headers: [
+                "Cookie": "a=hidden", "Proxy-Authorization": "hidden", "X-Token": "hidden", "X-Mine": "1",
+                "Host": "hidden.example",
+            ])
+        request.credential = Credential(username: "user", password: "hidden", schemes: .basic)
+        #expect(try await kind.text(session, request).text == "done")
+        #expect(home.requests.map(\.path) == ["/1", "/2", "/4"])
+        for request in home.requests.prefix(2) {
+            for name in ["Cookie", "X-Token", "X-Api-Key"] {
+                #expect(request.headers[name]?.contains("hidden") == true, "\(name) of \(request.path)")
+            }
+            #expect(request.headers["Host"] == "hidden.example")
+        }
+        for request in away.requests + home.requests.suffix(1) {
+            let head = request.headers.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
+            #expect(!head.contains("hidden"), "\(request.path): \(head)")
+            #expect(request.headers["Authorization"] == nil)
+            #expect(request.headers["X-Mine"] == "1" && request.headers["X-Plain"] == "session")
+        }
+        #expect(away.requests.first?.headers["Host"] == "127.0.0.1:\(away.port)")
+        try await Weather.end(session, home)
+        try await away.waitForOpenConnections(atMost: 0)
+    }
+
+    // MARK: Loops
+
+    @Test func `a loop is named`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a", .redirect(to: "/b"))
+            router.get("/b", .redirect(to: "/a"))
+        }
+        let session = Weather.session()
+        let request = session.request(server.url("/a"))
+        let error = await request.serializingData().response.error
+        #expect(error?.kind == .redirect(.loop(url: server.url("/a").absoluteString)))
+        #expect(server.requestCount == 4)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the metrics are those of the last exchange, and connections are used again`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a", .redirect(to: "/b"))
+            router.get("/b", .text("b"))
+        }
+        let session = Weather.session()
+        for kind in Kind.allCases {
+            #expect(try await kind.text(session, HTTPRequest(url: server.url("/a"))).text == "b")
+        }
+        #expect(server.connectionCount == 1)
+        try await Weather.end(session, server)
+    }
+}
