@@ -62,7 +62,7 @@ struct Comparison {
         let before = servers.acceptedConnections
         defer { servers.files.removeWritten() }
         let bodies = servers.files.arguments(for: benchmark, client)
-        let output = try ChildProcess.run(client.program, arguments + benchmark.arguments + bodies, on: pinning)
+        let output = try ChildProcess.run(client.program, arguments + benchmark.arguments + client.arguments + bodies, on: pinning)
         var sample = try Sample(output)
         sample.connections = servers.acceptedConnections - before - 1
         if let limit = benchmark.maximumConnections, sample.connections > limit {
