@@ -2,9 +2,117 @@
 #ifndef BLUEBONNET_COPENSSL_H
 #define BLUEBONNET_COPENSSL_H
 
+#include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+// OpenSSL's stacks and many of its functions are macros, which Swift cannot see.
+
+static inline int bb_x509_stack_count(const STACK_OF(X509) *stack) { return stack == NULL ? 0 : sk_X509_num(stack); }
+
+static inline X509 *bb_x509_stack_at(const STACK_OF(X509) *stack, int index) { return sk_X509_value(stack, index); }
+
+static inline STACK_OF(X509) *bb_x509_stack_new(void) { return sk_X509_new_null(); }
+
+// Keeps the certificate for as long as the stack lives.
+static inline int bb_x509_stack_push(STACK_OF(X509) *stack, X509 *certificate) {
+    if (X509_up_ref(certificate) != 1) return 0;
+    if (sk_X509_push(stack, certificate) > 0) return 1;
+    X509_free(certificate);
+    return 0;
+}
+
+static inline void bb_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+
+static inline SSL *bb_ssl_of(X509_STORE_CTX *context) {
+    return (SSL *)X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
+}
+
+typedef int (*bb_ssl_verify_callback)(X509_STORE_CTX *context, void *argument);
+typedef int (*bb_ssl_status_callback)(SSL *ssl, void *argument);
+typedef void (*bb_ssl_free_callback)(void *argument);
+
+// Called by OpenSSL when what was kept with a context is freed; the argument of the index is the function to call.
+static inline void bb_ssl_context_freed(
+    void *parent, void *value, CRYPTO_EX_DATA *data, int index, long number, void *function) {
+    (void)parent, (void)data, (void)index, (void)number;
+    if (value != NULL) ((bb_ssl_free_callback)function)(value);
+}
+
+// Reserves a place in each SSL_CTX for something that `free` is called with when the context goes.
+static inline int bb_ssl_context_index(bb_ssl_free_callback free) {
+    return CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, (void *)free, NULL, NULL, bb_ssl_context_freed);
+}
+
+// Has the certificate judged by two functions: the first before, the second after a stapled response has come or not.
+static inline int bb_ssl_context_judge(
+    SSL_CTX *context, int index, void *argument, bb_ssl_verify_callback verify, bb_ssl_status_callback status) {
+    if (SSL_CTX_set_ex_data(context, index, argument) != 1) return 0;
+    SSL_CTX_set_cert_verify_callback(context, verify, argument);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) != 0
+        && SSL_CTX_set_tlsext_status_cb(context, status) != 0 && SSL_CTX_set_tlsext_status_arg(context, argument) != 0;
+}
+
+// What was kept with the context of a connection.
+static inline void *bb_ssl_context_argument(SSL *ssl, int index) {
+    SSL_CTX *context = ssl == NULL ? NULL : SSL_get_SSL_CTX(ssl);
+    return context == NULL ? NULL : SSL_CTX_get_ex_data(context, index);
+}
+
+static inline long bb_ssl_staple(SSL *ssl, const unsigned char **bytes) {
+    return SSL_get_tlsext_status_ocsp_resp(ssl, bytes);
+}
+
+static inline int bb_general_name_count(const GENERAL_NAMES *names) {
+    return names == NULL ? 0 : sk_GENERAL_NAME_num(names);
+}
+
+static inline const GENERAL_NAME *bb_general_name_at(const GENERAL_NAMES *names, int index) {
+    return sk_GENERAL_NAME_value(names, index);
+}
+
+// The text of a name that has one (DNS, mail, URI), or NULL.
+static inline const ASN1_STRING *bb_general_name_text(const GENERAL_NAME *name) {
+    switch (name->type) {
+    case GEN_DNS:
+    case GEN_EMAIL:
+    case GEN_URI: return name->d.ia5;
+    default: return NULL;
+    }
+}
+
+// The bytes of an IP address, or NULL.
+static inline const ASN1_STRING *bb_general_name_address(const GENERAL_NAME *name) {
+    return name->type == GEN_IPADD ? name->d.iPAddress : NULL;
+}
+
+// The first URL of an OCSP responder that a certificate names (RFC 5280 §4.2.2.1), to be freed with bb_free.
+static inline char *bb_x509_responder(X509 *certificate) {
+    STACK_OF(OPENSSL_STRING) *urls = X509_get1_ocsp(certificate);
+    char *url = NULL;
+    if (urls != NULL && sk_OPENSSL_STRING_num(urls) > 0) url = OPENSSL_strdup(sk_OPENSSL_STRING_value(urls, 0));
+    X509_email_free(urls);
+    return url;
+}
+
+static inline void bb_free(void *pointer) { OPENSSL_free(pointer); }
+
+// Whether a certificate demands that a response is stapled (RFC 7633).
+static inline int bb_x509_must_staple(const X509 *certificate) {
+    TLS_FEATURE *features = X509_get_ext_d2i(certificate, NID_tlsfeature, NULL, NULL);
+    int demands = 0;
+    for (int index = 0; features != NULL && index < sk_ASN1_INTEGER_num(features); index++) {
+        if (ASN1_INTEGER_get(sk_ASN1_INTEGER_value(features, index)) == TLSEXT_TYPE_status_request) demands = 1;
+    }
+    TLS_FEATURE_free(features);
+    return demands;
+}
 
 #endif

@@ -88,6 +88,28 @@ extension RequestError.TrustReason: CustomStringConvertible {
         case .certificateRefused: "the server's certificate was refused"
         case .handshake: "the TLS handshake failed"
         case .configuration: "the TLS configuration cannot be used"
+        case .noRequiredEvaluator(let host): "there is no trust evaluator for \(host)"
+        case .noCertificatesFound: "there is no certificate to compare with"
+        case .noPublicKeysFound: "there is no public key to compare with"
+        case .certificatePinningFailed: "none of the server's certificates is a pinned one"
+        case .publicKeyPinningFailed: "none of the server's certificates has a pinned key"
+        case .revocationCheckFailed(let reason): reason.description
+        case .customEvaluationFailed: "the trust evaluator refused the server"
+        case .notEvaluated: "the server's trust could not be evaluated"
+        }
+    }
+}
+
+extension RequestError.RevocationReason: CustomStringConvertible {
+    /// The reason in a few words.
+    public var description: String {
+        switch self {
+        case .revoked: "a certificate of the server's was revoked"
+        case .unknown: "the responder does not know the server's certificate"
+        case .noResponse: "nothing says that the server's certificate was not revoked"
+        case .stale: "what says that the server's certificate was not revoked does not hold any more, or not yet"
+        case .untrustedResponse: "what is said about the server's certificate is not signed by one who may say it"
+        case .replayedResponse: "what is said about the server's certificate may be an old answer"
         }
     }
 }

@@ -168,6 +168,39 @@ extension RequestError {
         case handshake
         /// A certificate, key or CA file of the configuration cannot be used.
         case configuration
+        /// The session's ``ServerTrustManager`` has no evaluator for the host, and needs one.
+        case noRequiredEvaluator(host: String)
+        /// No certificate is pinned, or there is none where one was to be read.
+        case noCertificatesFound
+        /// No public key is pinned, or there is none where one was to be read.
+        case noPublicKeysFound
+        /// None of the certificates is a pinned one.
+        case certificatePinningFailed
+        /// None of the certificates has a pinned key.
+        case publicKeyPinningFailed
+        /// A certificate was revoked, or it is not known that it was not.
+        case revocationCheckFailed(RevocationReason)
+        /// An evaluator of the user's own refused; see ``RequestError/underlying``.
+        case customEvaluationFailed
+        /// The evaluator could not be asked, and so nothing was sent.
+        case notEvaluated
+    }
+
+    /// Says what is known of the revocation of a certificate that is not accepted.
+    @nonexhaustive
+    public enum RevocationReason: Hashable, Sendable {
+        /// It was revoked.
+        case revoked
+        /// Whoever was asked does not know it.
+        case unknown
+        /// Nothing was said about it.
+        case noResponse
+        /// What was said does not hold any more, or not yet.
+        case stale
+        /// What was said is not signed by one who may say it.
+        case untrustedResponse
+        /// What was said may be an old answer: it lacks the question's nonce.
+        case replayedResponse
     }
 
     /// Says what is wrong with a response.

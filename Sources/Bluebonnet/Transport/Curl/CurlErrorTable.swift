@@ -28,8 +28,8 @@ enum CurlErrorTable {
             circumstances.wasSent || circumstances.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
-            circumstances.message.contains("target host name")
-                ? .trust(.hostMismatch) : .trust(trustReason(verifyResult: circumstances.verifyResult))
+            circumstances.message.contains("target host name") || circumstances.verifyResult == 0
+                ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
         // The scheme was checked before, so this is libcurl's way to say that the answer is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
             .invalidResponse(.malformed)
@@ -98,15 +98,18 @@ enum CurlErrorTable {
         default: .internal
         }
     }
+}
 
-    /// The reason behind OpenSSL's verdict; libcurl compares the host's name itself, after a good verdict.
-    private static func trustReason(verifyResult: Int) -> RequestError.TrustReason {
-        switch verifyResult {
-        case 0, 62, 64: .hostMismatch  // OK, HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH
-        case 9, 10: .certificateExpired  // CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
-        case 18: .selfSigned  // DEPTH_ZERO_SELF_SIGNED_CERT
-        case 2, 19, 20, 21: .untrustedIssuer  // no issuer, a self-signed one in the chain, the first not verifiable
-        default: .certificateRefused
-        }
+extension RequestError.TrustReason {
+    /// The reason behind OpenSSL's verdict.
+    init(_ verdict: ServerTrust.Verdict) {
+        self =
+            switch verdict.code {
+            case 62, 64: .hostMismatch  // HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH
+            case 9, 10: .certificateExpired  // CERT_NOT_YET_VALID, CERT_HAS_EXPIRED
+            case 18: .selfSigned  // DEPTH_ZERO_SELF_SIGNED_CERT
+            case 2, 19, 20, 21: .untrustedIssuer  // no issuer, a self-signed one in the chain, the first not verifiable
+            default: .certificateRefused
+            }
     }
 }

@@ -1,0 +1,172 @@
+import COpenSSL
+import FoundationEssentials
+private import Glibc
+
+/// Owns a reference to one of OpenSSL's certificates.
+// Safety: OpenSSL counts references atomically, and nothing here changes a certificate once it is parsed; what OpenSSL
+// computes from one when it is first needed, it guards with a lock.
+@safe
+final class X509Certificate: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over a reference.
+    init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
+
+    /// Adds a reference.
+    init?(retaining pointer: OpaquePointer?) {
+        guard let pointer = unsafe pointer, unsafe X509_up_ref(pointer) == 1 else { return nil }
+        unsafe self.pointer = unsafe pointer
+    }
+
+    /// Parses a certificate, and nothing but one.
+    init?(der: Data) {
+        let pointer = unsafe der.withUnsafeBytes { bytes -> OpaquePointer? in
+            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+            let end = unsafe position.map { unsafe $0 + bytes.count }
+            guard let parsed = unsafe d2i_X509(nil, &position, bytes.count) else { return nil }
+            guard unsafe position == end else {
+                unsafe X509_free(parsed)
+                return nil
+            }
+            return unsafe parsed
+        }
+        ERR_clear_error()
+        guard let pointer = unsafe pointer else { return nil }
+        unsafe self.pointer = unsafe pointer
+    }
+
+    deinit {
+        unsafe X509_free(pointer)
+    }
+
+    /// The certificates of PEM text, in order; what is between them is left out.
+    static func all(inPEM text: Data) -> [X509Certificate] {
+        guard let source = OpenSSLBuffer(text) else { return [] }
+        var found: [X509Certificate] = []
+        while let pointer = unsafe PEM_read_bio_X509(source.pointer, nil, nil, nil) {
+            found.append(X509Certificate(owning: unsafe pointer))
+        }
+        ERR_clear_error()
+        return found
+    }
+
+    var der: Data { unsafe OpenSSLBuffer.encoded { unsafe i2d_X509(pointer, $0) } }
+
+    /// The `SubjectPublicKeyInfo` (RFC 5280 §4.1.2.7).
+    var publicKey: Data {
+        unsafe OpenSSLBuffer.encoded { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(pointer), $0) }
+    }
+
+    var subject: String { unsafe Self.text(of: X509_get_subject_name(pointer)) }
+
+    var issuer: String { unsafe Self.text(of: X509_get_issuer_name(pointer)) }
+
+    /// The number in hexadecimal, as `openssl x509 -serial` writes it.
+    var serialNumber: String {
+        guard let number = unsafe ASN1_INTEGER_to_BN(X509_get0_serialNumber(pointer), nil) else { return "" }
+        defer { unsafe BN_free(number) }
+        guard let text = unsafe BN_bn2hex(number) else { return "" }
+        defer { unsafe bb_free(text) }
+        return unsafe String(cString: text)
+    }
+
+    var notBefore: Date { unsafe Self.date(of: X509_get0_notBefore(pointer)) }
+
+    var notAfter: Date { unsafe Self.date(of: X509_get0_notAfter(pointer)) }
+
+    /// The DNS names and IP addresses that the certificate is for.
+    var names: [String] {
+        let extensionValue = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
+        guard let extensionValue = unsafe extensionValue else { return [] }
+        let all = unsafe OpaquePointer(extensionValue)
+        defer { unsafe GENERAL_NAMES_free(all) }
+        return (0..<(unsafe bb_general_name_count(all))).compactMap { index in
+            guard let name = unsafe bb_general_name_at(all, index) else { return nil }
+            if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
+                return String(decoding: Self.bytes(of: unsafe text), as: UTF8.self)
+            }
+            guard let address = unsafe bb_general_name_address(name) else { return nil }
+            return Self.address(of: Self.bytes(of: unsafe address))
+        }
+    }
+
+    /// Where an OCSP responder is that knows of the certificate.
+    var responder: String? {
+        guard let text = unsafe bb_x509_responder(pointer) else { return nil }
+        defer { unsafe bb_free(text) }
+        return unsafe String(cString: text)
+    }
+
+    /// Whether the server has to staple a response (RFC 7633).
+    var demandsStaple: Bool { unsafe bb_x509_must_staple(pointer) == 1 }
+
+    /// Whether the certificate names itself as its issuer.
+    var isSelfIssued: Bool {
+        unsafe X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0
+    }
+
+    /// Whether another certificate is the issuer's by name, and its key made the signature.
+    func isSigned(by issuer: X509Certificate) -> Bool {
+        guard unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK,
+            let key = unsafe X509_get0_pubkey(issuer.pointer)
+        else { return false }
+        defer { ERR_clear_error() }
+        return unsafe X509_verify(pointer, key) == 1
+    }
+
+    /// Whether the certificate is for a host, by DNS name or by address (RFC 9525 §6).
+    func isValid(forHost host: String) -> Bool {
+        let address = host.trimmingBrackets
+        if Self.isAddress(address) { return unsafe X509_check_ip_asc(pointer, address, 0) == 1 }
+        // A dot at the end makes the name absolute, and is no part of it.
+        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        return unsafe X509_check_host(pointer, name, name.utf8.count, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS), nil)
+            == 1
+    }
+
+    /// Whether a host is an IP address.
+    static func isAddress(_ host: String) -> Bool {
+        defer { ERR_clear_error() }
+        guard let bytes = unsafe a2i_IPADDRESS(host) else { return false }
+        unsafe ASN1_OCTET_STRING_free(bytes)
+        return true
+    }
+
+    private static func address(of bytes: [UInt8]) -> String? {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard bytes.count == 4 || bytes.count == 16,
+            unsafe inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count)) != nil
+        else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private static func bytes(of text: UnsafePointer<ASN1_STRING>) -> [UInt8] {
+        guard let start = unsafe ASN1_STRING_get0_data(text) else { return [] }
+        return unsafe Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(text))))
+    }
+
+    /// A name as RFC 2253 writes it, in UTF-8.
+    private static func text(of name: OpaquePointer?) -> String {
+        guard let name = unsafe name, let target = OpenSSLBuffer() else { return "" }
+        let flags = UInt(XN_FLAG_RFC2253) & ~UInt(ASN1_STRFLGS_ESC_MSB)
+        guard unsafe X509_NAME_print_ex(target.pointer, name, 0, flags) >= 0 else { return "" }
+        return String(decoding: target.contents, as: UTF8.self)
+    }
+
+    private static func date(of time: UnsafePointer<ASN1_TIME>?) -> Date {
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        let epoch = unsafe ASN1_TIME_set(nil, 0)
+        defer { unsafe ASN1_TIME_free(epoch) }
+        guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return .distantPast }
+        return Date(timeIntervalSince1970: Double(days) * 86_400 + Double(seconds))
+    }
+}
+
+extension String {
+    /// An IPv6 address without the brackets that it has in a URL.
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
+}

@@ -1,0 +1,122 @@
+public import FoundationEssentials
+
+/// What a server has shown of itself in a TLS handshake, for a ``ServerTrustEvaluating`` to judge.
+///
+/// Nothing of the request has been sent by then. The value may be kept and looked at anywhere.
+public struct ServerTrust: Sendable {
+    /// The host that the request is for, or the proxy's, without a port.
+    public let host: String
+
+    /// The certificates that the server has shown, its own first.
+    ///
+    /// Beyond the first, it may show whatever it likes: see ``authenticatedChain``.
+    public let chain: [Certificate]
+
+    /// What OpenSSL makes of the chain, by the authorities that the session trusts; the host's name is no part of it.
+    public let verdict: Verdict
+
+    /// The OCSP response that came with the certificates (RFC 6066 §8), unread.
+    public let stapledResponse: Data?
+
+    /// The version of TLS, such as `TLSv1.3`.
+    public let protocolVersion: String
+
+    /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
+    public let cipher: String
+
+    /// The chain as OpenSSL has built it, up to an authority that is trusted; empty if there is none.
+    let builtChain: [Certificate]
+    /// The authorities that the session trusts.
+    let store: TrustStore?
+    /// OpenSSL's security level: how weak keys and signatures may be.
+    let securityLevel: Int32
+
+    /// What OpenSSL makes of a chain.
+    public struct Verdict: Hashable, Sendable, CustomStringConvertible {
+        /// The number that OpenSSL has for it (`X509_V_…`); 0 for a good chain.
+        public let code: Int
+
+        /// Which certificate of the chain is the bad one; 0 for the server's own.
+        public let depth: Int
+
+        init(code: Int, depth: Int) {
+            self.code = code
+            self.depth = depth
+        }
+
+        /// Whether the chain leads to an authority that is trusted, and is valid now.
+        public var isTrusted: Bool { code == 0 }
+
+        /// OpenSSL's words.
+        public var description: String { Self.words(for: code) }
+    }
+
+    /// The server's certificate and those that vouch for it, one by one, as far as that is proven.
+    ///
+    /// The chain to the trusted authority if there is one; otherwise as many of the certificates that were shown as have
+    /// signed each other. This is what to look for a pinned certificate in: a server can put any certificate into
+    /// ``chain``.
+    public var authenticatedChain: [Certificate] {
+        builtChain.isEmpty ? Self.proven(chain) : builtChain
+    }
+
+    /// The certificates that have signed each other, from the first on.
+    private static func proven(_ chain: [Certificate]) -> [Certificate] {
+        guard var last = chain.first else { return [] }
+        var found = [last]
+        var rest = Array(chain.dropFirst())
+        while !last.x509.isSelfIssued, let next = rest.firstIndex(where: { last.x509.isSigned(by: $0.x509) }) {
+            last = rest.remove(at: next)
+            found.append(last)
+        }
+        return found
+    }
+
+    // MARK: Checks
+
+    /// Checks that the chain leads to an authority that the session trusts, and is valid now.
+    ///
+    /// - Throws: A `.trust` error that says why not.
+    public func evaluateChain() throws(RequestError) {
+        guard verdict.isTrusted else { throw refusal(verdict) }
+    }
+
+    /// Checks that the chain leads to one of a few certificates, and is valid now; what else the session trusts does not count.
+    ///
+    /// - Parameter anchors: The certificates; they need not be roots.
+    /// - Returns: The trust with the chain that leads to one of them.
+    /// - Throws: A `.trust` error that says why not.
+    @discardableResult
+    public func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
+        guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
+            throw RequestError(.internal, detail: "OpenSSL is out of memory")
+        }
+        let (verdict, built) = store.verify(chain.map(\.x509), level: securityLevel)
+        guard verdict.isTrusted else { throw refusal(verdict) }
+        return ServerTrust(
+            host: host, chain: chain, verdict: verdict, stapledResponse: stapledResponse,
+            protocolVersion: protocolVersion, cipher: cipher, builtChain: built.map(Certificate.init), store: store,
+            securityLevel: securityLevel)
+    }
+
+    /// Checks that the server's certificate is for the host (RFC 9525 §6).
+    ///
+    /// - Throws: A `.trust(.hostMismatch)` error that names what the certificate is for.
+    public func evaluateHost() throws(RequestError) {
+        guard let leaf = chain.first, leaf.x509.isValid(forHost: host) else {
+            let names = chain.first?.names ?? []
+            throw RequestError(
+                .trust(.hostMismatch),
+                detail: "\(host) is none of \(names.isEmpty ? "no names" : names.joined(separator: ", "))")
+        }
+    }
+
+    private func refusal(_ verdict: Verdict) -> RequestError {
+        RequestError(.trust(.init(verdict)), detail: "\(verdict) (certificate \(verdict.depth) of \(subjects))")
+    }
+
+    /// The subjects of the chain, for errors.
+    var subjects: String {
+        chain.map { "\"\($0.subject)\"" }.joined(separator: ", ")
+    }
+}

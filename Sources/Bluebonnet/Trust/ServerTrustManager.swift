@@ -1,0 +1,65 @@
+/// Says which evaluator judges which host.
+///
+/// ```swift
+/// let manager = ServerTrustManager(evaluators: [
+///     "api.example.com": .publicKeys([try PublicKey(pin: "sha256/…")]),
+///     "*.example.com": .default(),
+/// ])
+/// let session = Session(serverTrustManager: manager)
+/// ```
+///
+/// A session asks its manager once for each host, and keeps to the answer. HTTPS proxies are hosts, too.
+public struct ServerTrustManager: Sendable {
+    /// Whether a request to a host without an evaluator fails; if not, libcurl judges that host as it does without a manager.
+    public let allHostsMustBeEvaluated: Bool
+
+    private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
+
+    /// Creates a manager of a few hosts.
+    ///
+    /// - Parameters:
+    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true` by
+    ///     default.
+    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own evaluator
+    ///     goes before that of a wildcard. Upper and lower case are the same, and so are a Unicode name and its ASCII form.
+    public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
+        self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
+        var table: [String: any ServerTrustEvaluating] = [:]
+        for (host, evaluator) in evaluators { table[HostName.canonical(host)] = evaluator }
+        match = { [table] host in
+            if let evaluator = table[host] { return evaluator }
+            guard let dot = host.firstIndex(of: "."), !HostName.isAddress(host) else { return nil }
+            return table["*" + host[dot...]]
+        }
+    }
+
+    /// Creates a manager that matches hosts in a way of its own.
+    ///
+    /// - Parameters:
+    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by default.
+    ///   - match: Gets a host, in lower case and in ASCII, and returns its evaluator. Runs on the network's thread.
+    public init(
+        allHostsMustBeEvaluated: Bool = true,
+        match: @escaping @Sendable (_ host: String) throws -> (any ServerTrustEvaluating)?
+    ) {
+        self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
+        self.match = match
+    }
+
+    /// Returns the evaluator of a host.
+    ///
+    /// - Parameter host: The host, without a port.
+    /// - Returns: The evaluator; `nil` if there is none, and none is needed.
+    /// - Throws: A `.trust(.noRequiredEvaluator)` error if there is none and one is needed, or what the closure throws, as
+    ///   the underlying error of `.trust(.customEvaluationFailed)`.
+    public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
+        let found: (any ServerTrustEvaluating)?
+        do {
+            found = try match(HostName.canonical(host))
+        } catch {
+            throw error as? RequestError ?? RequestError(.trust(.customEvaluationFailed), underlying: error)
+        }
+        guard found == nil, allHostsMustBeEvaluated else { return found }
+        throw RequestError(.trust(.noRequiredEvaluator(host: host)))
+    }
+}
