@@ -59,6 +59,8 @@ public struct HTTPRequest: Sendable {
     }
 
     /// Through which proxy this request goes; `nil` for the session's choice.
+    ///
+    /// What a redirect leads to is requested through the same.
     public var proxy: Session.Configuration.Proxy? {
         get { parts.proxy }
         set { parts.proxy = newValue }

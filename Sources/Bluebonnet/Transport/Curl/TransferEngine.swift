@@ -434,9 +434,10 @@ actor TransferEngine: EventLoopClient {
             wasSent: wasSent(transfer),
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        let words = CurlErrorTable.redacted(circumstances.message)
-        return RequestError(
-            CurlErrorTable.kind(of: code, in: circumstances),
-            detail: words.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : words)
+        var words = CurlErrorTable.redacted(circumstances.message)
+        if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        let kind = CurlErrorTable.kind(of: code, in: circumstances)
+        if let proxy = options.proxyWords(for: transfer.request, kind) { words += ", \(proxy)" }
+        return RequestError(kind, detail: words)
     }
 }
