@@ -14,8 +14,7 @@ import Testing
 
     // MARK: Proxies
 
-    /// What httpbin's `/ip` says by way of the program, whose lines end where httpbin's do not: the proxy's address is
-    /// told by its answer instead.
+    /// What the environment and the program's arguments say, in which `PROXY` stands for one that answers by itself.
     struct Row: Sendable {
         var environment: [String: String]
         var arguments: [String] = []
@@ -42,7 +41,7 @@ import Testing
         let lines = try await Self.lines(
             row.arguments.map { $0.replacing("PROXY", with: proxy) } + [url.absoluteString],
             row.environment.mapValues { $0.replacing("PROXY", with: proxy) })
-        #expect(lines == [row.isProxied ? "200 5 name 127.0.0.1 \(url.port ?? 0)" : "200 "])
+        #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
     @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
@@ -53,9 +52,10 @@ import Testing
         let known = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:secret")
         #expect(try await Self.lines(arguments, [name: known]) == ["200 "])
         let wrong = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:hidden-word")
+        // What tinyproxy says is 401 rather than 407.
         let refused = try await Self.lines(arguments, [name: wrong])
         #expect(refused.count == 1 && refused.first?.hasPrefix("error") == true)
-        #expect(refused.first?.contains("407, through the environment's proxy") == true, "\(refused)")
+        #expect(refused.first?.contains("401, through the environment's proxy") == true, "\(refused)")
         #expect(refused.first?.contains("hidden") == false)
     }
 
@@ -71,11 +71,11 @@ import Testing
         let url = try TestServers.apache.url("/negotiate/index.txt").absoluteString
         for (word, environment) in [
             ("negotiate", try Kerberos.environmentWithoutTickets()), ("basic", try Kerberos.environment()),
-            ("ca=", try Kerberos.environment()),
+            (nil, try Kerberos.environment()),
             ("negotiate", ["KRB5_CONFIG": "/dev/null", "KRB5CCNAME": "FILE:/none"]),
         ] {
-            let lines = try await Self.lines([word, url], environment)
-            #expect(lines.count == 1 && lines.first?.hasPrefix("401 ") == true, "\(word): \(lines)")
+            let lines = try await Self.lines([word, url].compactMap(\.self), environment)
+            #expect(lines.count == 1 && lines.first?.hasPrefix("401 ") == true, "\(word ?? "nothing"): \(lines)")
         }
     }
 

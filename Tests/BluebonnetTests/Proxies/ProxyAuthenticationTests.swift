@@ -25,6 +25,9 @@ import Testing
             }
         }
 
+        /// Tinyproxy says 401 to who brings something wrong.
+        var status: Int { self == .userInfo || self == .credential ? 401 : 407 }
+
         func proxy() throws -> Proxy {
             switch self {
             case .nobody, .digestNobody, .ntlmNobody: .url(try server.proxyURL())
@@ -41,11 +44,11 @@ import Testing
     ) async throws {
         let session = try ProxyScene.session(try refusal.proxy())
         let response = await session.request(try ProxyScene.request()).serializingString().response
-        #expect(response.response?.statusCode == 407, "\(response)")
+        #expect(response.response?.statusCode == refusal.status, "\(response)")
         #expect(response.error == nil)
         let task = session.request(try ProxyScene.request(.httpbinHTTP2)).serializingString()
         let error = try await Weather.expect(
-            task, in: session, failsWith: .connection(.proxy), saying: "407",
+            task, in: session, failsWith: .connection(.proxy), saying: "\(refusal.status)",
             "through \(try refusal.server.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
         #expect(await task.response.response == nil)
@@ -121,7 +124,7 @@ import Testing
     @Test func `user info is sent at once, with Basic; a credential waits to be asked`() async throws {
         let proxy = try await LocalServer { router in
             router.otherwise { request in
-                guard !request.headers.contains("Proxy-Authorization") else { return .text(request.text) }
+                guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 return .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"])
             }
         }
@@ -129,7 +132,7 @@ import Testing
         let session = Weather.session { $0.proxy = .url("http://user:secret@\(url)") }
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         var request = HTTPRequest(url: try #require(URL(string: "http://example.com/")))
-        #expect(try await session.request(request).serializingString().value.isEmpty)
+        #expect(try await session.request(request).serializingString().value == "in")
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field])
         request.proxy = .url(url, credential: ProxyScene.credential)
         (request.method, request.body) = (.post, .data(Data("body".utf8)))

@@ -12,6 +12,13 @@ import Testing
     enum Way: CaseIterable {
         case http, userInfo, credential, secure, socks, socksUserInfo, socksCredential, socksLocalNames
 
+        var isTransparent: Bool {
+            switch self {
+            case .http, .userInfo, .credential, .secure: false
+            case .socks, .socksUserInfo, .socksCredential, .socksLocalNames: true
+            }
+        }
+
         func proxy() throws -> Proxy {
             switch self {
             case .http: .url(try TestServers.proxy.proxyURL())
@@ -35,6 +42,8 @@ import Testing
             let echo = try await ProxyScene.echo(try ProxyScene.request(server), in: session)
             #expect(echo.origin == ProxyScene.address)
             #expect(!echo.fields.keys.contains { $0.lowercased().hasPrefix("proxy-") })
+            // As an HTTP proxy, tinyproxy speaks HTTP/1.0; as a tunnel, it lets both ends speak.
+            guard way.isTransparent || server == .httpbinHTTP2 else { continue }
             #expect(echo.answer.head.httpVersion == server.spokenVersion)
             if number > 0 { #expect(echo.answer.metrics.isReusedConnection) }
         }

@@ -131,10 +131,10 @@ start_kerberos() {
         apache2 -f "$directory/apache.conf" -DFOREGROUND
 }
 
-# Fetches the user's ticket, for an hour; the KDC must be there.
+# Fetches the user's ticket, for a day; the KDC must be there.
 export_kerberos() {
     local directory=$servers_directory/kerberos
-    KRB5_CONFIG=$directory/krb5.conf kinit -l 1h -c "$directory/tickets" -k -t "$directory/user.keytab" user
+    KRB5_CONFIG=$directory/krb5.conf kinit -l 1d -c "$directory/tickets" -k -t "$directory/user.keytab" user
     export BLUEBONNET_KERBEROS=$directory
     export BLUEBONNET_APACHE=http://localhost:${ports[apache]}
     export BLUEBONNET_PROXY_NEGOTIATE=http://localhost:${ports[apache_proxy_negotiate]}

@@ -32,7 +32,7 @@ struct ProxyRoute: Equatable {
             self.url = url
             self.credential = credential
             exclusions = excluded.contains("*") ? "*" : excluded.joined(separator: ",")
-            isSocks = url.lowercased().hasPrefix("socks")
+            isSocks = Self.isSocks(url)
         }
         guard let proxy, proxy != session, !isSocks, url?.isEmpty == false else { return }
         isPrivate = proxy.hasCredential || session.hasCredential
@@ -55,6 +55,9 @@ struct ProxyRoute: Equatable {
         }
         return nil
     }
+
+    /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
+    static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
 
     static func hasUserInfo(_ url: String) -> Bool { url.utf8.contains(0x40) }
 }

@@ -26,8 +26,18 @@ extension TransferOptions {
         return nil
     }
 
-    /// Whether the request may go through a proxy.
-    func mayBeProxied(_ request: HTTPRequest) -> Bool { request.proxy ?? configuration.proxy != .none }
+    /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
+    func noteProxy(of transfer: Transfer) {
+        switch transfer.request.proxy ?? configuration.proxy {
+        case .none:
+            break
+        case .environment:
+            transfer.isProxied = true
+        case .url(let url, let credential, _):
+            transfer.isProxied = true
+            transfer.proxyCredential = ProxyRoute.isSocks(url) ? nil : credential
+        }
+    }
 
     /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.
     private func applyProxyCredential(
@@ -37,7 +47,6 @@ extension TransferOptions {
         easy.set(CURLOPT_PROXYUSERNAME, credential.username)
         easy.set(CURLOPT_PROXYPASSWORD, credential.password)
         guard !route.isSocks else { return nil }
-        transfer.proxyCredential = credential
         let schemes = credential.schemes.intersection(Libcurl.schemes)
         guard !schemes.isEmpty else {
             return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))

@@ -26,10 +26,12 @@ final class TransferOptions {
     func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
         let request = transfer.request
         easy.transfer = transfer
-        transfer.isProxied = mayBeProxied(request)
+        noteProxy(of: transfer)
         let url = request.url.curlString
         if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
-        let profile = TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts)
+        let profile =
+            transfer.onlyProxyScheme == nil
+            ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.cookieShare === cookies {
             easy.reuse(for: url)
             return nil
