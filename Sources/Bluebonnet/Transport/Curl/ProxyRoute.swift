@@ -10,7 +10,8 @@ struct ProxyRoute: Equatable {
     var isSocks = false
     /// Whether the connections that lead through it are this request's alone.
     ///
-    /// Libcurl tells tunnels through HTTP proxies apart by the proxy's host and port, and not by who opened them.
+    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the proxy's
+    /// host and port, and not by who opened them.
     var isPrivate = false
 
     /// Decides.
