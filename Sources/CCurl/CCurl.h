@@ -56,6 +56,27 @@ static inline CURLcode bb_curl_set_socket_callbacks(
     return code;
 }
 
+typedef CURLcode (*bb_curl_ssl_context_callback)(CURL *easy, void *context, void *argument);
+typedef int (*bb_curl_before_request_callback)(
+    void *argument, char *remote, char *local, int remote_port, int local_port);
+
+// Has a function called with the SSL_CTX of each connection that is made, and one before each request is sent.
+static inline CURLcode bb_curl_set_trust_callbacks(
+    CURL *easy, bb_curl_ssl_context_callback context, bb_curl_before_request_callback before, void *argument) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, argument);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, argument);
+    return code;
+}
+
+// The SSL of the connection that a transfer uses, or NULL.
+static inline void *bb_curl_get_ssl(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
 static inline long bb_curl_get_long(CURL *easy, CURLINFO info) {
     long value = 0;
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;

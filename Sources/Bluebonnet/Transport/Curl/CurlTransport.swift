@@ -8,9 +8,10 @@ final class CurlTransport: Transport {
     private let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
 
-    init(configuration: Session.Configuration) {
+    init(configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
-        engine = TransferEngine(loop: loop, configuration: configuration)
+        engine = TransferEngine(
+            loop: loop, configuration: configuration, serverTrustManager: serverTrustManager)
     }
 
     var executor: (any TaskExecutor)? { loop }

@@ -18,6 +18,8 @@ final class EasyHandle {
     var profile: TransferProfile?
     /// The cookies that the handle uses; libcurl keeps them when it is reset.
     var cookieShare: CookieShare?
+    /// Who judges the servers of the connections that the handle has made.
+    var trust: TrustPolicy?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     /// The first option that libcurl refused since the last reset.
@@ -53,6 +55,7 @@ final class EasyHandle {
         proxyFields = nil
         url = nil
         profile = nil
+        trust = nil
         socketOwner = nil
         unsafe message[0] = 0
         firstFailure = CURLE_OK
@@ -103,6 +106,16 @@ final class EasyHandle {
     ) {
         note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context))
     }
+
+    func setTrust(
+        context: bb_curl_ssl_context_callback, beforeRequest: bb_curl_before_request_callback,
+        argument: UnsafeMutableRawPointer
+    ) {
+        note(unsafe bb_curl_set_trust_callbacks(pointer, context, beforeRequest, argument))
+    }
+
+    /// The judge of the connection that the transfer uses, if it has one.
+    var judge: HandshakeJudge? { unsafe HandshakeJudge.of(bb_curl_get_ssl(pointer).map { unsafe OpaquePointer($0) }) }
 
     /// Uses field lines that somebody else keeps.
     func setFields(shared fields: FieldList) {

@@ -57,6 +57,15 @@ final class Transfer {
     /// Whether libcurl was stopped to begin again.
     var isToBeSentAnew = false
 
+    /// Who judges the servers of its connection, if libcurl alone does not.
+    var trust: TrustPolicy?
+    /// Those who have judged the handshakes of the connection that was made for it.
+    var judges: [HandshakeJudge] = []
+    /// What is awaited before a connection is made again.
+    var awaitedVerdict: TrustMemory.Key?
+    /// How often that was so.
+    var verdicts = 0
+
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
     private let turn: EngineTurn

@@ -14,7 +14,8 @@ actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    private let options: TransferOptions
+    let options: TransferOptions
+    let trust: TrustDesk?
     private let shared = EngineTurn()
     private var transfers: [TransferID: Transfer] = [:]
     private var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -36,8 +37,9 @@ actor TransferEngine: EventLoopClient {
     /// More handles than this are not kept; each takes some 10 KB.
     private static let poolLimit = 256
 
-    init(loop: EventLoop, configuration: Session.Configuration) {
+    init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
         self.loop = loop
+        trust = serverTrustManager.map(TrustDesk.init)
         options = TransferOptions(configuration: configuration)
         cookieJar = CookieJar(configuration.cookies)
     }
@@ -124,6 +126,7 @@ actor TransferEngine: EventLoopClient {
         tellObservers()
         pool.removeAll()
         cookieJar = nil
+        trust?.close()
         multi = nil
         unmultiplexed = nil
         guard isAttached else { return }
@@ -175,6 +178,13 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
+        transfer.awaitedVerdict = nil
+        transfer.judges.removeAll()
+        do throws(RequestError) {
+            transfer.trust = try trust?.policy(for: transfer.request, options.configuration)
+        } catch {
+            return finish(transfer, with: error)
+        }
         if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) {
             return finish(transfer, with: error)
         }
@@ -204,6 +214,38 @@ actor TransferEngine: EventLoopClient {
         }
         if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true) }
         return multi
+    }
+
+    // MARK: Verdicts that are awaited
+
+    /// Has a server judged off the loop, and the connection made again if it is accepted.
+    private func awaitVerdict(
+        on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
+    ) {
+        guard let desk = self.trust, desk.await(trust, for: transfer) else {
+            return finish(transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
+        }
+        desk.ask(trust) {
+            Task {
+                let error = await evaluator.awaitedVerdict(on: trust)
+                self.received(error, on: trust)
+            }
+        }
+    }
+
+    private func received(_ error: RequestError?, on trust: ServerTrust) {
+        guard !isShutDown, let desk = self.trust else { return }
+        shared.now = Reactor.now()
+        for id in desk.decided(trust, isAccepted: error == nil) {
+            guard let transfer = transfers[id], transfer.awaitedVerdict == TrustMemory.Key(trust) else { continue }
+            transfer.awaitedVerdict = nil
+            if let error {
+                finish(transfer, with: error)
+            } else if !transfer.reception.state.isSuspended {
+                add(transfer)
+            }
+        }
+        tellObservers()
     }
 
     // MARK: A turn of the loop
@@ -378,6 +420,10 @@ actor TransferEngine: EventLoopClient {
             multi.remove(easy)
             return add(transfer)
         }
+        if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
+            multi.remove(easy)
+            return awaitVerdict(on: trust, by: evaluator, for: transfer)
+        }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy,
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
@@ -389,6 +435,7 @@ actor TransferEngine: EventLoopClient {
 
     private func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
+        if transfer.awaitedVerdict != nil { trust?.forget(transfer) }
         if case .copied(let data) = transfer.upload, wasSent(transfer) {
             reportSent(Int64(data.count), by: transfer)
         } else {
@@ -427,6 +474,7 @@ actor TransferEngine: EventLoopClient {
 
     private func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
         guard let easy = transfer.easy else { return RequestError(.internal) }
+        if let refusal = transfer.refusal { return refusal }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)

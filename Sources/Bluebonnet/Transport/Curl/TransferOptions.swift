@@ -32,7 +32,7 @@ final class TransferOptions {
         let profile =
             transfer.onlyProxyScheme == nil
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
-        if let profile, easy.profile == profile, easy.cookieShare === cookies {
+        if let profile, easy.profile == profile, easy.cookieShare === cookies, easy.trust === transfer.trust {
             easy.reuse(for: url)
             return nil
         }
@@ -46,6 +46,7 @@ final class TransferOptions {
         applyTimeouts(transfer.limits.timeouts, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
+        applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {
             easy.profile = profile

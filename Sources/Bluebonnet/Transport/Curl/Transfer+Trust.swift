@@ -1,0 +1,33 @@
+/// What the transfer knows of those who judge the servers of its connection.
+// Safety: OpenSSL's context is used within the callback that provides it.
+extension Transfer {
+    /// Has the policy judge the connections of one of OpenSSL's contexts; returns whether it will.
+    func appointJudge(for context: OpaquePointer) -> Bool {
+        guard let trust, let memory else { return false }
+        let judge = HandshakeJudge(policy: trust, memory: memory)
+        judges.append(judge)
+        return unsafe judge.attach(to: context)
+    }
+
+    /// Whether the connection on which the request is about to be sent was judged by the transfer's own policy.
+    func mayUseConnection() -> Bool {
+        guard let trust, trust.judgesHost, isSecure else { return true }
+        if easy?.judge?.hasAccepted(for: trust) == true { return true }
+        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not judged"))
+        return false
+    }
+
+    /// Why the handshake was broken off, if that was decided.
+    var refusal: RequestError? {
+        for judge in judges { if case .refused(let error) = judge.outcome { return error } }
+        return nil
+    }
+
+    /// What has to be judged off the loop, if the handshake was broken off for that.
+    var undecided: (ServerTrust, any ServerTrustEvaluating)? {
+        for judge in judges { if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) } }
+        return nil
+    }
+
+    private var isSecure: Bool { request.url.scheme?.lowercased() == "https" }
+}
