@@ -4,6 +4,7 @@
 
 #include "PublicSuffixList.h"
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static inline CURLcode bb_curl_set_long(CURL *easy, CURLoption option, long value) {
@@ -109,14 +110,16 @@ static inline CURLcode bb_curl_set_share(CURL *easy, CURLSH *share) {
     return curl_easy_setopt(easy, CURLOPT_SHARE, share);
 }
 
-// Makes a share handle for cookies. Without functions that lock it, it belongs to one thread at a time.
-static inline CURLSH *bb_curl_share_cookies(void) {
+// Makes a share handle. Without functions that lock it, it belongs to one thread at a time.
+static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts) {
     CURLSH *share = curl_share_init();
-    if (share != NULL && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE) != CURLSHE_OK) {
-        curl_share_cleanup(share);
-        share = NULL;
-    }
-    return share;
+    if (share == NULL) return NULL;
+    CURLSHcode code = CURLSHE_OK;
+    if (cookies) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
+    if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_HSTS);
+    if (code == CURLSHE_OK) return share;
+    curl_share_cleanup(share);
+    return NULL;
 }
 
 // The cookies of a handle as lines of Netscape's format, which are the caller's to free.
@@ -131,6 +134,7 @@ static const size_t bb_curl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t bb_curl_readfunc_pause = CURL_READFUNC_PAUSE;
 static const size_t bb_curl_readfunc_abort = CURL_READFUNC_ABORT;
 static const long bb_curl_global_default = CURL_GLOBAL_DEFAULT;
+static const long bb_curl_hsts_enable = CURLHSTS_ENABLE;
 static const long bb_curl_auth_basic = (long)CURLAUTH_BASIC;
 static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;

@@ -83,6 +83,7 @@ final class Transfer {
             turn.withCookies.append(self)
         }
         guard goesOn, let head = reception.head else { return goesOn }
+        if let url = easy?.upgradedURL(of: request.url) { reception.url = url }
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
         if announcesHead, !isAnswered { noteHead() }

@@ -24,7 +24,8 @@ actor TransferEngine: EventLoopClient {
     private var unmultiplexed: MultiHandle?
     private var isAttached = false
     private(set) var isShutDown = false
-    /// The session's cookies, if it keeps any.
+    /// What the session's handles have in common, and its cookies, if it keeps any.
+    private var memory: SessionMemory?
     private(set) var cookieJar: CookieJar?
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
@@ -39,7 +40,8 @@ actor TransferEngine: EventLoopClient {
     init(loop: EventLoop, configuration: Session.Configuration) {
         self.loop = loop
         options = TransferOptions(configuration: configuration)
-        cookieJar = CookieJar(configuration.cookies)
+        memory = SessionMemory(configuration)
+        cookieJar = CookieJar(configuration.cookies, memory)
     }
 
     // MARK: Work from the transport
@@ -124,6 +126,7 @@ actor TransferEngine: EventLoopClient {
         tellObservers()
         pool.removeAll()
         cookieJar = nil
+        memory = nil
         multi = nil
         unmultiplexed = nil
         guard isAttached else { return }
@@ -175,7 +178,9 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) {
+        let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
+        let share = usesCookies || memory?.isAlwaysUsed == true ? memory?.share : nil
+        if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
         let code = multi.add(easy)
@@ -434,9 +439,9 @@ actor TransferEngine: EventLoopClient {
             wasSent: wasSent(transfer),
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        let words = CurlErrorTable.redacted(circumstances.message)
-        return RequestError(
-            CurlErrorTable.kind(of: code, in: circumstances),
-            detail: words.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : words)
+        var words = CurlErrorTable.redacted(circumstances.message)
+        if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
+        return RequestError(CurlErrorTable.kind(of: code, in: circumstances), detail: words)
     }
 }
