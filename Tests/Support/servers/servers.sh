@@ -53,14 +53,18 @@ PROGRAM
 }
 
 start_nginx() {
-    local directory=$servers_directory/nginx user=""
+    local directory=$servers_directory/nginx user="" ipv6=""
     mkdir -p "$directory/temp"
     ln -s "$servers_directory/htdocs" "$directory/htdocs"
     ln -s "$servers_directory/certificates" "$directory/certificates"
+    cp "$servers_sources/nginx-tls.conf" "$directory/"
     [[ $EUID -ne 0 ]] || user="user root;" # its workers could not read the directory otherwise
+    [[ ! -s /proc/net/if_inet6 ]] || ipv6="listen [::1]:${ports[nginx]};"
     sed -e "s/@USER@/$user/" -e "s/@PLAIN@/${ports[nginx]}/" -e "s/@TLS@/${ports[nginx_tls]}/" \
         -e "s/@EXPIRED@/${ports[expired]}/" -e "s/@WRONG_HOST@/${ports[wrong_host]}/" \
         -e "s/@SELF_SIGNED@/${ports[self_signed]}/" -e "s/@UNTRUSTED@/${ports[untrusted]}/" \
+        -e "s/@TLS12@/${ports[tls12]}/" -e "s/@TLS13@/${ports[tls13]}/" -e "s/@CLIENT_TLS@/${ports[client_tls]}/" \
+        -e "s/@IPV6@/$ipv6/" -e "s|@SOCKET@|$directory/socket|" \
         "$servers_sources/nginx.conf" >"$directory/nginx.conf"
     start_server nginx "${ports[nginx]}" nginx -e stderr -p "$directory/" -c nginx.conf
 }
@@ -98,6 +102,10 @@ export_servers() {
     export BLUEBONNET_TLS_WRONG_HOST=https://127.0.0.1:${ports[wrong_host]}
     export BLUEBONNET_TLS_SELF_SIGNED=https://127.0.0.1:${ports[self_signed]}
     export BLUEBONNET_TLS_UNTRUSTED=https://127.0.0.1:${ports[untrusted]}
+    export BLUEBONNET_TLS_1_2=https://127.0.0.1:${ports[tls12]}
+    export BLUEBONNET_TLS_1_3=https://127.0.0.1:${ports[tls13]}
+    export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
+    export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
     export BLUEBONNET_CERTIFICATES=$servers_directory/certificates
 }
@@ -107,7 +115,8 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted)
+        h2_one_stream expired wrong_host self_signed untrusted
+        tls12 tls13 client_tls)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do

@@ -51,7 +51,8 @@ enum CurlErrorTable {
         case CURLE_RECV_ERROR where circumstances.message.contains("CONNECT"):
             .connection(.proxy)
         // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
-        case CURLE_RECV_ERROR where isAlert(circumstances.message), CURLE_SEND_ERROR where isAlert(circumstances.message):
+        case CURLE_RECV_ERROR where isAlert(circumstances.message),
+            CURLE_SEND_ERROR where isAlert(circumstances.message):
             .trust(.handshake)
         case CURLE_WRITE_ERROR where circumstances.message.contains("unencoding"):
             .invalidResponse(.undecodableContent)

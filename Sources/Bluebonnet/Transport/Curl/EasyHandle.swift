@@ -139,7 +139,9 @@ final class EasyHandle {
         unsafe curl_slist_free_all(ownFields)
         unsafe ownFields = nil
         for line in lines {
-            guard let longer = unsafe curl_slist_append(ownFields, line) else { return note(CURLE_OUT_OF_MEMORY, CURLOPT_HTTPHEADER) }
+            guard let longer = unsafe curl_slist_append(ownFields, line) else {
+                return note(CURLE_OUT_OF_MEMORY, CURLOPT_HTTPHEADER)
+            }
             unsafe ownFields = longer
         }
         note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields), CURLOPT_HTTPHEADER)

@@ -48,8 +48,8 @@ extension EasyHandle {
 
     /// The URL that libcurl went to instead, since its host wants TLS; `nil` when it took the one that it was given.
     func upgradedURL(of url: URL) -> URL? {
-        guard share?.hasHSTS == true, url.scheme?.lowercased() == "http", let effective = string(CURLINFO_EFFECTIVE_URL),
-            effective.hasPrefix("https:")
+        guard share?.hasHSTS == true, url.scheme?.lowercased() == "http",
+            let effective = string(CURLINFO_EFFECTIVE_URL), effective.hasPrefix("https:")
         else { return nil }
         return URL(string: effective)
     }

@@ -130,14 +130,12 @@ final class TransferOptions {
         if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
             easy.set(CURLOPT_COOKIE, cookies)
         }
-        guard !request.headers.isEmpty || hasBody || anticipates || request.omitsSessionSecrets || request.priority != nil
-        else {
-            return easy.setFields(shared: sharedFields)
-        }
+        let priority = request.priority?.fieldValue
+        let isOrdinary = request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
+        guard !isOrdinary || priority != nil else { return easy.setFields(shared: sharedFields) }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
         for field in request.headers where !Self.isLibcurls(field.name) { lines.append(Self.line(field)) }
-        let priority = request.priority?.fieldValue
         if let priority, !request.headers.contains("Priority") { lines.append("Priority: \(priority)") }
         for field in defaultFields where !request.headers.contains(field.name) {
             if priority != nil, field.name.lowercased() == "priority" { continue }
