@@ -46,6 +46,9 @@ extension Session {
         /// Whether hosts are remembered that want to be spoken to over TLS only; `.off` by default.
         public var hsts: HSTS = .off
 
+        /// Whether the alternative services that hosts name are used; `.off` by default.
+        public var altSvc: AltSvc = .off
+
         /// How servers are authenticated and what TLS may be spoken.
         public var tls = TLS()
 

@@ -59,7 +59,7 @@ start_nginx() {
     ln -s "$servers_directory/certificates" "$directory/certificates"
     cp "$servers_sources/nginx-tls.conf" "$directory/"
     [[ $EUID -ne 0 ]] || user="user root;" # its workers could not read the directory otherwise
-    [[ ! -s /proc/net/if_inet6 ]] || ipv6="listen [::1]:${ports[nginx]};"
+    ! grep -q -s "^0\{31\}1 " /proc/net/if_inet6 || ipv6="listen [::1]:${ports[nginx]};"
     sed -e "s/@USER@/$user/" -e "s/@PLAIN@/${ports[nginx]}/" -e "s/@TLS@/${ports[nginx_tls]}/" \
         -e "s/@EXPIRED@/${ports[expired]}/" -e "s/@WRONG_HOST@/${ports[wrong_host]}/" \
         -e "s/@SELF_SIGNED@/${ports[self_signed]}/" -e "s/@UNTRUSTED@/${ports[untrusted]}/" \

@@ -24,7 +24,8 @@ struct ConfigurationFlaw: Equatable {
     init?(in configuration: Session.Configuration) {
         let flaw =
             Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
-            ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts) ?? Self.ofTLS(configuration.tls)
+            ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts)
+            ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
         guard let flaw else { return nil }
         self = flaw
     }
@@ -89,9 +90,7 @@ struct ConfigurationFlaw: Equatable {
         guard case .file(let path) = hsts else { return nil }
         guard isText(path) else { return Self("hsts", "the path of a file is needed") }
         if unsafe access(path, F_OK) == 0 {
-            var status = stat()
-            let isFile = unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-            guard unsafe isFile && access(path, R_OK | W_OK) == 0 else {
+            guard isFile(path, allowing: R_OK | W_OK) else {
                 return Self("hsts", "\(path.debugDescription) is no file that can be read and written")
             }
         }
@@ -101,6 +100,16 @@ struct ConfigurationFlaw: Equatable {
             return Self("hsts", "no file can be written in \(folder.debugDescription)")
         }
         return nil
+    }
+
+    private static func ofAltSvc(_ altSvc: Session.Configuration.AltSvc) -> Self? {
+        guard case .file(let path) = altSvc, !isText(path) || !isFile(path, allowing: R_OK) else { return nil }
+        return Self("altSvc", "\(path.debugDescription) is no file that can be read")
+    }
+
+    private static func isFile(_ path: String, allowing mode: Int32) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, mode) == 0
     }
 
     private static func ofTLS(_ tls: Session.Configuration.TLS) -> Self? {

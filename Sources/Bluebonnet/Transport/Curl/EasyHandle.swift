@@ -20,6 +20,8 @@ final class EasyHandle {
     var share: SessionShare?
     /// Whether the handle uses the cookies of the share.
     var usesCookies = false
+    /// Whether the handle uses alternative services; libcurl keeps them when it is reset.
+    var usesAltSvc = false
     /// Whether the handle stays with its share to the end, when libcurl has it write the file of hosts that want TLS.
     var keepsShare = false
     /// Whether the handle has ever used cookies, which libcurl does not forget.
@@ -68,6 +70,7 @@ final class EasyHandle {
         unsafe curl_easy_cleanup(pointer)
         unsafe pointer = unsafe fresh
         hasUsedCookies = false
+        usesAltSvc = false
         unsafe note(bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
         return true
     }

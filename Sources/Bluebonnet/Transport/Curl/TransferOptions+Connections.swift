@@ -27,8 +27,16 @@ extension TransferOptions {
         }
         if let overrides { easy.set(CURLOPT_RESOLVE, shared: overrides) }
         if let redirections { easy.set(CURLOPT_CONNECT_TO, shared: redirections) }
+        applyAltSvc(to: easy)
         let servers = configuration.dns.servers
         if !servers.isEmpty { easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
+    }
+
+    private func applyAltSvc(to easy: EasyHandle) {
+        guard configuration.altSvc != .off, !easy.usesAltSvc else { return }
+        easy.usesAltSvc = true
+        easy.set(CURLOPT_ALTSVC_CTRL, Int(CURLALTSVC_H1 | CURLALTSVC_H2 | CURLALTSVC_READONLYFILE))
+        if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 
     /// Sets how the request stands beside others on its connection; the field that says so is among the others.
