@@ -36,10 +36,12 @@ import Testing
         var field: String?
     }
 
-    @Test(arguments: [
-        (HTTPPriority.high, "u=1"), (.low, "u=5"), (.init(urgency: 0, isIncremental: true), "u=0, i"),
+    static let fields: [(HTTPPriority, String?)] = [
+        (.high, "u=1"), (.low, "u=5"), (.init(urgency: 0, isIncremental: true), "u=0, i"),
         (.init(urgency: 3, isIncremental: true), "i"), (.normal, nil), (.init(weight: 200), "u=2"),
-    ])
+    ]
+
+    @Test(arguments: fields)
     func `a server learns of it by the stream's weight and by the field`(
         _ priority: HTTPPriority, field: String?
     ) async throws {
