@@ -176,9 +176,9 @@ import Testing
     // MARK: Connections that are kept
 
     /// The timer that the system runs for the connection of a local port, and its rest in hundredths of a second.
-    private static func timer(ofLocalPort port: Int) throws -> (kind: String, rest: Int) {
-        let table = try #require(FileManager.default.contents(atPath: "/proc/net/tcp"))
-        for line in String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst() {
+    private static func timer(ofLocalPort port: Int) async throws -> (kind: String, rest: Int) {
+        let table = try await Subprocess.run("/bin/cat", ["/proc/net/tcp"])
+        for line in String(decoding: table.output, as: UTF8.self).split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
             guard columns[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port else { continue }
             let timer = columns[5].split(separator: ":")
@@ -193,7 +193,7 @@ import Testing
                 if isOn { $0.keepAlive = .init(idle: .seconds(3_000), interval: .seconds(7)) }
             }
             let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
-            let timer = try Self.timer(ofLocalPort: try #require(answer.metrics?.localAddress?.port))
+            let timer = try await Self.timer(ofLocalPort: try #require(answer.metrics?.localAddress?.port))
             // The second kind of timer is that of keep-alive.
             #expect((timer.kind == "02") == isOn)
             if isOn { #expect((200_000...300_000).contains(timer.rest)) }
