@@ -120,20 +120,6 @@ extension Session.Configuration {
 }
 
 extension Session.Configuration {
-    /// Says through which proxy connections lead.
-    @nonexhaustive
-    public enum Proxy: Hashable, Sendable {
-        /// What the environment says: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
-        /// upper-case forms of all but the first.
-        case environment
-        /// No proxy, whatever the environment says.
-        case none
-        /// The proxy at a URL, such as `http://user:password@127.0.0.1:3128` or `socks5h://127.0.0.1:1080`.
-        case url(String)
-    }
-}
-
-extension Session.Configuration {
     /// Says when redirects are followed, whatever the redirect handlers say.
     public struct RedirectLimits: Hashable, Sendable {
         /// How many redirects one request may follow; 20 by default, as in the Fetch standard.

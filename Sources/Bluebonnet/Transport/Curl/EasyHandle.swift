@@ -10,6 +10,7 @@ final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     private let message: UnsafeMutablePointer<CChar>
     private var ownFields: UnsafeMutablePointer<curl_slist>?
+    private var proxyFields: FieldList?
     private var url: String?
 
     /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
@@ -54,6 +55,7 @@ final class EasyHandle {
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         unsafe curl_slist_free_all(ownFields)
         unsafe ownFields = nil
+        proxyFields = nil
         url = nil
         profile = nil
         socketOwner = nil
@@ -148,6 +150,13 @@ final class EasyHandle {
             unsafe ownFields = longer
         }
         note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields), CURLOPT_HTTPHEADER)
+    }
+
+    /// Uses field lines for a proxy that are this transfer's own.
+    func setProxyFields(_ lines: [String]) {
+        let fields = FieldList(lines)
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_PROXYHEADER, fields.pointer), CURLOPT_PROXYHEADER)
+        proxyFields = fields
     }
 
     func setShare(_ share: UnsafeMutableRawPointer?) {

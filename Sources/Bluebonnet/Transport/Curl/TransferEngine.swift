@@ -434,14 +434,17 @@ actor TransferEngine: EventLoopClient {
         guard let easy = transfer.easy else { return RequestError(.internal) }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
+        let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let circumstances = CurlErrorTable.Circumstances(
-            message: easy.errorMessage, verifyResult: easy.long(CURLINFO_SSL_VERIFYRESULT),
+            message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: wasSent(transfer),
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = CurlErrorTable.redacted(circumstances.message)
         if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
         if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
-        return RequestError(CurlErrorTable.kind(of: code, in: circumstances), detail: words)
+        let kind = CurlErrorTable.kind(of: code, in: circumstances)
+        if let proxy = options.proxyWords(for: transfer.request, kind) { words += ", \(proxy)" }
+        return RequestError(kind, detail: words)
     }
 }
