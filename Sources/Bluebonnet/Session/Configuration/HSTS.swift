@@ -2,7 +2,8 @@ extension Session.Configuration {
     /// Says whether hosts are remembered that want to be spoken to over TLS only (RFC 6797).
     ///
     /// Such a host says so in the field `Strict-Transport-Security` of a response over TLS. Requests to `http` URLs of it
-    /// then use `https`, and the response's URL says so. Hosts that are named by their addresses are left out.
+    /// then use `https`, and the response's URL says so; a port that the URL names stays. Hosts that are named by their
+    /// addresses are left out. A redirect from `https` to `http` is judged as it stands.
     @nonexhaustive
     public enum HSTS: Hashable, Sendable {
         /// They are not; requests use the scheme of their URL.
