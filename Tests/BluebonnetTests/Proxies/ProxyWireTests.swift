@@ -146,6 +146,19 @@ import Testing
         try await Weather.end(session, proxy)
     }
 
+    @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
+    func `a SOCKS proxy that says nothing is a connection that takes too long`(_ scheme: String) async throws {
+        let proxy = try await LocalServer.scripted(.waitForBytes(3), .stall)
+        let session = Weather.session {
+            $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
+            $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20))
+        }
+        try await Weather.expect(
+            session.request("http://127.0.0.1:9/").serializingData(), in: session, failsWith: .timedOut(.connect),
+            saying: "connecting took too long", "through \(scheme)://127.0.0.1:\(proxy.port)")
+        try await Weather.end(session, proxy)
+    }
+
     @Test func `cancelling while a tunnel is made`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
         let session = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }

@@ -12,8 +12,18 @@ public enum Kerberos {
     /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`.
     public static func environmentWithoutTickets() throws -> [String: String] { try environment(tickets: "missing") }
 
-    private static func environment(tickets: String) throws -> [String: String] {
+    /// Returns the environment of a process that has a ticket to ask for others, and cannot reach whom to ask.
+    ///
+    /// - Returns: The variables and their values.
+    /// - Throws: ``TestServers/NotStarted`` when the tests were not started by `Tests/run`.
+    public static func environmentWithoutCenter() throws -> [String: String] {
+        try environment(tickets: "first", configuration: "unreachable.conf")
+    }
+
+    private static func environment(
+        tickets: String, configuration: String = "krb5.conf"
+    ) throws -> [String: String] {
         let directory = try TestServers.variable("BLUEBONNET_KERBEROS")
-        return ["KRB5_CONFIG": "\(directory)/krb5.conf", "KRB5CCNAME": "FILE:\(directory)/\(tickets)"]
+        return ["KRB5_CONFIG": "\(directory)/\(configuration)", "KRB5CCNAME": "FILE:\(directory)/\(tickets)"]
     }
 }

@@ -24,6 +24,8 @@ localhost = $KERBEROS_REALM
 kdc = STDERR
 default = STDERR
 CONFIGURATION
+    # The same realm, whose KDC nobody reaches: nothing listens on port 1.
+    sed "s/kdc = .*/kdc = 127.0.0.1:1/" "$1/krb5.conf" >"$1/unreachable.conf"
     cat >"$1/kdc.conf" <<CONFIGURATION
 [realms]
 $KERBEROS_REALM = {
@@ -131,10 +133,12 @@ start_kerberos() {
         apache2 -f "$directory/apache.conf" -DFOREGROUND
 }
 
-# Fetches the user's ticket, for a day; the KDC must be there.
+# Fetches the user's ticket, for a day; the KDC must be there. A client adds those for services; "first" is left as it is.
 export_kerberos() {
-    local directory=$servers_directory/kerberos
-    KRB5_CONFIG=$directory/krb5.conf kinit -l 1d -c "$directory/tickets" -k -t "$directory/user.keytab" user
+    local directory=$servers_directory/kerberos cache
+    for cache in tickets first; do
+        KRB5_CONFIG=$directory/krb5.conf kinit -l 1d -c "$directory/$cache" -k -t "$directory/user.keytab" user
+    done
     export BLUEBONNET_KERBEROS=$directory
     export BLUEBONNET_APACHE=http://localhost:${ports[apache]}
     export BLUEBONNET_PROXY_NEGOTIATE=http://localhost:${ports[apache_proxy_negotiate]}

@@ -371,7 +371,7 @@ actor TransferEngine: EventLoopClient {
         case .within(let lookAgain):
             if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
         case .exceeded(let stage):
-            finish(transfer, with: RequestError(.timedOut(stage), detail: transfer.limits.words(for: stage)))
+            finish(transfer, with: error(.timedOut(stage), transfer.limits.words(for: stage), of: transfer))
         }
     }
 
@@ -444,7 +444,12 @@ actor TransferEngine: EventLoopClient {
         if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
         if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
-        if let proxy = options.proxyWords(for: transfer.request, kind) { words += ", \(proxy)" }
-        return RequestError(kind, detail: words)
+        return error(kind, words, of: transfer)
+    }
+
+    /// Makes the error of a transfer, which says through which proxy that led.
+    private func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
+        let proxy = options.proxyWords(for: transfer.request, kind)
+        return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)
     }
 }
