@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ClientIdentityTests {
+    typealias TLS = Session.Configuration.TLS
     typealias Identity = Session.Configuration.TLS.ClientIdentity
 
     private static let subject = "CN=Bluebonnet tests client"
@@ -66,6 +67,26 @@ import Testing
             #expect(answer.value?.contains("SSL certificate") == true)
             await session.shutdown()
         }
+    }
+
+    @Test(arguments: [TLS.Version.v1_2, .v1_3])
+    func `a server that ends the handshake over a certificate is said to have done so`(_ version: TLS.Version)
+        async throws
+    {
+        let files = try TestCertificates()
+        let url = try TestServers.handshakeEnder.url("/")
+        for identity in [nil, Identity.pem(file: files.stranger, keyFile: files.strangerKey)] {
+            let session = try Weather.trustingSession {
+                ($0.tls.minimumVersion, $0.tls.maximumVersion) = (version, version)
+                $0.tls.clientIdentity = identity
+            }
+            try await Weather.expect(
+                session.request(url).serializingData(), in: session, failsWith: .trust(.handshake), saying: " alert ")
+            await session.shutdown()
+        }
+        let session = try Self.session(try Way.pemFiles.identity())
+        #expect(await session.request(url).serializingData().response.response?.statusCode == 200)
+        await session.shutdown()
     }
 
     @Test func `identities do not reach the connections of another session`() async throws {

@@ -87,6 +87,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// The same with both, which answers with 400 unless the client shows a certificate by ``TestCertificates/authority``.
     case clientCertificates = "BLUEBONNET_TLS_CLIENT"
 
+    /// OpenSSL's server, which ends the handshake unless the client shows such a certificate.
+    case handshakeEnder = "BLUEBONNET_TLS_ALERT"
+
     /// The path of the unix socket on which ``nginx`` listens, too.
     ///
     /// - Returns: The path.

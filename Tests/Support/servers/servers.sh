@@ -73,6 +73,14 @@ start_nginx() {
     start_server nginx "${ports[nginx]}" nginx -e stderr -p "$directory/" -c nginx.conf
 }
 
+# A server that ends the handshake if it does not like the client's certificate, or that there is none.
+start_openssl() {
+    local certificates=$servers_directory/certificates
+    start_server openssl "${ports[tls_alert]}" openssl s_server -accept "127.0.0.1:${ports[tls_alert]}" -www -quiet \
+        -cert "$certificates/named.pem" -key "$certificates/named.key" -CAfile "$certificates/ca.pem" \
+        -Verify 2 -verify_return_error
+}
+
 start_nghttpd() {
     local options=(--address=127.0.0.1 --htdocs="$servers_directory/htdocs" --max-concurrent-streams=2000 --echo-upload)
     start_server nghttpd "${ports[nghttpd]}" nghttpd "${options[@]}" "${ports[nghttpd]}" \
@@ -109,6 +117,7 @@ export_servers() {
     export BLUEBONNET_TLS_1_2=https://127.0.0.1:${ports[tls12]}
     export BLUEBONNET_TLS_1_3=https://127.0.0.1:${ports[tls13]}
     export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
+    export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
     export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
     export BLUEBONNET_CERTIFICATES=$servers_directory/certificates
@@ -119,7 +128,7 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tinyproxy tinyproxy_auth nghttpx
+        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
@@ -130,6 +139,7 @@ start_servers() {
     make_certificates "$servers_directory/certificates"
     make_documents "$servers_directory/htdocs" "$python"
     start_nginx
+    start_openssl
     start_nghttpd
     start_python_servers "$python"
     start_proxies "$python"
