@@ -12,7 +12,7 @@ public import FoundationEssentials
 /// The body goes to a partial file beside the destination, and is moved into place when it is complete and the validators
 /// have accepted the response. Validators run on the head, before anything is written. A download that failed or was
 /// cancelled leaves its partial file if that can be resumed; ``resumeData`` is what
-/// ``Session/download(resumingWith:headers:to:)`` goes on with. How large the body is as a whole is not limited.
+/// ``Session/download(resumingWith:headers:interceptor:to:)`` goes on with. How large the body is as a whole is not limited.
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
 /// pool.

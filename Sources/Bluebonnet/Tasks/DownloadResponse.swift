@@ -11,7 +11,7 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
     /// Where the body is; `nil` when it did not come to its destination.
     public let fileURL: URL?
 
-    /// What ``Session/download(resumingWith:headers:to:)`` goes on with; `nil` when there is nothing to go on with.
+    /// What ``Session/download(resumingWith:headers:interceptor:to:)`` goes on with; `nil` when there is nothing to go on with.
     public let resumeData: Data?
 
     /// What was measured of the last attempt; `nil` when it never reached the network.
