@@ -2,29 +2,24 @@
 struct AdapterChain: Sendable {
     let adapters: [any RequestAdapter]
 
-    init(adapters: [any RequestAdapter]) {
-        self.adapters = adapters.flatMap(Self.parts)
-    }
-
-    /// The adapters that an interceptor asks, so that an error tells which of them it was.
-    private static func parts(of adapter: any RequestAdapter) -> [any RequestAdapter] {
-        guard let interceptor = adapter as? Interceptor else { return [adapter] }
-        return interceptor.adapters.flatMap(parts)
+    /// The adapters that others ask, so that an error tells which of them it was.
+    static func parts(of adapters: [any RequestAdapter]) -> [any RequestAdapter] {
+        adapters.flatMap { ($0 as? Interceptor).map { parts(of: $0.adapters) } ?? [$0] }
     }
 
     /// Asks the adapters, one after the other.
     @concurrent
-    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async -> Result<HTTPRequest, RequestError> {
+    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws(RequestError) -> HTTPRequest {
         var request = request
         for adapter in adapters {
-            guard !Task.isCancelled else { return .failure(RequestError(.cancelled)) }
+            guard !Task.isCancelled else { throw RequestError(.cancelled) }
             do {
                 request = try await adapter.adapt(request, using: state)
             } catch {
-                return .failure(Self.error(of: adapter, error))
+                throw Self.error(of: adapter, error)
             }
         }
-        return .success(request)
+        return request
     }
 
     private static func error(of adapter: any RequestAdapter, _ error: any Error) -> RequestError {

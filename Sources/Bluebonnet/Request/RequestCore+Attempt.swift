@@ -11,14 +11,58 @@ extension RequestCore {
         }
     }
 
+    /// Has a task convert and adapt the request and start its exchange; the next event tells what came of it.
+    ///
+    /// The code of the user's that runs there is not waited for when the request is cancelled.
+    func launchAttempt() {
+        mailbox.withLock { $0.preparation = .converting }
+        let task = Task { await prepareAndStart() }
+        let isCancelled = mailbox.withLock { mailbox in
+            guard mailbox.preparation != nil else { return false }
+            mailbox.interruption = {
+                task.cancel()
+                self.abandonPreparation()
+            }
+            return mailbox.lifecycle.state == .cancelled
+        }
+        if isCancelled { interrupt() }
+    }
+
+    private func prepareAndStart() async {
+        let result: Result<HTTPRequest, RequestError>
+        do throws(RequestError) {
+            let request = try convertedRequest()
+            guard mailbox.withLock({ $0.isPreparing(request) }) else { return }
+            do throws(RequestError) {
+                result = .success(try await adapted(request))
+            } catch {
+                throw error.during(request, attempts: 0)
+            }
+        } catch {
+            result = .failure(error)
+        }
+        // The request has been cancelled, and has its answer, if this is not waited for any more.
+        guard mailbox.withLock({ $0.takePreparation() }) != nil else { return }
+        switch result {
+        case .success(let request): startExchange(of: request)
+        case .failure(let error): refuseAttempt(error)
+        }
+    }
+
+    /// Ends an attempt whose request is not ready.
+    private func abandonPreparation() {
+        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        refuseAttempt(RequestError(.cancelled).during(preparation.request, attempts: 0))
+    }
+
     /// Converts and adapts the request, and starts its exchange; whatever prevents that is the attempt's outcome.
     ///
     /// - Parameter prepare: Makes the last changes to the request, or finds that it cannot be sent.
-    func startAttempt(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void = { _ in }) async {
+    func startAttempt(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void) async {
         do throws(RequestError) {
             var request = try convertedRequest()
             do throws(RequestError) {
-                request = try await adapted(request)
+                request = try await interruptiblyAdapted(request)
                 try prepare(&request)
             } catch {
                 throw error.during(request, attempts: 0)
@@ -51,19 +95,28 @@ extension RequestCore {
     /// Asks the adapters, the session's before the request's own.
     private func adapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts) = mailbox.withLock { ($0.interceptors, $0.attempts) }
-        let chain = AdapterChain(adapters: [context.interceptor].compactMap(\.self) + interceptors)
+        let chain = AdapterChain(adapters: context.adapters + AdapterChain.parts(of: interceptors))
         guard !chain.adapters.isEmpty else { return request }
         let state = RequestAdapterState(requestID: id, session: context.session, retryCount: attempts)
-        let answer = Locked<Result<HTTPRequest, RequestError>?>(nil)
-        let answered = await interruptible {
-            let result = await chain.adapt(request, using: state)
-            answer.withLock { $0 = result }
-        }
-        guard answered, let result = answer.withLock({ $0 }) else { throw RequestError(.cancelled) }
-        var adapted = try result.get()
+        var adapted = try await chain.adapt(request, using: state)
         try adapted.validate()
         adapted.stateContentType()
         return adapted
+    }
+
+    private func interruptiblyAdapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
+        guard !context.adapters.isEmpty || mailbox.withLock({ !$0.interceptors.isEmpty }) else { return request }
+        let answer = Locked<Result<HTTPRequest, RequestError>?>(nil)
+        let answered = await interruptible {
+            do throws(RequestError) {
+                let adapted = try await self.adapted(request)
+                answer.withLock { $0 = .success(adapted) }
+            } catch {
+                answer.withLock { $0 = .failure(error) }
+            }
+        }
+        guard answered, let result = answer.withLock({ $0 }) else { throw RequestError(.cancelled) }
+        return try result.get()
     }
 
     /// Waits for the answer to a request that was sent, and follows where that leads.

@@ -10,14 +10,7 @@ extension RequestCore {
 
     /// Those who are asked about failures.
     private var retriers: [any RequestRetrier] {
-        let interceptors = [context.interceptor].compactMap(\.self) + mailbox.withLock { $0.interceptors }
-        return interceptors.flatMap(Self.parts)
-    }
-
-    /// The retriers that an interceptor asks, so that an error tells which of them it was.
-    private static func parts(of retrier: any RequestRetrier) -> [any RequestRetrier] {
-        guard let interceptor = retrier as? Interceptor else { return [retrier] }
-        return interceptor.retriers.flatMap(parts)
+        context.retriers + RetrierChain.parts(of: mailbox.withLock { $0.interceptors })
     }
 
     /// Asks the retriers about a failure, the session's before the request's own, and lets the delay pass.

@@ -118,19 +118,35 @@ public final class RequestCore: Sendable {
         }
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
         if creationEpoch != context.cancellationEpoch { cancel() }
-        let startsOffCaller = convertible.runsUserCode || sink.needsPreparation || context.interceptor != nil
-        let isPrepared = mailbox.withLock { mailbox in
+        // Not by whoever starts the request where code of the user's takes part, or a file.
+        let startsOffCaller = convertible.runsUserCode || !context.adapters.isEmpty
+        let start = mailbox.withLock { mailbox -> Start in
             mailbox.isRegistered = true
-            // Not by whoever starts the request where code of the user's takes part, or a file.
-            mailbox.needsStart = startsOffCaller || !mailbox.interceptors.isEmpty
-            return !mailbox.needsStart
+            if sink.needsPreparation {
+                mailbox.needsStart = true
+                return .driven
+            }
+            return startsOffCaller || !mailbox.interceptors.isEmpty ? .launched : .plain
         }
-        guard !isPrepared else { return startPlainExchange() }
-        if claimDriving() { Task { await drive() } }
+        switch start {
+        case .plain: startPlainExchange()
+        case .launched: launchAttempt()
+        case .driven: if claimDriving() { Task { await drive() } }
+        }
+    }
+
+    /// Who starts the first exchange.
+    private enum Start {
+        /// Whoever starts the request.
+        case plain
+        /// A task that makes it ready first.
+        case launched
+        /// The driver.
+        case driven
     }
 
     /// Ends the exchange or the user's code that is being awaited.
-    private func interrupt() {
+    func interrupt() {
         let (exchange, interruption) = mailbox.withLock { ($0.exchange, $0.interruption.take()) }
         exchange?.cancel()
         interruption?()
@@ -209,7 +225,9 @@ struct RequestMailbox {
     var isDriven = false
     /// The driver, when it waits for the exchange.
     var driver: ExchangeContinuation?
-    /// Ends the user's code that the driver awaits.
+    /// How far the attempt's request is that is being made, outside the driver, for the exchange.
+    var preparation: RequestPreparation?
+    /// Ends the user's code that the driver awaits, or the preparation.
     var interruption: (@Sendable () -> Void)?
 
     var requests: [HTTPRequest] = []
@@ -263,9 +281,35 @@ struct RequestMailbox {
         return needsStart
     }
 
+    /// Notes the request that is to be adapted; returns whether it is still wanted.
+    mutating func isPreparing(_ request: HTTPRequest) -> Bool {
+        guard preparation != nil else { return false }
+        preparation = .adapting(request)
+        return true
+    }
+
+    /// Ends the preparation, for the one who gets it.
+    mutating func takePreparation() -> RequestPreparation? {
+        defer {
+            if preparation != nil { interruption = nil }
+            preparation = nil
+        }
+        return preparation
+    }
+
     mutating func takeSlots() -> [SerializationSlot] {
         defer { slots.removeAll() }
         return slots
+    }
+}
+
+/// How far the request of an attempt is.
+enum RequestPreparation: Sendable {
+    case converting
+    case adapting(HTTPRequest)
+
+    var request: HTTPRequest? {
+        if case .adapting(let request) = self { request } else { nil }
     }
 }
 

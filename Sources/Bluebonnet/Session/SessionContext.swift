@@ -5,6 +5,10 @@ final class SessionContext: Sendable {
     let configuration: Session.Configuration
     let transport: any Transport
     let interceptor: (any RequestInterceptor)?
+    /// Those of the session's interceptor, asked before a request's own.
+    let adapters: [any RequestAdapter]
+    /// Those of the session's interceptor, asked before a request's own.
+    let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
     /// Lets time pass between attempts; ends early when its task is cancelled.
     let sleep: @Sendable (Duration) async throws -> Void
@@ -24,6 +28,8 @@ final class SessionContext: Sendable {
         self.configuration = configuration
         self.transport = transport
         self.interceptor = interceptor
+        adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
+        retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
         sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately

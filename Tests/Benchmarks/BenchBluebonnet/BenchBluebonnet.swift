@@ -11,7 +11,10 @@ struct BenchBluebonnet {
             let client = try BenchClient()
             var configuration = Session.Configuration()
             configuration.tls.caFile = client.authorityFile
-            let session = Session(configuration: configuration)
+            if client.isBare { configuration.cookies.policy = .never }
+            let session = Session(
+                configuration: configuration, interceptor: client.isIntercepted ? Self.interceptor : nil)
+            if client.isIntercepted { try await session.cookies.set(Self.cookie) }
             if client.prefersExecutor {
                 try await withTaskExecutorPreference(session.executor) { try await run(client, session) }
             } else {
@@ -22,6 +25,16 @@ struct BenchBluebonnet {
             exit(1)
         }
     }
+
+    /// What a session of an application has, though nothing that changes a request.
+    private static var interceptor: Interceptor {
+        Interceptor(
+            adapters: [Adapter { request, _ in request }, Adapter { request, _ in request }],
+            retriers: [RetryPolicy()])
+    }
+
+    /// One that is sent with every request.
+    private static let cookie = Cookie(name: "a", value: "1", domain: "127.0.0.1")
 
     private static func run(_ client: BenchClient, _ session: Session) async throws {
         guard client.workload == .requests else { return try await BodyWorkloads(client, session).run() }

@@ -32,6 +32,10 @@ public struct BenchClient: Sendable {
     public let decodesJSON: Bool
     /// Whether the tasks shall prefer the client's own executor.
     public let prefersExecutor: Bool
+    /// Whether adapters, a retry policy and cookies shall take part.
+    public let isIntercepted: Bool
+    /// Whether there shall be no cookies either.
+    public let isBare: Bool
     /// What to do.
     public let workload: Workload
 
@@ -75,6 +79,8 @@ public struct BenchClient: Sendable {
         usesHTTP2 = values["http2"] == "1"
         decodesJSON = values["json"] == "1"
         prefersExecutor = values["executor"] == "1"
+        isIntercepted = values["intercepted"] == "1"
+        isBare = values["bare"] == "1"
     }
 
     /// Warms up, then sends the requests and writes what was measured to standard output.

@@ -7,14 +7,25 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case curl
     /// No network: the same work on what is in memory already.
     case memory
+    /// Bluebonnet with adapters, a retry policy and cookies; `bare` is without, the yardstick.
+    case intercepted, bare
 
     /// The name of the program, which lies beside this one.
     var program: String {
         switch self {
         case .libcurl: "BenchLibcurl"
-        case .bluebonnet, .memory: "BenchBluebonnet"
+        case .bluebonnet, .memory, .intercepted, .bare: "BenchBluebonnet"
         case .urlsession: "BenchURLSession"
         case .curl: "BenchCommand"
+        }
+    }
+
+    /// Arguments that only this client gets.
+    var arguments: [String] {
+        switch self {
+        case .intercepted: ["intercepted=1"]
+        case .bare: ["bare=1"]
+        default: []
         }
     }
 
@@ -72,6 +83,8 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get"),
             // C has no Codable: the row of libcurl is the body as bytes, as in small-get.
             BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
+            // What two adapters that change nothing, a retry policy and cookies cost.
+            BenchmarkCase(name: "small-get-intercepted", clients: [.bare, .intercepted], yardstick: .bare),
             // URLSession on Linux cannot be told which certificate authority to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],

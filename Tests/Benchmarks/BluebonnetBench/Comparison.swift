@@ -61,8 +61,8 @@ struct Comparison {
         ]
         let before = servers.acceptedConnections
         defer { servers.files.removeWritten() }
-        let bodies = servers.files.arguments(for: benchmark, client)
-        let output = try ChildProcess.run(client.program, arguments + benchmark.arguments + bodies, on: pinning)
+        let further = benchmark.arguments + client.arguments + servers.files.arguments(for: benchmark, client)
+        let output = try ChildProcess.run(client.program, arguments + further, on: pinning)
         var sample = try Sample(output)
         sample.connections = servers.acceptedConnections - before - 1
         if let limit = benchmark.maximumConnections, sample.connections > limit {

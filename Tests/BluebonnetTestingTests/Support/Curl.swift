@@ -22,7 +22,7 @@ struct Curl {
         let outcome = try await Subprocess.run(
             "/usr/bin/curl",
             [
-                "--silent", "--max-time", "20", "--noproxy", "*", "--output", body.path, "--write-out",
+                "--silent", "--max-time", "50", "--noproxy", "*", "--output", body.path, "--write-out",
                 "%{http_code} %{content_type} %{size_download}",
             ] + arguments + [url])
         try outcome.output.write(to: head)

@@ -28,7 +28,12 @@ struct WireAnswer: Sendable {
 
 extension Session {
     /// The session of most conformance tests, which share its connections.
-    static let conformance = Session(configuration: .conformance)
+    static let conformance = {
+        var configuration = Session.Configuration.conformance
+        // Cookies know no ports: one test's server would see what another's has set.
+        configuration.cookies.policy = .never
+        return Session(configuration: configuration)
+    }()
 }
 
 extension Session.Configuration {
