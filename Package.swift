@@ -41,11 +41,15 @@ let package = Package(
         .executableTarget(
             name: "CookieProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/CookieProgram",
             swiftSettings: settings),
+        // A program that makes requests, for tests of what the environment of a process says.
+        .executableTarget(
+            name: "EnvironmentProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/EnvironmentProgram",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
                 "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
-                "DownloadProgram", "CookieProgram",
+                "DownloadProgram", "CookieProgram", "EnvironmentProgram",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -5,6 +5,12 @@
 # shellcheck disable=SC2034 # used by those that source this file
 readonly BUILD_PACKAGES=(libcurl4-openssl-dev libssl-dev zlib1g-dev pkg-config)
 
+# The proxies that the tests go through, and a Kerberos realm with a web server that uses it.
+# shellcheck disable=SC2034 # used by Tests/run
+readonly PROXY_PACKAGES=(tinyproxy-bin microsocks nghttp2-proxy)
+# shellcheck disable=SC2034 # used by Tests/run
+readonly KERBEROS_PACKAGES=(krb5-kdc krb5-admin-server krb5-user apache2-bin libapache2-mod-auth-gssapi)
+
 # Prints those of the packages named that dpkg does not have installed.
 missing_packages() {
     local package status

@@ -59,6 +59,9 @@ public struct HTTPRequest: Sendable {
     }
 
     /// Through which proxy this request goes; `nil` for the session's choice.
+    ///
+    /// What a redirect leads to is requested through the same. Where an HTTP proxy is told who is there, in another way
+    /// than the session's requests tell it, the request makes a connection of its own.
     public var proxy: Session.Configuration.Proxy? {
         get { parts.proxy }
         set { parts.proxy = newValue }

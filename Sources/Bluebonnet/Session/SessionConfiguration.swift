@@ -112,18 +112,6 @@ extension Session.Configuration {
         public init() {}
     }
 
-    /// Says through which proxy connections lead.
-    @nonexhaustive
-    public enum Proxy: Hashable, Sendable {
-        /// What the environment says: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
-        /// upper-case forms of all but the first.
-        case environment
-        /// No proxy, whatever the environment says.
-        case none
-        /// The proxy at a URL, such as `http://user:password@127.0.0.1:3128` or `socks5h://127.0.0.1:1080`.
-        case url(String)
-    }
-
     /// Says how servers are authenticated and what TLS may be spoken.
     public struct TLS: Hashable, Sendable {
         /// The lowest version of TLS to accept; 1.2 by default.

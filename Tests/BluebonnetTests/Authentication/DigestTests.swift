@@ -70,6 +70,8 @@ import Testing
         let session = Weather.session()
         let answer = await kind.answer(HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
         #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm(algorithm)))
+        #expect(answer.error?.response?.statusCode == 401)
+        #expect(answer.error?.response?.headers["WWW-Authenticate"]?.contains(algorithm) == true)
         #expect(answer.error?.description.contains("Circle") == false)
         #expect(server.requests.map { $0.headers.contains("Authorization") } == [false])
         try await Weather.end(session, server)

@@ -12,9 +12,12 @@ public final class RunningProgram: Sendable {
     /// - Parameters:
     ///   - name: The name of its target.
     ///   - arguments: Its arguments, without its name.
+    ///   - environment: What is added to the environment.
     /// - Throws: An error with the number when it cannot be started.
-    public init(_ name: String, _ arguments: [String]) throws {
-        child = try Child(Self.path(of: name), arguments)
+    public init(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+        let path = try Self.path(of: name)
+        let variables = environment.map { "\($0)=\($1)" }
+        child = try Child("/usr/bin/env", variables + [path] + arguments)
     }
 
     /// Ends the program without giving it a chance to do anything about it, if it still runs.

@@ -48,6 +48,36 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// nginx with a certificate by an authority that ``TestCertificates/authority`` is not.
     case untrustedAuthority = "BLUEBONNET_TLS_UNTRUSTED"
 
+    /// tinyproxy, an HTTP proxy; it makes its connections from 127.0.0.2.
+    case proxy = "BLUEBONNET_PROXY"
+
+    /// The same for the user `user` with the password `secret` alone, by Basic.
+    case proxyWithPassword = "BLUEBONNET_PROXY_AUTH"
+
+    /// nghttpx in front of ``proxy``: a proxy that is spoken to by TLS.
+    case secureProxy = "BLUEBONNET_PROXY_TLS"
+
+    /// Apache as an HTTP proxy that asks for Digest, for the same user.
+    case digestProxy = "BLUEBONNET_PROXY_DIGEST"
+
+    /// Apache as an HTTP proxy that asks for Negotiate, for the realm of ``Kerberos``.
+    case negotiatingProxy = "BLUEBONNET_PROXY_NEGOTIATE"
+
+    /// microsocks, a SOCKS 5 proxy; it makes its connections from 127.0.0.2.
+    case socks = "BLUEBONNET_SOCKS"
+
+    /// The same for the user `user` with the password `secret` alone.
+    case socksWithPassword = "BLUEBONNET_SOCKS_AUTH"
+
+    /// A SOCKS proxy that tells how it was asked; `Tests/Support/servers/socks_echo.py` says more.
+    case socksEcho = "BLUEBONNET_SOCKS_ECHO"
+
+    /// A server and a proxy that ask for NTLM; `Tests/Support/servers/ntlm.py` says more.
+    case ntlm = "BLUEBONNET_NTLM"
+
+    /// Apache at `localhost`, which asks for Negotiate, for the realm of ``Kerberos``; below `/digest` for Digest.
+    case apache = "BLUEBONNET_APACHE"
+
     /// Makes the address of something on the server.
     ///
     /// - Parameter path: What comes after host and port: a path, maybe a query; percent-encoded, with its leading slash.
@@ -58,6 +88,20 @@ public enum TestServers: String, CaseIterable, Sendable {
             throw NotStarted(variable: "\(rawValue) + \(path)")
         }
         return url
+    }
+
+    /// The address of a proxy, as clients are told it.
+    ///
+    /// - Parameters:
+    ///   - userInfo: What stands before the host, if anything, without its `@`.
+    ///   - scheme: Another scheme than the usual one.
+    /// - Returns: A URL.
+    /// - Throws: ``NotStarted`` when the environment does not name the server.
+    public func proxyURL(userInfo: String? = nil, scheme: String? = nil) throws -> String {
+        let text = try Self.variable(rawValue)
+        let parts = text.split(separator: "://")
+        guard parts.count == 2 else { throw NotStarted(variable: rawValue) }
+        return "\(scheme ?? String(parts[0]))://\(userInfo.map { "\($0)@" } ?? "")\(parts[1])"
     }
 
     /// Tells that the environment names no such server: the tests were not started by `Tests/run`.

@@ -13,6 +13,10 @@ declare -A ports=() # by the names in start_servers; a server may have several
 
 # shellcheck source=Tests/Support/servers/certificates.sh
 . "$servers_sources/certificates.sh"
+# shellcheck source=Tests/Support/servers/proxies.sh
+. "$servers_sources/proxies.sh"
+# shellcheck source=Tests/Support/servers/kerberos.sh
+. "$servers_sources/kerberos.sh"
 
 # start_server NAME PORT COMMAND...: runs it in the background, its output in NAME.log.
 start_server() {
@@ -107,7 +111,8 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted)
+        h2_one_stream expired wrong_host self_signed untrusted tinyproxy tinyproxy_auth nghttpx microsocks
+        microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do
@@ -119,6 +124,10 @@ start_servers() {
     start_nginx
     start_nghttpd
     start_python_servers "$python"
+    start_proxies "$python"
+    start_kerberos
     await_servers
     export_servers
+    export_proxies
+    export_kerberos
 }

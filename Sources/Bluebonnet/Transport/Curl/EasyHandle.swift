@@ -9,6 +9,7 @@ final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     private let message: UnsafeMutablePointer<CChar>
     private var ownFields: UnsafeMutablePointer<curl_slist>?
+    private var proxyFields: FieldList?
     private var url: String?
 
     /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
@@ -49,6 +50,7 @@ final class EasyHandle {
         }
         unsafe curl_slist_free_all(ownFields)
         unsafe ownFields = nil
+        proxyFields = nil
         url = nil
         profile = nil
         socketOwner = nil
@@ -120,6 +122,13 @@ final class EasyHandle {
             unsafe ownFields = longer
         }
         note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields))
+    }
+
+    /// Uses field lines for a proxy that are this transfer's own.
+    func setProxyFields(_ lines: [String]) {
+        let fields = FieldList(lines)
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_PROXYHEADER, fields.pointer))
+        proxyFields = fields
     }
 
     func setShare(_ share: UnsafeMutableRawPointer?) {

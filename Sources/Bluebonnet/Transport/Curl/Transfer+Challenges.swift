@@ -12,13 +12,27 @@ extension Transfer {
     /// Whether the latest head is such a one.
     var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
 
-    /// Looks at the first challenge of the server; returns whether libcurl may go on with it.
+    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may go on with it.
+    ///
+    /// What a proxy says to the making of a tunnel does not come by here.
     func judgeChallenge(_ head: ReceivedHead) -> Bool {
-        guard head.statusCode == 401, let credential, !wasChallenged else { return true }
-        wasChallenged = true
-        let challenges = Challenge.parse(head.headers.values(for: "WWW-Authenticate"))
+        switch head.statusCode {
+        case 401:
+            guard let credential, !wasChallenged else { return true }
+            wasChallenged = true
+            return judge(head.headers.values(for: "WWW-Authenticate"), credential, &onlyScheme)
+        case 407:
+            guard let proxyCredential, !wasProxyChallenged else { return true }
+            wasProxyChallenged = true
+            return judge(head.headers.values(for: "Proxy-Authenticate"), proxyCredential, &onlyProxyScheme)
+        default:
+            return true
+        }
+    }
+
+    private func judge(_ fields: [String], _ credential: Credential, _ onlyScheme: inout Credential.Schemes?) -> Bool {
         let schemes = credential.schemes.intersection(Libcurl.schemes)
-        switch ChallengeDecision(challenges, schemes: schemes, hasBody: request.body != nil) {
+        switch ChallengeDecision(Challenge.parse(fields), schemes: schemes, hasBody: request.body != nil) {
         case .deliver, .answer:
             return true
         case .answerOnly(let scheme):
@@ -26,7 +40,7 @@ extension Transfer {
             isToBeSentAnew = true
             return false
         case .refuse(let reason):
-            reception.fail(with: RequestError(.authentication(reason)))
+            reception.fail(with: RequestError(.authentication(reason)).about(reception.response, body: nil))
             return false
         }
     }

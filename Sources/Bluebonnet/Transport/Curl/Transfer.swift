@@ -46,12 +46,16 @@ final class Transfer {
     var hasNewCookies = false
     /// With what challenges of the server are answered.
     let credential: Credential?
-    /// Whether the request goes through a proxy.
+    /// Whether the request may go through a proxy.
     var isProxied = false
-    /// Whether the server has asked for authentication.
+    /// With what challenges of an HTTP proxy are answered.
+    var proxyCredential: Credential?
+    /// Whether the server has asked for authentication, and whether the proxy has.
     var wasChallenged = false
-    /// With what libcurl is to answer, since it would get it wrong otherwise.
+    var wasProxyChallenged = false
+    /// With what libcurl is to answer the server or the proxy, since it would get it wrong otherwise.
     var onlyScheme: Credential.Schemes?
+    var onlyProxyScheme: Credential.Schemes?
     /// Whether libcurl was stopped to begin again.
     var isToBeSentAnew = false
 

@@ -368,7 +368,7 @@ actor TransferEngine: EventLoopClient {
         case .within(let lookAgain):
             if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
         case .exceeded(let stage):
-            finish(transfer, with: RequestError(.timedOut(stage), detail: transfer.limits.words(for: stage)))
+            finish(transfer, with: error(.timedOut(stage), transfer.limits.words(for: stage), of: transfer))
         }
     }
 
@@ -431,14 +431,21 @@ actor TransferEngine: EventLoopClient {
         guard let easy = transfer.easy else { return RequestError(.internal) }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
+        let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let circumstances = CurlErrorTable.Circumstances(
-            message: easy.errorMessage, verifyResult: easy.long(CURLINFO_SSL_VERIFYRESULT),
+            message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: wasSent(transfer),
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        let words = CurlErrorTable.redacted(circumstances.message)
-        return RequestError(
-            CurlErrorTable.kind(of: code, in: circumstances),
-            detail: words.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : words)
+        var words = CurlErrorTable.redacted(circumstances.message)
+        if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        let kind = CurlErrorTable.kind(of: code, in: circumstances)
+        return error(kind, words, of: transfer)
+    }
+
+    /// Makes the error of a transfer, which says through which proxy that led.
+    private func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
+        let proxy = options.proxyWords(for: transfer.request, kind)
+        return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)
     }
 }

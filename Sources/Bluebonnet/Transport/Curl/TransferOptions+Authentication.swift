@@ -37,7 +37,7 @@ extension TransferOptions {
         request.headers.contains("Authorization") || configuration.headers.contains("Authorization")
     }
 
-    private static func bits(of schemes: Credential.Schemes) -> Int {
+    static func bits(of schemes: Credential.Schemes) -> Int {
         (schemes.contains(.basic) ? bb_curl_auth_basic : 0) | (schemes.contains(.digest) ? bb_curl_auth_digest : 0)
             | (schemes.contains(.ntlm) ? bb_curl_auth_ntlm : 0)
             | (schemes.contains(.negotiate) ? bb_curl_auth_negotiate : 0)

@@ -26,9 +26,12 @@ final class TransferOptions {
     func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
         let request = transfer.request
         easy.transfer = transfer
+        noteProxy(of: transfer)
         let url = request.url.curlString
         if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
-        let profile = TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts)
+        let profile =
+            transfer.onlyProxyScheme == nil
+            ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.cookieShare === cookies {
             easy.reuse(for: url)
             return nil
@@ -41,11 +44,7 @@ final class TransferOptions {
         applyFields(of: request, to: easy)
         applyVersion(of: request, isSecure: Self.isSecure(url), to: easy)
         applyTimeouts(transfer.limits.timeouts, to: easy)
-        switch configuration.proxy {
-        case .environment: break
-        case .none: easy.set(CURLOPT_PROXY, "")
-        case .url(let url): easy.set(CURLOPT_PROXY, url)
-        }
+        if let error = applyProxy(of: transfer, to: easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {
@@ -177,11 +176,12 @@ final class TransferOptions {
         url.utf8.dropFirst(4).first.map { $0 | 0x20 == UInt8(ascii: "s") } ?? false
     }
 
-    /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one, and
-    /// cookies.
+    /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one,
+    /// cookies, and what is for a proxy.
     private static func isLibcurls(_ name: String) -> Bool {
         let name = name.lowercased()
         return name == "content-length" || name == "transfer-encoding" || name == "cookie"
+            || name == "proxy-authorization"
     }
 
     /// The cookies that somebody has written into fields, as one value.

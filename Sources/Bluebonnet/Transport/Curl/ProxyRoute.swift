@@ -1,0 +1,72 @@
+/// What a proxy means for libcurl, as a value.
+struct ProxyRoute: Equatable {
+    /// The proxy's URL; empty for none, `nil` for what the environment says.
+    var url: String?
+    /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment says.
+    var exclusions: String?
+    /// With what it is answered when it asks, or with what it is spoken to if it speaks SOCKS.
+    var credential: Credential?
+    /// Whether the proxy speaks SOCKS rather than HTTP.
+    var isSocks = false
+    /// Whether the connections that lead through it are this request's alone.
+    ///
+    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the proxy's
+    /// host and port, and not by who opened them.
+    var isPrivate = false
+
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - proxy: The request's own proxy, if it has one.
+    ///   - session: That of the session.
+    /// - Throws: `.invalidRequest(.configuration)` for what cannot be used.
+    init(_ proxy: Session.Configuration.Proxy?, session: Session.Configuration.Proxy) throws(RequestError) {
+        switch proxy ?? session {
+        case .environment:
+            break
+        case .none:
+            url = ""
+        case .url(let url, let credential, let excluded):
+            if let flaw = Self.flaw(url, credential, excluded) {
+                throw RequestError(.invalidRequest(.configuration(flaw)))
+            }
+            self.url = url
+            self.credential = credential
+            exclusions = excluded.contains("*") ? "*" : excluded.joined(separator: ",")
+            isSocks = Self.isSocks(url)
+        }
+        guard let proxy, proxy != session, !isSocks, url?.isEmpty == false else { return }
+        isPrivate = proxy.hasCredential || session.hasCredential
+    }
+
+    /// What is wrong with a proxy, if that can be told from what is said of it.
+    private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
+        // Libcurl takes an empty one for none, and would go to the server itself.
+        guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
+        guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
+            return "the proxy's URL holds white space or a control character"
+        }
+        guard !excluded.contains(where: { $0.utf8.contains { $0 <= 0x20 || $0 == 0x2c } || $0.isEmpty }) else {
+            return "a host that is excluded from the proxy is none"
+        }
+        guard let credential else { return nil }
+        guard !hasUserInfo(url) else { return "the proxy's URL has user info, and there is a credential beside it" }
+        guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
+            return "the proxy's credential holds a NUL"
+        }
+        return nil
+    }
+
+    /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
+    static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
+
+    static func hasUserInfo(_ url: String) -> Bool { url.utf8.contains(0x40) }
+}
+
+extension Session.Configuration.Proxy {
+    /// Whether somebody is named to the proxy, as far as can be told.
+    fileprivate var hasCredential: Bool {
+        guard case .url(let url, let credential, _) = self else { return false }
+        return credential != nil || ProxyRoute.hasUserInfo(url)
+    }
+}

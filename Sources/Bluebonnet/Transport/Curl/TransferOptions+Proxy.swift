@@ -1,0 +1,94 @@
+import CCurl
+
+/// Through which proxy a request goes.
+extension TransferOptions {
+    /// Sets the proxy, the request's own before that of the session; returns what is wrong with it.
+    func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
+        let route: ProxyRoute
+        do {
+            route = try ProxyRoute(transfer.request.proxy, session: configuration.proxy)
+        } catch {
+            return error
+        }
+        guard route.url != "" else {
+            easy.set(CURLOPT_PROXY, "")
+            return nil
+        }
+        if let url = route.url { easy.set(CURLOPT_PROXY, url) }
+        if let exclusions = route.exclusions { easy.set(CURLOPT_NOPROXY, exclusions) }
+        let isModern = configuration.tls.minimumVersion == .v1_3
+        easy.set(CURLOPT_PROXY_SSLVERSION, isModern ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2)
+        // Libcurl would wait for a Kerberos server, and the loop with it.
+        easy.set(CURLOPT_SOCKS5_AUTH, bb_curl_auth_basic)
+        applyProxyFields(of: transfer.request, to: easy)
+        if let error = applyProxyCredential(of: transfer, route, to: easy) { return error }
+        if route.isPrivate { useOwnConnection(easy) }
+        return nil
+    }
+
+    /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
+    func noteProxy(of transfer: Transfer) {
+        switch transfer.request.proxy ?? configuration.proxy {
+        case .none:
+            break
+        case .environment:
+            transfer.isProxied = true
+        case .url(let url, let credential, _):
+            transfer.isProxied = true
+            transfer.proxyCredential = ProxyRoute.isSocks(url) ? nil : credential
+        }
+    }
+
+    /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.
+    private func applyProxyCredential(
+        of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
+    ) -> RequestError? {
+        guard let credential = route.credential else { return nil }
+        easy.set(CURLOPT_PROXYUSERNAME, credential.username)
+        easy.set(CURLOPT_PROXYPASSWORD, credential.password)
+        guard !route.isSocks else { return nil }
+        let schemes = credential.schemes.intersection(Libcurl.schemes)
+        guard !schemes.isEmpty else {
+            return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))
+        }
+        if let scheme = transfer.onlyProxyScheme {
+            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: scheme))
+        } else {
+            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: schemes) | bb_curl_auth_only)
+        }
+        if schemes.contains(.negotiate) { useOwnConnection(easy) }
+        return nil
+    }
+
+    private func useOwnConnection(_ easy: EasyHandle) {
+        easy.set(CURLOPT_FRESH_CONNECT, 1)
+        easy.set(CURLOPT_FORBID_REUSE, 1)
+    }
+
+    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a tunnel.
+    private func applyProxyFields(of request: HTTPRequest, to easy: EasyHandle) {
+        let own = request.headers.values(for: Self.proxyAuthorization)
+        let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
+        let lines = values.map(\.trimmed).filter { !$0.isEmpty }.map { "\(Self.proxyAuthorization): \($0)" }
+        if !lines.isEmpty { easy.setProxyFields(lines) }
+    }
+
+    /// The name of the field with which a client tells a proxy who it is (RFC 9110 §11.7.2).
+    static let proxyAuthorization = "Proxy-Authorization"
+
+    /// Which proxy a failure may have to do with, without secrets; `nil` if that is not known.
+    func proxyWords(for request: HTTPRequest, _ kind: RequestError.Kind) -> String? {
+        let proxy = request.proxy ?? configuration.proxy
+        guard proxy != .none else { return nil }
+        switch kind {
+        case .connection(.proxy), .connection(.proxyNameNotResolved):
+            return "through \(proxy)"
+        case .connection, .trust, .timedOut(.connect):
+            // With exceptions, nobody but libcurl knows.
+            guard case .url(_, _, let excluded) = proxy, excluded.isEmpty else { return nil }
+            return "through \(proxy)"
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// What the environment of a process decides: proxies, and Kerberos tickets.
+@Suite(.timeLimit(.minutes(1))) struct EnvironmentTests {
+    /// Runs the program and returns its lines.
+    private static func lines(_ arguments: [String], _ environment: [String: String]) async throws -> [String] {
+        let outcome = await (try RunningProgram("EnvironmentProgram", arguments, environment: environment)).outcome()
+        #expect(outcome.code == 0)
+        return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    // MARK: Proxies
+
+    /// What the environment and the program's arguments say, in which `PROXY` stands for one that answers by itself.
+    struct Row: Sendable {
+        var environment: [String: String]
+        var arguments: [String] = []
+        var isProxied: Bool
+    }
+
+    @Test(arguments: [
+        Row(environment: ["http_proxy": "PROXY"], isProxied: true),
+        Row(environment: ["all_proxy": "PROXY"], isProxied: true),
+        Row(environment: ["ALL_PROXY": "PROXY"], isProxied: true),
+        // A web server's CGI programs have a client's "Proxy" field there.
+        Row(environment: ["HTTP_PROXY": "PROXY"], isProxied: false),
+        Row(environment: ["https_proxy": "PROXY"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "localhost,127.0.0.1"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "NO_PROXY": "*"], isProxied: false),
+        Row(environment: ["http_proxy": "PROXY", "no_proxy": "example.com"], isProxied: true),
+        Row(environment: ["no_proxy": "*"], arguments: ["proxy=PROXY"], isProxied: true),
+        Row(environment: ["http_proxy": "http://127.0.0.1:1"], arguments: ["proxy=PROXY"], isProxied: true),
+        Row(environment: [:], isProxied: false),
+    ])
+    func `the environment's proxies are used, and its exceptions are theirs`(_ row: Row) async throws {
+        let proxy = try TestServers.socksEcho.proxyURL()
+        let url = try TestServers.nginx.url("/bytes/0")
+        let lines = try await Self.lines(
+            row.arguments.map { $0.replacing("PROXY", with: proxy) } + [url.absoluteString],
+            row.environment.mapValues { $0.replacing("PROXY", with: proxy) })
+        #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
+    }
+
+    @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
+    func `the environment's proxy for https opens a tunnel, if it knows who is there`(_ name: String) async throws {
+        let arguments = [
+            "ca=\(try TestCertificates().authority)", try TestServers.nginxTLS.url("/bytes/0").absoluteString,
+        ]
+        let known = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:secret")
+        #expect(try await Self.lines(arguments, [name: known]) == ["200 "])
+        let wrong = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:hidden-word")
+        // What tinyproxy says is 401 rather than 407.
+        let refused = try await Self.lines(arguments, [name: wrong])
+        #expect(refused.count == 1 && refused.first?.hasPrefix("error") == true)
+        #expect(refused.first?.contains("401, through the environment's proxy") == true, "\(refused)")
+        #expect(refused.first?.contains("hidden") == false)
+    }
+
+    // MARK: Kerberos
+
+    @Test func `Negotiate authenticates with the tickets of the process's user`() async throws {
+        let url = try TestServers.apache.url("/negotiate/index.txt").absoluteString
+        let lines = try await Self.lines(["negotiate", url, url, url], try Kerberos.environment())
+        #expect(lines == ["200 negotiate", "200 negotiate", "200 negotiate"])
+    }
+
+    @Test func `without a ticket the answer is the 401, and others see it too`() async throws {
+        let url = try TestServers.apache.url("/negotiate/index.txt").absoluteString
+        for (word, environment) in [
+            ("negotiate", try Kerberos.environmentWithoutTickets()),
+            ("negotiate", try Kerberos.environmentWithoutCenter()), ("basic", try Kerberos.environment()),
+            (nil, try Kerberos.environment()),
+            ("negotiate", ["KRB5_CONFIG": "/dev/null", "KRB5CCNAME": "FILE:/none"]),
+        ] {
+            let lines = try await Self.lines([word, url].compactMap(\.self), environment)
+            #expect(lines.count == 1 && lines.first?.hasPrefix("401 ") == true, "\(word ?? "nothing"): \(lines)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a proxy is answered with tickets as well`(hasTickets: Bool) async throws {
+        let arguments = [
+            "ca=\(try TestCertificates().authority)", "negotiate-proxy=\(try TestServers.negotiatingProxy.proxyURL())",
+            try TestServers.nginx.url("/bytes/0").absoluteString,
+            try TestServers.nginxTLS.url("/bytes/0").absoluteString,
+        ]
+        let environment = hasTickets ? try Kerberos.environment() : try Kerberos.environmentWithoutTickets()
+        let lines = try await Self.lines(arguments, environment)
+        guard !hasTickets else {
+            #expect(lines == ["200 ", "200 "])
+            return
+        }
+        #expect(lines.count == 2 && lines.first?.hasPrefix("407 ") == true, "\(lines)")
+        #expect(lines.last?.hasPrefix("error ") == true && lines.last?.contains("407") == true, "\(lines)")
+    }
+}

@@ -1,0 +1,83 @@
+import Testing
+
+@testable import Bluebonnet
+
+@Suite struct ProxyRouteTests {
+    typealias Proxy = Session.Configuration.Proxy
+
+    private static let credential = Credential(username: "user", password: "secret")
+    private static let plain = Proxy.url("http://proxy:1")
+
+    struct Row: Sendable {
+        var own: Proxy?
+        var session: Proxy
+        var url: String?
+        var exclusions: String?
+        var isSocks = false
+        var isPrivate = false
+    }
+
+    @Test(arguments: [
+        Row(session: .environment),
+        Row(session: .none, url: ""),
+        Row(session: plain, url: "http://proxy:1", exclusions: ""),
+        Row(own: .environment, session: plain),
+        Row(own: Proxy.none, session: plain, url: ""),
+        Row(own: plain, session: .none, url: "http://proxy:1", exclusions: ""),
+        Row(own: .url("SOCKS5h://a"), session: plain, url: "SOCKS5h://a", exclusions: "", isSocks: true),
+        Row(session: .url("a", excluding: ["b", "10.0.0.0/8"]), url: "a", exclusions: "b,10.0.0.0/8"),
+        Row(session: .url("a", excluding: ["b", "*"]), url: "a", exclusions: "*"),
+        // The session's own tunnels are shared, those of somebody else are not.
+        Row(session: .url("http://a:b@proxy:1"), url: "http://a:b@proxy:1", exclusions: ""),
+        Row(
+            own: .url("http://a:b@proxy:1"), session: .url("http://a:b@proxy:1"), url: "http://a:b@proxy:1",
+            exclusions: ""),
+        Row(
+            own: .url("http://a:b@proxy:1"), session: plain, url: "http://a:b@proxy:1", exclusions: "", isPrivate: true),
+        Row(own: plain, session: .url("http://a:b@proxy:1"), url: "http://proxy:1", exclusions: "", isPrivate: true),
+        Row(own: .url("socks5://a:b@c"), session: plain, url: "socks5://a:b@c", exclusions: "", isSocks: true),
+    ])
+    func `a route follows from the request's proxy and the session's`(_ row: Row) throws {
+        let route = try ProxyRoute(row.own, session: row.session)
+        #expect(route.url == row.url && route.exclusions == row.exclusions)
+        #expect(route.isSocks == row.isSocks && route.isPrivate == row.isPrivate && route.credential == nil)
+    }
+
+    @Test func `a credential goes along, and makes a request's own tunnel its own`() throws {
+        let proxy = Proxy.url("http://a", credential: Self.credential)
+        let shared = try ProxyRoute(nil, session: proxy)
+        #expect(shared.credential == Self.credential && !shared.isPrivate)
+        #expect(try ProxyRoute(proxy, session: .none).isPrivate)
+        #expect(try ProxyRoute(.url("http://a"), session: proxy).isPrivate)
+    }
+
+    @Test(arguments: [
+        Proxy.url(""), .url(" "), .url("http://a\0b"), .url("http://a b"), .url("http://a\r\nb"),
+        .url("http://user:hidden@a", credential: credential),
+        .url("http://a", credential: Credential(username: "a\0hidden", password: "")),
+        .url("http://a", excluding: [""]), .url("http://a", excluding: ["b,c"]), .url("http://a", excluding: ["b c"]),
+    ])
+    func `what cannot be used is refused, and nothing goes around the proxy`(_ proxy: Proxy) async throws {
+        let session = Weather.session { $0.proxy = proxy }
+        let error = await session.request("http://127.0.0.1:9/").serializingData().response.error
+        guard case .invalidRequest(.configuration)? = error?.kind else {
+            Issue.record("\(error.map { "\($0)" } ?? "no error")")
+            return
+        }
+        #expect(error?.description.contains("hidden") == false)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [
+        (Proxy.environment, "the environment's proxy"), (.none, "no proxy"),
+        (.url("http://user:hidden@host:1", excluding: ["a"]), "http://host:1"),
+        (.url("user:hidden@host:1"), "host:1"),
+        (.url("http://host:1", credential: Credential(username: "hidden", password: "hidden")), "http://host:1"),
+    ])
+    func `a description shows no secrets`(proxy: Proxy, expected: String) {
+        #expect("\(proxy)" == expected)
+        var text = ""
+        dump(proxy, to: &text)
+        #expect(!(text + String(reflecting: proxy)).contains("hidden"))
+    }
+}

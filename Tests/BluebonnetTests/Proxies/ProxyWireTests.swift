@@ -1,0 +1,172 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Requests through real proxies: tinyproxy, nghttpx, microsocks, Apache.
+@Suite(.timeLimit(.minutes(1))) struct ProxyWireTests {
+    typealias Proxy = Session.Configuration.Proxy
+
+    /// A proxy, and how somebody is named to it.
+    enum Way: CaseIterable {
+        case http, userInfo, credential, secure, socks, socksUserInfo, socksCredential, socksLocalNames
+
+        var isTransparent: Bool {
+            switch self {
+            case .http, .userInfo, .credential, .secure: false
+            case .socks, .socksUserInfo, .socksCredential, .socksLocalNames: true
+            }
+        }
+
+        func proxy() throws -> Proxy {
+            switch self {
+            case .http: .url(try TestServers.proxy.proxyURL())
+            case .userInfo: .url(try TestServers.proxyWithPassword.proxyURL(userInfo: "user:s%65cret"))
+            case .credential:
+                .url(try TestServers.proxyWithPassword.proxyURL(), credential: ProxyScene.credential)
+            case .secure: .url(try TestServers.secureProxy.proxyURL())
+            case .socks: .url(try TestServers.socks.proxyURL())
+            case .socksUserInfo: .url(try TestServers.socksWithPassword.proxyURL(userInfo: "user:s%65cret"))
+            case .socksCredential:
+                .url(try TestServers.socksWithPassword.proxyURL(), credential: ProxyScene.credential)
+            case .socksLocalNames: .url(try TestServers.socks.proxyURL(scheme: "socks5"))
+            }
+        }
+    }
+
+    @Test(arguments: Way.allCases, TestServers.httpbins)
+    func `a session's requests go through its proxy`(way: Way, server: TestServers) async throws {
+        let session = try ProxyScene.session(try way.proxy())
+        for number in 0..<3 {
+            let echo = try await ProxyScene.echo(try ProxyScene.request(server), in: session)
+            #expect(echo.origin == ProxyScene.address)
+            #expect(!echo.fields.keys.contains { $0.lowercased().hasPrefix("proxy-") })
+            // As an HTTP proxy, tinyproxy speaks HTTP/1.0; as a tunnel, it lets both ends speak.
+            guard way.isTransparent || server == .httpbinHTTP2 else { continue }
+            #expect(echo.answer.head.httpVersion == server.spokenVersion)
+            if number > 0 { #expect(echo.answer.metrics.isReusedConnection) }
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: Way.allCases, TestServers.httpbins)
+    func `a request's own proxy is for that request alone`(way: Way, server: TestServers) async throws {
+        let session = try ProxyScene.session(.none)
+        let through = try ProxyScene.request(server, through: try way.proxy())
+        for (request, origin) in [
+            (try ProxyScene.request(server), "127.0.0.1"), (through, ProxyScene.address),
+            (try ProxyScene.request(server), "127.0.0.1"), (through, ProxyScene.address),
+            (try ProxyScene.request(server), "127.0.0.1"),
+        ] {
+            #expect(try await ProxyScene.echo(request, in: session).origin == origin)
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: TestServers.httpbins)
+    func `a request does without the session's proxy`(_ server: TestServers) async throws {
+        let session = try ProxyScene.session(.url(try TestServers.proxy.proxyURL()))
+        for _ in 0..<2 {
+            #expect(try await ProxyScene.echo(try ProxyScene.request(server), in: session).origin == "127.0.0.2")
+            let direct = try ProxyScene.request(server, through: Proxy.none)
+            #expect(try await ProxyScene.echo(direct, in: session).origin == "127.0.0.1")
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: [["127.0.0.1"], ["example.com", "127.0.0.0/8"], ["*"], ["*", "example.com"]])
+    func `excluded hosts are reached without the proxy`(_ excluded: [String]) async throws {
+        let dead = "http://127.0.0.1:\(try DeadPort.refusing())"
+        let session = try ProxyScene.session(.url(dead, excluding: excluded))
+        #expect(try await ProxyScene.echo(try ProxyScene.request(), in: session).origin == "127.0.0.1")
+        let own = try ProxyScene.request(through: .url(dead))
+        #expect(await session.request(own).serializingData().response.error?.kind == .connection(.refused))
+        await session.shutdown()
+    }
+
+    @Test(arguments: [[], ["example.com"], ["10.0.0.0/8"], ["127.0.0.2"]])
+    func `others are not`(_ excluded: [String]) async throws {
+        let proxy = Proxy.url(try TestServers.proxy.proxyURL(), excluding: excluded)
+        let session = try ProxyScene.session(proxy)
+        #expect(try await ProxyScene.echo(try ProxyScene.request(), in: session).origin == ProxyScene.address)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [
+        ("socks4", "4 address 127.0.0.1 80 user"), ("socks4a", "4a name localhost 80 user"),
+        ("socks5", "5 address 127.0.0.1 80"), ("socks5h", "5 name localhost 80"),
+    ])
+    func `each kind of SOCKS looks names up where it says`(scheme: String, expected: String) async throws {
+        let url = try TestServers.socksEcho.proxyURL(
+            userInfo: scheme.hasPrefix("socks4") ? "user" : nil, scheme: scheme)
+        let session = try ProxyScene.session(.url(url))
+        let request = session.request("http://localhost/a")
+        #expect(try await request.serializingString().value == expected)
+        if scheme == "socks4a" || scheme == "socks5h" {
+            let elsewhere = session.request("http://no-such-host.invalid:81/a")
+            #expect(try await elsewhere.serializingString().value.contains("name no-such-host.invalid 81"))
+        }
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
+    func `a SOCKS proxy that refuses is an error that names it`(_ scheme: String) async throws {
+        let url = try TestServers.socksEcho.proxyURL(userInfo: "user:hidden-word", scheme: scheme)
+        let session = try ProxyScene.session(.url(url))
+        let error = try await Weather.expect(
+            session.request("http://127.0.0.1:1/a").serializingData(), in: session, failsWith: .connection(.proxy),
+            saying: "through \(try TestServers.socksEcho.proxyURL(scheme: scheme))")
+        #expect(!error.description.contains("hidden-word"))
+        await session.shutdown()
+    }
+
+    @Test func `a proxy whose certificate is not trusted gets nothing`() async throws {
+        let url = try TestServers.secureProxy.proxyURL(userInfo: "user:hidden-word")
+        let session = Weather.session { $0.proxy = .url(url) }
+        let error = try await Weather.expect(
+            session.request("http://example.com/a").serializingData(), in: session, failsWith: .trust(.untrustedIssuer),
+            saying: "through \(try TestServers.secureProxy.proxyURL())")
+        #expect(!error.description.contains("hidden-word"))
+        await session.shutdown()
+    }
+
+    @Test func `redirects go the same way, to other origins too`() async throws {
+        let proxy = try await LocalServer { router in
+            router.otherwise { request in
+                request.target == "http://a.example/" ? .redirect(to: "http://b.example/end") : .text(request.target)
+            }
+        }
+        let session = Weather.session()
+        var request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
+        request.proxy = .url("http://user:secret@127.0.0.1:\(proxy.port)")
+        #expect(try await session.request(request).serializingString().value == "http://b.example/end")
+        let field = HTTPHeader.authorization(username: "user", password: "secret").value
+        #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field, field])
+        try await Weather.end(session, proxy)
+    }
+
+    @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
+    func `a SOCKS proxy that says nothing is a connection that takes too long`(_ scheme: String) async throws {
+        let proxy = try await LocalServer.scripted(.waitForBytes(3), .stall)
+        let session = Weather.session {
+            $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
+            $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20))
+        }
+        try await Weather.expect(
+            session.request("http://127.0.0.1:9/").serializingData(), in: session, failsWith: .timedOut(.connect),
+            saying: "connecting took too long", "through \(scheme)://127.0.0.1:\(proxy.port)")
+        try await Weather.end(session, proxy)
+    }
+
+    @Test func `cancelling while a tunnel is made`() async throws {
+        let proxy = try await LocalServer.scripted(.waitForHead, .stall)
+        let session = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let request = session.request("https://example.com/")
+        let task = request.serializingData()
+        _ = try await proxy.nextRequest()
+        request.cancel()
+        #expect(await task.response.error?.kind == .cancelled)
+        try await Weather.end(session, proxy)
+    }
+}

@@ -1,0 +1,42 @@
+import Bluebonnet
+import FoundationEssentials
+
+/// Makes requests, one after the other, with the proxies and the Kerberos tickets that the environment names.
+///
+///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] URL...
+///
+/// A program of its own since the environment is the process's. The first word is with what servers' challenges are
+/// answered, the proxies take the place of the environment's. Prints a line for each URL: the status and the body's first
+/// line, or `error`.
+@main
+enum EnvironmentProgram {
+    static func main() async {
+        var configuration = Session.Configuration()
+        var credential: Credential?
+        var urls: [String] = []
+        for argument in CommandLine.arguments.dropFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+            switch parts[0] {
+            case "negotiate": credential = .negotiate
+            case "basic": credential = Credential(username: "user", password: "secret")
+            case "proxy": configuration.proxy = .url(parts[1])
+            case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
+            case "ca": configuration.tls.caFile = parts[1]
+            default: urls.append(argument)
+            }
+        }
+        let session = Session(configuration: configuration)
+        for url in urls {
+            let request = session.request(url)
+            if let credential { request.authenticate(using: credential) }
+            let response = await request.serializingString(emptyResponseCodes: Set(200...599)).response
+            if let error = response.error {
+                print("error \(error)")
+            } else {
+                let line = response.value?.split(whereSeparator: \.isNewline).first ?? ""
+                print(response.response?.statusCode ?? 0, line)
+            }
+        }
+        await session.shutdown()
+    }
+}
