@@ -37,6 +37,7 @@ static inline const curl_version_info_data *bb_curl_version(void) { return curl_
 // The shape of the write, header and read callbacks.
 typedef size_t (*bb_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*bb_curl_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef int (*bb_curl_prereq_callback)(void *context, char *ip, char *local_ip, int port, int local_port);
 typedef curl_socket_t (*bb_curl_opensocket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*bb_curl_closesocket_callback)(void *context, curl_socket_t socket);
 
@@ -46,6 +47,11 @@ static inline CURLcode bb_curl_set_data_callback(CURL *easy, CURLoption option, 
 
 static inline CURLcode bb_curl_set_seek_callback(CURL *easy, bb_curl_seek_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
+static inline CURLcode bb_curl_set_prereq_callback(CURL *easy, bb_curl_prereq_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
 }
 
 static inline CURLcode bb_curl_set_socket_callbacks(

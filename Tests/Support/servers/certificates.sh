@@ -81,7 +81,7 @@ make_certificates() {
         write_ca_configuration "$directory" &&
             make_authority "$directory" ca &&
             make_authority "$directory" untrusted-ca &&
-            make_leaf "$directory" server "$here" "$yesterday" "$later" ca &&
+            make_leaf "$directory" server "$here,DNS:shop.localhost,DNS:www.shop.localhost" "$yesterday" "$later" ca &&
             make_leaf "$directory" expired "$here" "$past" "$yesterday" ca &&
             make_leaf "$directory" wrong-host "DNS:wrong-host.example" "$yesterday" "$later" ca &&
             make_leaf "$directory" untrusted "$here" "$yesterday" "$later" untrusted-ca &&

@@ -123,6 +123,10 @@ final class EasyHandle {
         note(unsafe bb_curl_set_seek_callback(pointer, callback), CURLOPT_SEEKFUNCTION)
     }
 
+    func setBeginning(callback: bb_curl_prereq_callback, context: UnsafeMutableRawPointer) {
+        note(unsafe bb_curl_set_prereq_callback(pointer, callback, context))
+    }
+
     func setSockets(
         open: bb_curl_opensocket_callback, close: bb_curl_closesocket_callback, context: UnsafeMutableRawPointer
     ) {

@@ -58,7 +58,8 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential, turn: shared)
+            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential,
+            announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -189,6 +190,7 @@ actor TransferEngine: EventLoopClient {
             return finish(transfer, with: RequestError(.internal, detail: words))
         }
         transfer.isFresh = true
+        transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
     }
