@@ -124,7 +124,7 @@ final class EasyHandle {
     }
 
     func setBeginning(callback: bb_curl_prereq_callback, context: UnsafeMutableRawPointer) {
-        note(unsafe bb_curl_set_prereq_callback(pointer, callback, context))
+        note(unsafe bb_curl_set_prereq_callback(pointer, callback, context), CURLOPT_PREREQFUNCTION)
     }
 
     func setSockets(
