@@ -4,6 +4,7 @@
 
 #include "PublicSuffixList.h"
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static inline CURLcode bb_curl_set_long(CURL *easy, CURLoption option, long value) {
@@ -36,6 +37,7 @@ static inline const curl_version_info_data *bb_curl_version(void) { return curl_
 // The shape of the write, header and read callbacks.
 typedef size_t (*bb_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*bb_curl_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef int (*bb_curl_prereq_callback)(void *context, char *ip, char *local_ip, int port, int local_port);
 typedef curl_socket_t (*bb_curl_opensocket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*bb_curl_closesocket_callback)(void *context, curl_socket_t socket);
 
@@ -45,6 +47,11 @@ static inline CURLcode bb_curl_set_data_callback(CURL *easy, CURLoption option, 
 
 static inline CURLcode bb_curl_set_seek_callback(CURL *easy, bb_curl_seek_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
+static inline CURLcode bb_curl_set_prereq_callback(CURL *easy, bb_curl_prereq_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
 }
 
 static inline CURLcode bb_curl_set_socket_callbacks(
@@ -57,17 +64,12 @@ static inline CURLcode bb_curl_set_socket_callbacks(
 }
 
 typedef CURLcode (*bb_curl_ssl_context_callback)(CURL *easy, void *context, void *argument);
-typedef int (*bb_curl_before_request_callback)(
-    void *argument, char *remote, char *local, int remote_port, int local_port);
 
-// Has a function called with the SSL_CTX of each connection that is made, and one before each request is sent.
-static inline CURLcode bb_curl_set_trust_callbacks(
-    CURL *easy, bb_curl_ssl_context_callback context, bb_curl_before_request_callback before, void *argument) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, context);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, argument);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, argument);
-    return code;
+// Has a function called with the SSL_CTX of each connection that is made.
+static inline CURLcode bb_curl_set_ssl_context_callback(
+    CURL *easy, bb_curl_ssl_context_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context) : code;
 }
 
 // The SSL of the connection that a transfer uses, or NULL.
@@ -130,14 +132,16 @@ static inline CURLcode bb_curl_set_share(CURL *easy, CURLSH *share) {
     return curl_easy_setopt(easy, CURLOPT_SHARE, share);
 }
 
-// Makes a share handle for cookies. Without functions that lock it, it belongs to one thread at a time.
-static inline CURLSH *bb_curl_share_cookies(void) {
+// Makes a share handle. Without functions that lock it, it belongs to one thread at a time.
+static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts) {
     CURLSH *share = curl_share_init();
-    if (share != NULL && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE) != CURLSHE_OK) {
-        curl_share_cleanup(share);
-        share = NULL;
-    }
-    return share;
+    if (share == NULL) return NULL;
+    CURLSHcode code = CURLSHE_OK;
+    if (cookies) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
+    if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_HSTS);
+    if (code == CURLSHE_OK) return share;
+    curl_share_cleanup(share);
+    return NULL;
 }
 
 // The cookies of a handle as lines of Netscape's format, which are the caller's to free.
@@ -152,6 +156,7 @@ static const size_t bb_curl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const size_t bb_curl_readfunc_pause = CURL_READFUNC_PAUSE;
 static const size_t bb_curl_readfunc_abort = CURL_READFUNC_ABORT;
 static const long bb_curl_global_default = CURL_GLOBAL_DEFAULT;
+static const long bb_curl_hsts_enable = CURLHSTS_ENABLE;
 static const long bb_curl_auth_basic = (long)CURLAUTH_BASIC;
 static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;

@@ -34,6 +34,9 @@ static inline SSL *bb_ssl_of(X509_STORE_CTX *context) {
     return (SSL *)X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
 }
 
+// How names are written: as RFC 2253 says, but in UTF-8.
+static const unsigned long bb_x509_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
+
 typedef int (*bb_ssl_verify_callback)(X509_STORE_CTX *context, void *argument);
 typedef int (*bb_ssl_status_callback)(SSL *ssl, void *argument);
 typedef void (*bb_ssl_free_callback)(void *argument);

@@ -58,6 +58,7 @@ extension RequestError.ConnectionReason: CustomStringConvertible {
         case .nameNotResolved: "the host's name could not be resolved"
         case .proxyNameNotResolved: "the proxy's name could not be resolved"
         case .refused: "no connection could be made"
+        case .interface: "the interface to connect from cannot be used"
         case .lost: "the connection was lost"
         case .proxy: "the proxy failed"
         case .http2: "the HTTP/2 connection failed"

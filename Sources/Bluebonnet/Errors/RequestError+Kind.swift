@@ -130,6 +130,8 @@ extension RequestError {
         case proxyNameNotResolved
         /// No connection could be made: refused, unreachable.
         case refused
+        /// The interface or the address that connections were to leave by is not there.
+        case interface
         /// The connection was closed or reset before or while the response arrived.
         case lost
         /// The proxy refused or failed.

@@ -55,7 +55,11 @@ private struct CURLCommand {
 
     /// The fields that are sent; those that cannot be, because they would be refused, are left out.
     private var headers: [HTTPHeader] {
-        let defaults = defaultHeaders.filter { !request.headers.contains($0.name) }
+        let defaults = defaultHeaders.filter { field in
+            // What another origin is not to know is not sent there.
+            !request.headers.contains(field.name)
+                && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
+        }
         return (defaults + Array(request.headers)).filter { (try? $0.validate()) != nil }
     }
 

@@ -174,16 +174,30 @@ extension RequestCore {
         return try chain.followed(with: chosen)
     }
 
-    /// Ends the exchange of a response that redirects, whose body nobody wants; a short one is read, to keep the connection.
+    /// Ends the exchange of a response that redirects, whose body nobody wants.
+    ///
+    /// A short one that comes at once is read, to keep the connection. So it is only if what is left to be sent is short.
     private func endRedirecting(_ response: HTTPResponse) async {
-        let (exchange, hasBody) = mailbox.withLock { ($0.exchange, $0.requests.last?.body != nil) }
-        if !hasBody, let length = response.expectedContentLength, length <= RequestError.bodyLimit {
-            exchange?.receiveBody(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
-        } else {
+        let (exchange, body) = mailbox.withLock { ($0.exchange, $0.requests.last?.body) }
+        let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)
+        guard length <= limit, body.map({ $0.length ?? .max <= limit }) ?? true else {
             exchange?.cancel()
+            _ = await nextOutcome()
+            return
+        }
+        exchange?.receiveBody(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
+        let impatience = exchange.map { exchange in
+            Task {
+                try await ContinuousClock().sleep(for: Self.patience)
+                exchange.cancel()
+            }
         }
         _ = await nextOutcome()
+        impatience?.cancel()
     }
+
+    /// How long the body of a redirect may take that is read for the sake of its connection: about as long as a new one.
+    private static var patience: Duration { .milliseconds(300) }
 
     /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
     private func refusedRedirect(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {

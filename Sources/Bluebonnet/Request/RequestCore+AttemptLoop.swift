@@ -102,7 +102,7 @@ extension RequestCore: ExchangeObserver {
         let holdsBody = sink.holdsBody
         let options = ExchangeOptions(
             maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
-            startsSuspended: isSuspended, holdsBody: holdsBody || hasHandlers)
+            startsSuspended: isSuspended, holdsBody: holdsBody || hasHandlers, holdsRedirects: true)
         let exchange = context.transport.start(request, options: options, observer: self)
         let state = mailbox.withLock { mailbox in
             // It may be over already.

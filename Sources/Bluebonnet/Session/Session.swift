@@ -18,6 +18,8 @@ public actor Session {
     ///   - configuration: How requests are made.
     ///   - interceptor: Changes every request before it is sent, and decides whether one that failed is tried again;
     ///     asked before the request's own.
+    ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default, by the authorities of
+    ///     ``Configuration/tls-swift.property``. A session with a transport of its own cannot have one: its requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
@@ -25,12 +27,17 @@ public actor Session {
     ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
-        redirectHandler: (any RedirectHandler)? = nil, startRequestsImmediately: Bool = true,
-        transport: (any Transport)? = nil
+        serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
+        startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
     ) {
         context = SessionContext(
-            configuration: configuration, transport: transport ?? CurlTransport(configuration: configuration),
+            configuration: configuration,
+            transport: transport
+                ?? CurlTransport(configuration: configuration, serverTrustManager: serverTrustManager),
             interceptor: interceptor, redirectHandler: redirectHandler,
+            // Nobody would ask it.
+            refusal: transport == nil || serverTrustManager == nil
+                ? nil : RequestError(.trust(.notEvaluated), detail: "the session has a transport of its own"),
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
     }

@@ -19,6 +19,36 @@ extension Session {
         /// Where connections lead through; what the environment says (`http_proxy`, `no_proxy`, …) by default.
         public var proxy: Proxy = .environment
 
+        /// The path of a unix socket to connect to, whatever host a request is for; `nil`, the default, for the network.
+        ///
+        /// No proxy is used then. The host still goes into the `Host` field, and into TLS.
+        public var unixSocketPath: String?
+
+        /// Where connections lead in place of what name lookup would say.
+        public var dns = DNS()
+
+        /// The network interface that connections leave by, such as `eth0`, or the address of this end of them; `nil`,
+        /// the default, for the system's choice.
+        ///
+        /// One that is not there fails requests with `.connection(.interface)`.
+        public var interface: String?
+
+        /// The versions of IP that connections use; both by default.
+        public var addressFamily: AddressFamily = .any
+
+        /// How long one version of IP has for connecting before the other is tried beside it (RFC 8305); `nil`, the
+        /// default, for libcurl's 200 ms.
+        public var happyEyeballsTimeout: Duration?
+
+        /// When TCP asks whether a silent peer is still there; `nil`, the default, for never.
+        public var keepAlive: KeepAlive?
+
+        /// Whether hosts are remembered that want to be spoken to over TLS only; `.off` by default.
+        public var hsts: HSTS = .off
+
+        /// Whether the alternative services that hosts name are used; `.off` by default.
+        public var altSvc: AltSvc = .off
+
         /// How servers are authenticated and what TLS may be spoken.
         public var tls = TLS()
 
@@ -86,51 +116,6 @@ extension Session.Configuration {
         guard decodesContent else { return HTTPHeaders(headers.filter { $0 != .defaultAcceptEncoding }) }
         guard !headers.contains("Accept-Encoding") else { return headers }
         return HTTPHeaders([.defaultAcceptEncoding] + Array(headers))
-    }
-}
-
-extension Session.Configuration {
-    /// Limits how many connections a session opens and keeps.
-    public struct ConnectionLimits: Hashable, Sendable {
-        /// How many connections there may be to one host; `nil`, the default, for no limit.
-        ///
-        /// Further requests wait; the time they wait counts as connecting.
-        public var perHost: Int?
-
-        /// How many connections there may be in all; `nil`, the default, for no limit.
-        public var total: Int?
-
-        /// How many connections are kept open, the ones in use included, once a request has ended; 1,024 by default.
-        ///
-        /// Above that, the one that has been unused for longest is closed.
-        public var kept = 1024
-
-        /// How long an unused connection may be used again; 118 s by default, as libcurl has it.
-        public var idleLifetime: Duration = .seconds(118)
-
-        /// Creates limits that limit nothing.
-        public init() {}
-    }
-
-    /// Says how servers are authenticated and what TLS may be spoken.
-    public struct TLS: Hashable, Sendable {
-        /// The lowest version of TLS to accept; 1.2 by default.
-        public var minimumVersion: Version = .v1_2
-
-        /// A file of PEM certificates to trust instead of the system's; `nil` by default.
-        public var caFile: String?
-
-        /// Creates the default settings.
-        public init() {}
-
-        /// A version of TLS.
-        @nonexhaustive
-        public enum Version: Hashable, Sendable {
-            /// TLS 1.2 (RFC 5246).
-            case v1_2
-            /// TLS 1.3 (RFC 8446).
-            case v1_3
-        }
     }
 }
 

@@ -23,7 +23,7 @@ final class SessionContext: Sendable {
 
     init(
         configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
-        redirectHandler: (any RedirectHandler)? = nil, startsRequestsImmediately: Bool
+        redirectHandler: (any RedirectHandler)? = nil, refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
         self.transport = transport
@@ -34,6 +34,7 @@ final class SessionContext: Sendable {
         sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {
+            if let refusal { throw refusal }
             try configuration.headers.validate()
             for cookie in configuration.cookies.initial { try cookie.validate() }
             configurationError = nil

@@ -86,7 +86,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     ///   - expected: How many there will be, if that is known.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for.
+    /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for, or
+    /// ``ExchangeOptions/holdsRedirects`` and it is one.
     ///
     /// It is the final head: informational ones (RFC 9110 §15.2) are not told.
     ///
@@ -120,16 +121,26 @@ public struct ExchangeOptions: Sendable {
     /// Whether the body is held back, once the head is there, until it is said where it goes.
     public var holdsBody: Bool
 
+    /// Whether the body of a response that redirects somewhere is held back, even if ``holdsBody`` does not ask for it.
+    ///
+    /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
+    public var holdsRedirects: Bool
+
     /// Creates options.
     ///
     /// - Parameters:
     ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
     ///   - startsSuspended: Whether the exchange begins suspended.
     ///   - holdsBody: Whether the body is held back until it is said where it goes.
-    public init(maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false) {
+    ///   - holdsRedirects: Whether that of a response that redirects is.
+    public init(
+        maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false,
+        holdsRedirects: Bool = false
+    ) {
         self.maximumResponseBytes = maximumResponseBytes
         self.startsSuspended = startsSuspended
         self.holdsBody = holdsBody
+        self.holdsRedirects = holdsRedirects
     }
 }
 

@@ -63,6 +63,19 @@ import Testing
         await session.shutdown()
     }
 
+    @Test(arguments: TestServers.httpbins, ["MD5", "SHA-256"])
+    func `httpbin's nonces that become stale are replaced`(server: TestServers, algorithm: String) async throws {
+        let session = Session(configuration: .conformance)
+        // It says in a cookie how often it will take a nonce, and wants that back.
+        let url = try server.url("/digest-auth/auth/user/\(Self.password)/\(algorithm)/1")
+        for _ in 1...3 {
+            let answer = await ChallengedKind.data.answer(
+                HTTPRequest(url, credential: Given.right.credential()), in: session)
+            #expect(answer.status == 200 && answer.heads == [200], "\(answer)")
+        }
+        await session.shutdown()
+    }
+
     @Test(arguments: TestServers.httpbins)
     func `a password of any characters arrives`(server: TestServers) async throws {
         let session = Session(configuration: .conformance)

@@ -69,6 +69,38 @@ import Testing
         try await scene.end()
     }
 
+    @Test(arguments: [Session.Configuration.Cookies.Policy.onlyFromVisitedSite, .always])
+    func `a redirect by way of another site`(_ policy: Session.Configuration.Cookies.Policy) async throws {
+        let scene = try await CookieScene { $0.cookies.policy = policy }
+        await scene.server.route { router in
+            func leads(_ path: String, to location: String) {
+                router.get(path) { _ in
+                    let name = path.dropFirst()
+                    return .status(302, headers: ["Location": location, "Set-Cookie": "\(name)=1; Path=/"])
+                }
+            }
+            leads("/start", to: "http://tracker.example.org/track")
+            leads("/track", to: "http://ads.example.org/more")
+            leads("/more", to: "http://login.example.com/back")
+            router.get("/back") { .text($0.headers["Cookie"] ?? "") }
+        }
+        let cookies = scene.session.cookies
+        for domain in ["example.com", "example.org"] {
+            try await cookies.set(Cookie(name: "old", value: "1", domain: domain, includesSubdomains: true))
+        }
+        #expect(try await scene.get("http://www.example.com/start") == "old=1")
+        let isAlways = policy == .always
+        #expect(
+            scene.server.requests.map { $0.headers["Cookie"] }
+                == ["old=1", isAlways ? "old=1" : nil, isAlways ? "old=1" : nil, "old=1"])
+        let foreign: Set = isAlways ? ["track", "more"] : []
+        #expect(Set(try await cookies.all().map(\.name)) == foreign.union(["old", "start"]))
+        // Asked first, the other site is the one that is visited.
+        _ = try await scene.get("http://tracker.example.org/track")
+        #expect(scene.server.requests.dropFirst(4).first?.headers["Cookie"] == (isAlways ? "track=1; old=1" : "old=1"))
+        try await scene.end()
+    }
+
     @Test func `cookies written by hand go behind the session's, in the same field`() async throws {
         let scene = try await CookieScene()
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": "mine=0"]) == "mine=0")

@@ -36,11 +36,12 @@ import Testing
         shishi.xn--55qx5d.cn
         xn--85x722f.xn--fiqs8s www.xn--85x722f.xn--fiqs8s
         shishi.xn--fiqs8s
+        example.example b.example.example a.b.example.example
         """
 
     private static let suffixes = """
         biz com uk.com ac mm c.mm jp ac.jp kyoto.jp ide.kyoto.jp c.kobe.jp ck test.ck us ak.us k12.ak.us xn--55qx5d.cn
-        xn--fiqs8s co.uk github.io
+        xn--fiqs8s co.uk github.io example
         """
 
     static let names: [Name] =
@@ -68,6 +69,24 @@ import Testing
         #expect((sent != nil) == (name.site != nil), "\(sent ?? "")")
         // A suffix has cookies of its own all the same.
         if name.site == nil { #expect(try await scene.get("http://\(name.host)") == "n0=1") }
+        try await scene.end()
+    }
+
+    /// The list's own checks have each name that is not in ASCII twice; here are those in their own letters.
+    @Test(arguments: [
+        ("食狮.com.cn", "xn--85x722f.com.cn", true), ("www.食狮.com.cn", "xn--85x722f.com.cn", true),
+        ("食狮.公司.cn", "xn--85x722f.xn--55qx5d.cn", true), ("www.食狮.公司.cn", "xn--85x722f.xn--55qx5d.cn", true),
+        ("shishi.公司.cn", "shishi.xn--55qx5d.cn", true), ("公司.cn", "xn--55qx5d.cn", false),
+        ("食狮.中国", "xn--85x722f.xn--fiqs8s", true), ("www.食狮.中国", "xn--85x722f.xn--fiqs8s", true),
+        ("shishi.中国", "shishi.xn--fiqs8s", true), ("中国", "xn--fiqs8s", false),
+        ("WwW.example.COM", "example.com", true), ("COM", "com", false),
+    ])
+    func `a host in its own letters sets cookies for its site`(_ host: String, domain: String, isSite: Bool)
+        async throws
+    {
+        let scene = try await CookieScene()
+        try await scene.get("http://\(host)", setting: ["n=1; Domain=\(domain)"])
+        #expect(try await scene.get("http://beside.\(domain)") == (isSite ? "n=1" : nil))
         try await scene.end()
     }
 

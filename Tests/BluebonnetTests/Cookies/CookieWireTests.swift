@@ -44,6 +44,46 @@ import Testing
         await session.shutdown()
     }
 
+    /// Hosts that lead to this machine, and to which no exception for it applies.
+    private func url(_ server: TestServers, host: String, setting cookie: String? = nil) throws -> URL {
+        var parts = try #require(URLComponents(url: try server.url("/cookies"), resolvingAgainstBaseURL: false))
+        parts.host = host
+        if let cookie {
+            parts.path = "/response-headers"
+            parts.queryItems = [URLQueryItem(name: "Set-Cookie", value: cookie)]
+        }
+        return try #require(parts.url)
+    }
+
+    @Test func `secure cookies on hosts that are not this machine by their names`() async throws {
+        let session = try Weather.trustingSession()
+        let (plain, secure) = (TestServers.httpbin, TestServers.httpbinHTTP2)
+        let (shop, below) = ("shop.localhost", "www.shop.localhost")
+        func sent(_ server: TestServers, to host: String) async throws -> JSONValue? {
+            try await session.request(try url(server, host: host)).validate().serializingJSON().value["cookies"]
+        }
+        func set(_ cookie: String, by server: TestServers) async throws {
+            let url = try url(server, host: shop, setting: cookie)
+            _ = try await session.request(url).validate().serializingData().value
+        }
+        for server in [plain, secure] {
+            try await set("a=\(server == secure ? 1 : 2); Secure; Path=/; Domain=\(shop)", by: server)
+            try await set("__Host-b=\(server == secure ? 1 : 2); Secure; Path=/", by: server)
+            try await set("__Secure-c=\(server == secure ? 1 : 2); Secure; Path=/", by: server)
+        }
+        try await set("__Host-d=1; Secure; Path=/; Domain=\(shop)", by: secure)
+        #expect(try await sent(secure, to: shop) == ["a": "1", "__Host-b": "1", "__Secure-c": "1"])
+        #expect(try await sent(secure, to: below) == ["a": "1"])
+        #expect(try await sent(plain, to: shop) == [:])
+        // What comes without TLS neither replaces them nor ends them.
+        try await set("a=3; Path=/; Domain=\(shop)", by: plain)
+        try await set("a=; Max-Age=0; Path=/; Domain=\(shop)", by: plain)
+        #expect(try await sent(secure, to: below) == ["a": "1"])
+        try await set("a=; Max-Age=0; Path=/; Domain=\(shop); Secure", by: secure)
+        #expect(try await sent(secure, to: below) == [:])
+        await session.shutdown()
+    }
+
     @Test func `a secure cookie does not go without TLS`() async throws {
         let scene = try await CookieScene()
         let https = try #require(URL(string: "https://example.com/"))

@@ -8,6 +8,10 @@ import Testing
 /// Where a request is when it is cancelled: in code that never returns, and does not heed its cancellation.
 enum InterceptionPoint: CaseIterable, Sendable {
     case sessionAdapter, requestAdapter, adapterOfSecondAttempt, retrier, retrierOfSerializer, delay, redirectHandler
+    /// The credential is known to be of no use, so that the request waits before it is sent.
+    case refresh
+    /// The server has refused the credential.
+    case refreshAfterRefusal
 }
 
 /// What kind of request it is.
@@ -80,8 +84,14 @@ private struct Scene {
             await trap.fall()
             return request
         }
+        let authentication = AuthenticationInterceptor(
+            authenticator: TokenAuthenticator { _, _ in
+                await trap.fall()
+                return Token(number: 2)
+            }, credential: Token(number: 1, requiresRefresh: point == .refresh))
         let transport = StubTransport { _ in
             switch point {
+            case .refreshAfterRefusal: .status(401)
             case .redirectHandler: .response(status: 302, headers: ["Location": "/there"], text: "moved")
             case .retrier, .adapterOfSecondAttempt, .delay: .failure(RequestError(.connection(.lost)))
             default: .text("{")
@@ -95,6 +105,7 @@ private struct Scene {
         interceptor =
             switch point {
             case .sessionAdapter, .redirectHandler: nil
+            case .refresh, .refreshAfterRefusal: Interceptor(interceptors: [authentication])
             case .requestAdapter: Interceptor(adapters: [trapping])
             case .adapterOfSecondAttempt:
                 Interceptor(
@@ -113,19 +124,23 @@ private struct Scene {
             }
     }
 
+    private let allowed = 200..<400
+
     /// Makes a request of a kind; returns it, and how it ends.
     func request(_ kind: RequestKind) -> (any Request, @Sendable () async -> RequestError?) {
         switch kind {
         case .data:
-            let request = session.request("http://stub.test/", interceptor: interceptor)
+            let request = session.request("http://stub.test/", interceptor: interceptor).validate(statusCode: allowed)
             let task = request.serializingDecodable(Int.self)
             return (request, { await task.response.error })
         case .upload:
             let request = session.upload(Data("b".utf8), to: "http://stub.test/", interceptor: interceptor)
+                .validate(statusCode: allowed)
             let task = request.serializingDecodable(Int.self)
             return (request, { await task.response.error })
         case .stream:
             let request = session.streamRequest("http://stub.test/", interceptor: interceptor)
+                .validate(statusCode: allowed)
             let bytes = request.streamTask().bytes
             let reading = Task { () -> RequestError? in
                 do throws(RequestError) {
@@ -136,6 +151,7 @@ private struct Scene {
             return (request, { await reading.value })
         case .download:
             let request = session.download("http://stub.test/", interceptor: interceptor)
+                .validate(statusCode: allowed)
             let task = request.serializingDecodable(Int.self)
             return (request, { await task.response.error })
         }
@@ -158,6 +174,8 @@ private struct Scene {
         #expect(request.state == .cancelled)
         switch point {
         case .retrier, .delay: #expect((error.underlying as? RequestError)?.kind == .connection(.lost))
+        case .refreshAfterRefusal:
+            #expect((error.underlying as? RequestError)?.kind == .validation(.unacceptableStatusCode(401)))
         default: break
         }
         scene.trap.release()

@@ -6,7 +6,7 @@ import Testing
 /// A request is cancelled at each point of a redirect, and answers at once.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectCancellationTests {
-    enum Kind: CaseIterable { case data, stream, download }
+    enum Kind: CaseIterable { case data, upload, stream, download }
 
     /// Starts a request, waits until it is at the point, cancels it, and expects the answer.
     private func expectCancellation(
@@ -20,6 +20,10 @@ struct RedirectCancellationTests {
             let data = session.request(url).redirect(using: handler)
             request = data
             answer = Task { await data.serializingData().response.error }
+        case .upload:
+            let upload = session.upload(Data("body".utf8), to: url, method: .put).redirect(using: handler)
+            request = upload
+            answer = Task { await upload.serializingData().response.error }
         case .stream:
             let stream = session.streamRequest(url).redirect(using: handler)
             request = stream
@@ -56,12 +60,12 @@ struct RedirectCancellationTests {
     func `while its body does not end`(_ kind: Kind, length: String) async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
-            router.get(
+            router.on(
                 "/a",
                 .script(
                     .bytes("HTTP/1.1 302 Found\r\nLocation: /b\r\n\(length)\r\n\r\nmoved"), .wait { gate.open() },
                     .stall))
-            router.get("/b", .script(.wait { gate.open() }, .stall))
+            router.on("/b", .script(.wait { gate.open() }, .stall))
         }
         try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) { await gate.wait() }
         try await server.waitForOpenConnections(atMost: 0)
@@ -71,7 +75,7 @@ struct RedirectCancellationTests {
     func `while a handler does not return`(_ kind: Kind) async throws {
         let (begun, gate) = (Gate(), Gate())
         defer { gate.open() }
-        let server = try await LocalServer { router in router.get("/a", .redirect(to: "/b")) }
+        let server = try await LocalServer { router in router.on("/a", .redirect(to: "/b")) }
         let handler = Redirector(
             behavior: .modify { _, newRequest, _ in
                 begun.open()
@@ -87,7 +91,7 @@ struct RedirectCancellationTests {
 
     @Test(arguments: Kind.allCases)
     func `from within the handler`(_ kind: Kind) async throws {
-        let server = try await LocalServer { router in router.get("/a", .redirect(to: "/b")) }
+        let server = try await LocalServer { router in router.on("/a", .redirect(to: "/b")) }
         let cancelled = Gate()
         let handler = Redirector(
             behavior: .modify { request, newRequest, _ in
@@ -105,8 +109,8 @@ struct RedirectCancellationTests {
     func `after it was followed`(_ kind: Kind) async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
-            router.get("/a", .redirect(to: "/b"))
-            router.get("/b", .script(.wait { gate.open() }, .stall))
+            router.on("/a", .redirect(to: "/b"))
+            router.on("/b", .script(.wait { gate.open() }, .stall))
         }
         try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) { await gate.wait() }
         try await server.waitForOpenConnections(atMost: 0)

@@ -12,8 +12,6 @@ struct RedirectWireTests {
     func `a chain of redirects is followed, and its history is on the response`(
         server: TestServers, path: String
     ) async throws {
-        // An absolute location has the scheme of the connection, which httpbin knows over HTTP/1.1 alone.
-        if path.hasPrefix("/absolute"), server == .httpbinHTTP2 { return }
         let task = Session.conformance.request(try server.url(path)).validate().serializingJSON()
         let json = try await task.value
         let response = try #require(await task.response.response)

@@ -72,8 +72,11 @@ import Testing
         ("expired", .trust(.certificateExpired)),
     ]
 
-    @Test(arguments: places)
-    func `a place where no connection can be made`(_ place: String, kind: RequestError.Kind) async throws {
+    @Test(arguments: places, [1, 3])
+    func `a place where no connection can be made, so many times`(
+        _ place: (name: String, kind: RequestError.Kind), times: Int
+    ) async throws {
+        let (place, kind) = place
         let server = try await server(failing: 0, by: .silent)
         let session = session { $0.tls.caFile = try? TestCertificates().authority }
         let url =
@@ -88,7 +91,7 @@ import Testing
         let request = session.request(server.url("/a"))
             .adapt { request, state in
                 var request = request
-                guard state.retryCount == 0 else { return request }
+                guard state.retryCount < times else { return request }
                 request.url = try url.asURL()
                 if place == "ignoring" { request.timeouts = Timeouts(connect: .milliseconds(200)) }
                 return request
@@ -98,10 +101,40 @@ import Testing
                 return .doNotRetry
             }
             .retry(using: policy)
-        #expect(try await request.serializingString().value == "after 0 bytes")
+        let answer = await request.serializingString().response
+        #expect(answer.value == (times == 1 ? "after 0 bytes" : nil))
+        #expect(answer.error?.kind == (times == 1 ? nil : kind))
         #expect(failure.withLock { $0 } == kind)
-        #expect(request.retryCount == 1)
+        #expect(request.retryCount == min(times, 2))
         try await Weather.end(session, server)
+    }
+
+    @Test func `a proxy whose name leads nowhere`() async throws {
+        let session = session { $0.proxy = .url("http://no-such-proxy.invalid:1") }
+        let request = session.request("http://127.0.0.1/").retry(using: policy)
+        let error = await request.serializingString().response.error
+        #expect(error?.kind == .connection(.proxyNameNotResolved) && error?.attempts == 3)
+        await session.shutdown()
+    }
+
+    @Test(arguments: RetryPolicy.defaultRetryableErrorKinds.sorted { "\($0)" < "\($1)" }, [1, 2, 3])
+    func `every failure that the policy names, so many times`(_ kind: RequestError.Kind, times: Int) async throws {
+        let counter = Counter()
+        let transport = StubTransport { _ in
+            counter.next() <= times ? .failure(RequestError(kind)) : .text("at last")
+        }
+        var configuration = Session.Configuration()
+        sleeps.use(in: &configuration)
+        let session = Session(configuration: configuration, interceptor: policy, transport: transport)
+        let request = session.request("http://example.com/a")
+        let answer = await request.serializingString().response
+        // Connections of HTTP/2 are replaced once.
+        let limit = kind == .connection(.http2) ? 1 : 2
+        #expect(answer.value == (times <= limit ? "at last" : nil))
+        #expect(answer.error?.kind == (times <= limit ? nil : kind))
+        #expect(request.retryCount == min(times, limit))
+        #expect(counter.value == min(times, limit) + 1)
+        await session.shutdown()
     }
 
     @Test func `a status code without validation is an answer`() async throws {

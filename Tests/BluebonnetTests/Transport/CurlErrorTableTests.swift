@@ -77,6 +77,20 @@ import Testing
             code: CURLE_RECV_ERROR, circumstances: { $0.message = "Connection reset by peer" },
             kind: .connection(.lost)),
         Row(
+            code: CURLE_RECV_ERROR,
+            circumstances: {
+                $0.message = "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"
+            }, kind: .trust(.handshake)),
+        Row(
+            code: CURLE_SEND_ERROR, circumstances: { $0.message = "SSL_write() error:SSL routines::an alert came" },
+            kind: .trust(.handshake)),
+        Row(
+            code: CURLE_RECV_ERROR, circumstances: { $0.message = "SSL routines::unexpected eof while reading" },
+            kind: .connection(.lost)),
+        Row(
+            code: CURLE_INTERFACE_FAILED, circumstances: { $0.message = "Couldn't bind to interface 'a'" },
+            kind: .connection(.interface)),
+        Row(
             code: CURLE_WRITE_ERROR, circumstances: { $0.message = "Error while processing content unencoding: x" },
             kind: .invalidResponse(.undecodableContent)),
     ]

@@ -9,6 +9,7 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/Download/OpenFile.swift",
         "Sources/Bluebonnet/HTTP/FileDescriptor.swift",
         "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
+        "Sources/Bluebonnet/Observation/StandardError.swift",
         "Sources/Bluebonnet/Serialization/Streams/ByteSearch.swift",
         "Sources/Bluebonnet/Transport/Locked.swift",
         "Sources/BluebonnetTesting/Server/ServerCore.swift",
@@ -16,11 +17,11 @@ struct SourceRulesTests {
         "Sources/BluebonnetTesting/Wire/Socket.swift",
     ]
 
-    /// The folder that talks to libcurl.
-    private static let unsafeFolder = "Sources/Bluebonnet/Transport/Curl/"
+    /// The folders that talk to libcurl and to OpenSSL.
+    private static let unsafeFolders = ["Sources/Bluebonnet/Transport/Curl/", "Sources/Bluebonnet/Transport/OpenSSL/"]
 
     private static func mayBeUnsafe(_ path: String) -> Bool {
-        unsafeFiles.contains(path) || path.hasPrefix(unsafeFolder)
+        unsafeFiles.contains(path) || unsafeFolders.contains { path.hasPrefix($0) }
     }
 
     private let tree: SourceTree

@@ -17,6 +17,33 @@ public struct TestCertificates: Sendable {
     /// The certificate that signs itself, of ``TestServers/selfSigned``.
     public let selfSigned: String
 
+    /// The certificate of a client, signed by ``authority``.
+    public let client: String
+
+    /// The same certificate in DER.
+    public let clientDER: String
+
+    /// The key of ``client``.
+    public let clientKey: String
+
+    /// The same key in DER.
+    public let clientKeyDER: String
+
+    /// The same key, encrypted with ``passphrase``.
+    public let encryptedClientKey: String
+
+    /// Certificate and key of the client in a PKCS #12 file, encrypted with ``passphrase``.
+    public let clientPKCS12: String
+
+    /// What the files of the client are encrypted with.
+    public let passphrase = "open-sesame"
+
+    /// The certificate of a client that no server here knows, signed by ``untrustedAuthority``.
+    public let stranger: String
+
+    /// The key of ``stranger``.
+    public let strangerKey: String
+
     /// Reads where they are from the environment.
     ///
     /// - Throws: ``TestServers/NotStarted`` when `Tests/run` did not start the tests.
@@ -27,5 +54,13 @@ public struct TestCertificates: Sendable {
         server = directory + "/server.pem"
         serverKey = directory + "/server.key"
         selfSigned = directory + "/self-signed.pem"
+        client = directory + "/client.pem"
+        clientDER = directory + "/client.der"
+        clientKey = directory + "/client.key"
+        clientKeyDER = directory + "/client.key.der"
+        encryptedClientKey = directory + "/client.encrypted.key"
+        clientPKCS12 = directory + "/client.p12"
+        stranger = directory + "/stranger.pem"
+        strangerKey = directory + "/stranger.key"
     }
 }

@@ -78,6 +78,24 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// Apache at `localhost`, which asks for Negotiate, for the realm of ``Kerberos``; below `/digest` for Digest.
     case apache = "BLUEBONNET_APACHE"
 
+    /// nginx with TLS 1.2 only, and paths of its own; its certificate is for `named.test` and all below it, too.
+    case tls1_2 = "BLUEBONNET_TLS_1_2"
+
+    /// The same with TLS 1.3 only.
+    case tls1_3 = "BLUEBONNET_TLS_1_3"
+
+    /// The same with both, which answers with 400 unless the client shows a certificate by ``TestCertificates/authority``.
+    case clientCertificates = "BLUEBONNET_TLS_CLIENT"
+
+    /// OpenSSL's server, which ends the handshake unless the client shows such a certificate.
+    case handshakeEnder = "BLUEBONNET_TLS_ALERT"
+
+    /// The path of the unix socket on which ``nginx`` listens, too.
+    ///
+    /// - Returns: The path.
+    /// - Throws: ``NotStarted`` when the environment does not name it.
+    public static func nginxSocket() throws -> String { try variable("BLUEBONNET_NGINX_SOCKET") }
+
     /// Makes the address of something on the server.
     ///
     /// - Parameter path: What comes after host and port: a path, maybe a query; percent-encoded, with its leading slash.

@@ -29,6 +29,10 @@ subjectKeyIdentifier = hash
 basicConstraints = critical, CA:FALSE
 keyUsage = critical, digitalSignature
 extendedKeyUsage = serverAuth
+[client]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = clientAuth
 CONFIGURATION
     : >"$1/index.txt"
 }
@@ -44,17 +48,26 @@ make_authority() {
         -days 30 -subj "/CN=Bluebonnet tests $2"
 }
 
-# make_leaf DIRECTORY NAME SUBJECT_ALTERNATIVE_NAMES START END SIGNER: writes NAME.pem and NAME.key.
-# SIGNER is the name of an authority, or `-selfsign`. Dates are YYYYMMDDHHMMSSZ.
+# make_leaf DIRECTORY NAME SUBJECT_ALTERNATIVE_NAMES START END SIGNER [EXTENSIONS]: writes NAME.pem and NAME.key.
+# SIGNER is the name of an authority, or `-selfsign`. Dates are YYYYMMDDHHMMSSZ. EXTENSIONS are `leaf` or `client`.
 make_leaf() {
-    local directory=$1 name=$2 names=$3 start=$4 end=$5 signer=$6
+    local directory=$1 name=$2 names=$3 start=$4 end=$5 signer=$6 extensions=${7:-leaf}
     local signing=(-cert "$directory/$signer.pem" -keyfile "$directory/$signer.key")
     [[ $signer != -selfsign ]] || signing=(-selfsign -keyfile "$directory/$name.key")
     new_key "$directory/$name.key"
     openssl req -new -config "$directory/openssl.cnf" -key "$directory/$name.key" -out "$directory/$name.csr" \
         -subj "/CN=Bluebonnet tests $name" -addext "subjectAltName=$names"
-    openssl ca -config "$directory/openssl.cnf" -batch -notext -extensions leaf "${signing[@]}" \
+    openssl ca -config "$directory/openssl.cnf" -batch -notext -extensions "$extensions" "${signing[@]}" \
         -startdate "$start" -enddate "$end" -in "$directory/$name.csr" -out "$directory/$name.pem"
+}
+
+# make_client_files DIRECTORY: the client's certificate and key in the other ways to write them.
+make_client_files() {
+    local client=$1/client password=pass:open-sesame
+    openssl x509 -in "$client.pem" -outform der -out "$client.der" &&
+        openssl ec -in "$client.key" -outform der -out "$client.key.der" &&
+        openssl ec -in "$client.key" -aes256 -passout $password -out "$client.encrypted.key" &&
+        openssl pkcs12 -export -in "$client.pem" -inkey "$client.key" -passout $password -out "$client.p12"
 }
 
 # make_certificates DIRECTORY: an authority to trust, one not to, and a certificate for each way to be right or wrong.
@@ -68,11 +81,15 @@ make_certificates() {
         write_ca_configuration "$directory" &&
             make_authority "$directory" ca &&
             make_authority "$directory" untrusted-ca &&
-            make_leaf "$directory" server "$here" "$yesterday" "$later" ca &&
+            make_leaf "$directory" server "$here,DNS:shop.localhost,DNS:www.shop.localhost" "$yesterday" "$later" ca &&
             make_leaf "$directory" expired "$here" "$past" "$yesterday" ca &&
             make_leaf "$directory" wrong-host "DNS:wrong-host.example" "$yesterday" "$later" ca &&
             make_leaf "$directory" untrusted "$here" "$yesterday" "$later" untrusted-ca &&
-            make_leaf "$directory" self-signed "$here" "$yesterday" "$later" -selfsign
+            make_leaf "$directory" self-signed "$here" "$yesterday" "$later" -selfsign &&
+            make_leaf "$directory" named "$here,IP:::1,DNS:named.test,DNS:*.named.test" "$yesterday" "$later" ca &&
+            make_leaf "$directory" client "DNS:client.test" "$yesterday" "$later" ca client &&
+            make_leaf "$directory" stranger "DNS:client.test" "$yesterday" "$later" untrusted-ca client &&
+            make_client_files "$directory"
     } >"$directory/openssl.log" 2>&1 || {
         echo "error: openssl could not make the certificates:" >&2
         cat "$directory/openssl.log" >&2

@@ -14,6 +14,7 @@ curl 7.88's command line with `-m 2`.
     /endless               a body that never ends                                              28
     /counts?key=K          JSON: the bytes of bodies, "sent" and "received", of requests that  0
                            have the same key in their query, and how many "requests", so far
+    /priority              JSON: the "weight" of the stream, and its field priority as "field" 0
     /trailers              a field x-checksum after the body                                   0
     /early-hints           two responses 103 before the response                               0
     /many-frames?count=N   N DATA frames of one byte (10,000)                                  0
@@ -111,6 +112,8 @@ class Stream:
     def __init__(self, connection, number, fields):
         self.connection = connection
         self.number = number
+        self.fields = dict(fields)
+        self.weight = None
         self.target = urlsplit(dict(fields)[":path"])
         self.query = dict(parse_qsl(self.target.query))
         self.grants_window = self.target.path not in ("/no-window", "/echo")
@@ -254,7 +257,9 @@ class Connection:
         stream = self.streams.get(getattr(event, "stream_id", None))
         match event:
             case RequestReceived():
-                self.start(Stream(self, event.stream_id, event.headers))
+                stream = Stream(self, event.stream_id, event.headers)
+                stream.weight = event.priority_updated and event.priority_updated.weight
+                self.start(stream)
             case DataReceived() if stream:
                 stream.accept(event)
             case StreamEnded() if stream:
@@ -294,6 +299,12 @@ async def not_found(stream):
 @path("/ok")
 async def ok(stream):
     answer = {"connection": stream.connection.number, "stream": stream.number}
+    await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
+
+
+@path("/priority")
+async def priority(stream):
+    answer = {"weight": stream.weight, "field": stream.fields.get("priority")}
     await stream.answer(json.dumps(answer).encode(), ("content-type", "application/json"))
 
 

@@ -57,16 +57,28 @@ PROGRAM
 }
 
 start_nginx() {
-    local directory=$servers_directory/nginx user=""
+    local directory=$servers_directory/nginx user="" ipv6=""
     mkdir -p "$directory/temp"
     ln -s "$servers_directory/htdocs" "$directory/htdocs"
     ln -s "$servers_directory/certificates" "$directory/certificates"
+    cp "$servers_sources/nginx-tls.conf" "$directory/"
     [[ $EUID -ne 0 ]] || user="user root;" # its workers could not read the directory otherwise
+    ! grep -q -s "^0\{31\}1 " /proc/net/if_inet6 || ipv6="listen [::1]:${ports[nginx]};"
     sed -e "s/@USER@/$user/" -e "s/@PLAIN@/${ports[nginx]}/" -e "s/@TLS@/${ports[nginx_tls]}/" \
         -e "s/@EXPIRED@/${ports[expired]}/" -e "s/@WRONG_HOST@/${ports[wrong_host]}/" \
         -e "s/@SELF_SIGNED@/${ports[self_signed]}/" -e "s/@UNTRUSTED@/${ports[untrusted]}/" \
+        -e "s/@TLS12@/${ports[tls12]}/" -e "s/@TLS13@/${ports[tls13]}/" -e "s/@CLIENT_TLS@/${ports[client_tls]}/" \
+        -e "s/@IPV6@/$ipv6/" -e "s|@SOCKET@|$directory/socket|" \
         "$servers_sources/nginx.conf" >"$directory/nginx.conf"
     start_server nginx "${ports[nginx]}" nginx -e stderr -p "$directory/" -c nginx.conf
+}
+
+# A server that ends the handshake if it does not like the client's certificate, or that there is none.
+start_openssl() {
+    local certificates=$servers_directory/certificates
+    start_server openssl "${ports[tls_alert]}" openssl s_server -accept "127.0.0.1:${ports[tls_alert]}" -www -quiet \
+        -cert "$certificates/named.pem" -key "$certificates/named.key" -CAfile "$certificates/ca.pem" \
+        -Verify 2 -verify_return_error
 }
 
 start_nghttpd() {
@@ -102,6 +114,11 @@ export_servers() {
     export BLUEBONNET_TLS_WRONG_HOST=https://127.0.0.1:${ports[wrong_host]}
     export BLUEBONNET_TLS_SELF_SIGNED=https://127.0.0.1:${ports[self_signed]}
     export BLUEBONNET_TLS_UNTRUSTED=https://127.0.0.1:${ports[untrusted]}
+    export BLUEBONNET_TLS_1_2=https://127.0.0.1:${ports[tls12]}
+    export BLUEBONNET_TLS_1_3=https://127.0.0.1:${ports[tls13]}
+    export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
+    export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
+    export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
     export BLUEBONNET_CERTIFICATES=$servers_directory/certificates
 }
@@ -111,8 +128,8 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted tinyproxy tinyproxy_auth nghttpx microsocks
-        microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
+        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
+        microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do
@@ -122,6 +139,7 @@ start_servers() {
     make_certificates "$servers_directory/certificates"
     make_documents "$servers_directory/htdocs" "$python"
     start_nginx
+    start_openssl
     start_nghttpd
     start_python_servers "$python"
     start_proxies "$python"

@@ -1,6 +1,11 @@
 /// Decides whether a request follows a redirect, and with which request.
 ///
 /// A request's own handler goes before its session's. Without one, redirects are followed.
+///
+/// A handler is asked about each response with a status code that redirects and a `Location` that can be followed. One
+/// without a `Location` is the answer, and one with a `Location` that is no URL of the web ends the request with
+/// `.redirect(.invalidLocation)`; nobody is asked then. Where ``Redirector`` with ``Redirector/Behavior/doNotFollow``
+/// decides, even that is the answer.
 public protocol RedirectHandler: Sendable {
     /// Returns the request to go on with.
     ///

@@ -129,7 +129,10 @@ enum RetryAfter {
 
 extension RequestError {
     /// Whether libcurl gave the request up after it had tried it on several connections.
-    fileprivate var wasTriedByTransport: Bool {
-        kind == .connection(.lost) && detail?.contains("before giving up") == true
+    var wasTriedByTransport: Bool {
+        kind == .connection(.lost) && detail?.contains(Self.givingUp) == true
     }
+
+    /// What libcurl's words, and ours, about a request have in common that was sent again in vain.
+    static var givingUp: String { "before giving up" }
 }

@@ -19,10 +19,11 @@ package import FoundationEssentials
 /// A response is no failure: without `validate()`, a 503 is the answer, and nobody is asked. A stream whose head was
 /// accepted is not tried again, since its reader would get the beginning twice.
 ///
-/// Libcurl tries some requests again by itself, on a new connection: those that were sent on a connection that turned
-/// out to be dead, and those whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), which were not processed.
-/// None of these counts as a retry here, and a request that libcurl gave up after trying it five times more is not
-/// retried. A request that fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
+/// Libcurl tries some requests again by itself, on a new connection: those that were sent on a kept connection that turned
+/// out to be dead, and, once, those whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), which were not
+/// processed. None of these counts as a retry here, and a request that was given up after that is not retried. On a kept
+/// connection the two look alike, so that a body whose method is not idempotent is not sent again there. A request that
+/// fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
 public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again unless something else is said: 2.
     public static let defaultRetryLimit: UInt = 2

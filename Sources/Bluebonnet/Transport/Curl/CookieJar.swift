@@ -6,45 +6,47 @@ import FoundationEssentials
 /// Belongs to the engine; never leaves the loop's thread, and is never used within a callback of libcurl's.
 // Safety: the lines that libcurl hands out are copied before they are freed.
 final class CookieJar {
-    private var contents: (share: CookieShare, easy: EasyHandle)?
+    private let memory: SessionMemory?
+    private var easy: EasyHandle?
     private var initial: [Cookie]
     private let decision: CookieDecision
 
     /// Makes the jar of a session; `nil` when it is to have none.
-    init?(_ configuration: Session.Configuration.Cookies) {
+    init?(_ configuration: Session.Configuration.Cookies, _ memory: SessionMemory?) {
         guard configuration.policy != .never else { return nil }
+        self.memory = memory
         initial = configuration.initial
         decision = CookieDecision(policy: configuration.policy)
     }
 
-    /// The share for the exchange of a request; `nil` when it is to send and keep no cookies.
-    func share(for request: HTTPRequest) -> CookieShare? {
-        decision.includesCookies(in: request) ? opened?.share : nil
+    /// Whether cookies are sent with a request, and those of the response kept.
+    func isUsed(by request: HTTPRequest) -> Bool {
+        decision.includesCookies(in: request) && opened != nil
     }
 
-    /// The share, and an idle handle that uses it: made when they are first needed.
-    private var opened: (share: CookieShare, easy: EasyHandle)? {
-        if let contents { return contents }
-        guard let share = CookieShare(), let easy = EasyHandle() else { return nil }
-        easy.use(share)
-        contents = (share, easy)
+    /// An idle handle that uses the cookies: made when they are first needed.
+    private var opened: EasyHandle? {
+        if let easy { return easy }
+        guard let share = memory?.share, let easy = EasyHandle() else { return nil }
+        easy.use(share, withCookies: true)
+        self.easy = easy
         for cookie in initial { easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine) }
         initial = []
-        return contents
+        return easy
     }
 
     // MARK: Reading and changing
 
     /// The cookies that have not expired.
     func cookies(now: Date = Date()) -> [Cookie] {
-        guard let easy = opened?.easy else { return [] }
+        guard let easy = opened else { return [] }
         return easy.cookieLines().compactMap { line in
             Cookie(netscapeLine: line).flatMap { $0.isExpired(at: now) ? nil : $0 }
         }
     }
 
     func change(_ change: CookieChange) {
-        guard let easy = opened?.easy else { return }
+        guard let easy = opened else { return }
         switch change {
         case .set(let cookies): for cookie in cookies { keep(cookie, with: easy) }
         case .delete(let cookies): for cookie in cookies { expire(cookie, with: easy) }
@@ -60,7 +62,7 @@ final class CookieJar {
     ///
     /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
     func confineCookies(of url: URL) {
-        guard let host = CookieTarget(url)?.host, PublicSuffixes.isPublicSuffix(host), let easy = opened?.easy else {
+        guard let host = CookieTarget(url)?.host, PublicSuffixes.isPublicSuffix(host), let easy = opened else {
             return
         }
         for cookie in cookies() where cookie.includesSubdomains && cookie.domain == host {

@@ -50,6 +50,10 @@ enum CurlErrorTable {
             .invalidResponse(.malformed)
         case CURLE_RECV_ERROR where circumstances.message.contains("CONNECT"):
             .connection(.proxy)
+        // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
+        case CURLE_RECV_ERROR where isAlert(circumstances.message),
+            CURLE_SEND_ERROR where isAlert(circumstances.message):
+            .trust(.handshake)
         case CURLE_WRITE_ERROR where circumstances.message.contains("unencoding"):
             .invalidResponse(.undecodableContent)
         default:
@@ -67,6 +71,22 @@ enum CurlErrorTable {
 
     private static let unsupportedProxy = "Unsupported proxy"
 
+    /// Whether OpenSSL's words are about an alert of the server's (RFC 8446 §6.2).
+    private static func isAlert(_ message: String) -> Bool {
+        message.contains("SSL routines") && message.contains(" alert ")
+    }
+
+    /// The option of the configuration that a code is about, as far as a code tells.
+    static func option(for code: CURLcode) -> String? {
+        switch code {
+        case CURLE_INTERFACE_FAILED: "interface"
+        case CURLE_SSL_CERTPROBLEM: "tls.clientIdentity"
+        case CURLE_SSL_CIPHER: "tls.ciphers or tls.cipherSuites"
+        case CURLE_SSL_CACERT_BADFILE: "tls.caFile"
+        default: nil
+        }
+    }
+
     /// The kind of a code on its own.
     static func kind(of code: CURLcode) -> RequestError.Kind {
         switch code {
@@ -74,7 +94,8 @@ enum CurlErrorTable {
         case CURLE_URL_MALFORMAT: .invalidURL
         case CURLE_COULDNT_RESOLVE_HOST: .connection(.nameNotResolved)
         case CURLE_COULDNT_RESOLVE_PROXY: .connection(.proxyNameNotResolved)
-        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: .connection(.refused)
+        case CURLE_COULDNT_CONNECT: .connection(.refused)
+        case CURLE_INTERFACE_FAILED: .connection(.interface)
         case CURLE_PROXY: .connection(.proxy)
         // SEND_FAIL_REWIND: the connection was lost, and the body must not be sent again.
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:

@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 
 /// Owns one of libcurl's easy handles, with what libcurl keeps pointers to while a transfer runs.
 ///
@@ -16,14 +17,23 @@ final class EasyHandle {
     var transfer: Transfer?
     /// What the handle is set up for, if another request may be made with no more than a new URL.
     var profile: TransferProfile?
-    /// The cookies that the handle uses; libcurl keeps them when it is reset.
-    var cookieShare: CookieShare?
+    /// What the handle has in common with others; libcurl keeps that when it is reset.
+    var share: SessionShare?
+    /// Whether the handle uses the cookies of the share.
+    var usesCookies = false
+    /// Whether the handle uses alternative services; libcurl keeps them when it is reset.
+    var usesAltSvc = false
+    /// Whether the handle stays with its share to the end, when libcurl has it write the file of hosts that want TLS.
+    var keepsShare = false
+    /// Whether the handle has ever used cookies, which libcurl does not forget.
+    var hasUsedCookies = false
     /// Who judges the servers of the connections that the handle has made.
     var trust: TrustPolicy?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
-    /// The first option that libcurl refused since the last reset.
+    /// Why libcurl refused an option since the last reset, and which.
     private(set) var firstFailure: CURLcode = CURLE_OK
+    private var firstRefused: CURLoption?
 
     init?() {
         guard let pointer = unsafe curl_easy_init() else { return nil }
@@ -33,6 +43,7 @@ final class EasyHandle {
     }
 
     deinit {
+        if !keepsShare { leaveShare() }
         unsafe curl_easy_cleanup(pointer)
         unsafe curl_slist_free_all(ownFields)
         unsafe message.deallocate()
@@ -43,13 +54,7 @@ final class EasyHandle {
         // Libcurl keeps a transfer's receive buffer if others go on using the connection (`multi_done` in 7.88), as with
         // HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
-        if hasBuffer, let fresh = unsafe curl_easy_init() {
-            unsafe curl_easy_cleanup(pointer)
-            unsafe pointer = unsafe fresh
-            cookieShare = nil
-        } else {
-            unsafe curl_easy_reset(pointer)
-        }
+        if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         unsafe curl_slist_free_all(ownFields)
         unsafe ownFields = nil
         proxyFields = nil
@@ -59,7 +64,20 @@ final class EasyHandle {
         socketOwner = nil
         unsafe message[0] = 0
         firstFailure = CURLE_OK
-        note(unsafe bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message))
+        firstRefused = nil
+        note(unsafe bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
+    }
+
+    /// Begins again with a handle that has no past; returns whether there was memory for one.
+    func replace() -> Bool {
+        guard let fresh = unsafe curl_easy_init() else { return false }
+        leaveShare()
+        unsafe curl_easy_cleanup(pointer)
+        unsafe pointer = unsafe fresh
+        hasUsedCookies = false
+        usesAltSvc = false
+        unsafe note(bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
+        return true
     }
 
     /// Makes the handle ready for a request that differs from the last one in its URL at most.
@@ -78,48 +96,61 @@ final class EasyHandle {
     var errorMessage: String { unsafe String(cString: message) }
 
     func set(_ option: CURLoption, _ value: Int) {
-        note(unsafe bb_curl_set_long(pointer, option, value))
+        note(unsafe bb_curl_set_long(pointer, option, value), option)
     }
 
     func set(_ option: CURLoption, offset value: Int64) {
-        note(unsafe bb_curl_set_offset(pointer, option, curl_off_t(value)))
+        note(unsafe bb_curl_set_offset(pointer, option, curl_off_t(value)), option)
     }
 
     func set(_ option: CURLoption, _ value: String) {
-        note(unsafe bb_curl_set_string(pointer, option, value))
+        note(unsafe bb_curl_set_string(pointer, option, value), option)
     }
 
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
-        note(unsafe bb_curl_set_pointer(pointer, option, value))
+        note(unsafe bb_curl_set_pointer(pointer, option, value), option)
+    }
+
+    func set(_ option: CURLoption, bytes: Data) {
+        let code = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe bb_curl_set_blob(pointer, option, bytes.baseAddress, bytes.count)
+        }
+        note(code, option)
     }
 
     func set(_ option: CURLoption, callback: bb_curl_data_callback) {
-        note(unsafe bb_curl_set_data_callback(pointer, option, callback))
+        note(unsafe bb_curl_set_data_callback(pointer, option, callback), option)
     }
 
     func setSeek(callback: bb_curl_seek_callback) {
-        note(unsafe bb_curl_set_seek_callback(pointer, callback))
+        note(unsafe bb_curl_set_seek_callback(pointer, callback), CURLOPT_SEEKFUNCTION)
+    }
+
+    func setBeginning(callback: bb_curl_prereq_callback, context: UnsafeMutableRawPointer) {
+        note(unsafe bb_curl_set_prereq_callback(pointer, callback, context), CURLOPT_PREREQFUNCTION)
     }
 
     func setSockets(
         open: bb_curl_opensocket_callback, close: bb_curl_closesocket_callback, context: UnsafeMutableRawPointer
     ) {
-        note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context))
+        note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context), CURLOPT_OPENSOCKETFUNCTION)
     }
 
-    func setTrust(
-        context: bb_curl_ssl_context_callback, beforeRequest: bb_curl_before_request_callback,
-        argument: UnsafeMutableRawPointer
-    ) {
-        note(unsafe bb_curl_set_trust_callbacks(pointer, context, beforeRequest, argument))
+    func setContext(callback: bb_curl_ssl_context_callback, context: UnsafeMutableRawPointer) {
+        note(unsafe bb_curl_set_ssl_context_callback(pointer, callback, context), CURLOPT_SSL_CTX_FUNCTION)
     }
 
     /// The judge of the connection that the transfer uses, if it has one.
-    var judge: HandshakeJudge? { unsafe HandshakeJudge.of(bb_curl_get_ssl(pointer).map { unsafe OpaquePointer($0) }) }
+    var judge: HandshakeJudge? { unsafe HandshakeJudge.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
 
     /// Uses field lines that somebody else keeps.
     func setFields(shared fields: FieldList) {
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer))
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), CURLOPT_HTTPHEADER)
+    }
+
+    /// Uses lines of another kind that somebody else keeps.
+    func set(_ option: CURLoption, shared lines: FieldList) {
+        note(unsafe bb_curl_set_list(pointer, option, lines.pointer), option)
     }
 
     /// Uses field lines that are this transfer's own.
@@ -127,21 +158,23 @@ final class EasyHandle {
         unsafe curl_slist_free_all(ownFields)
         unsafe ownFields = nil
         for line in lines {
-            guard let longer = unsafe curl_slist_append(ownFields, line) else { return note(CURLE_OUT_OF_MEMORY) }
+            guard let longer = unsafe curl_slist_append(ownFields, line) else {
+                return note(CURLE_OUT_OF_MEMORY, CURLOPT_HTTPHEADER)
+            }
             unsafe ownFields = longer
         }
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields))
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields), CURLOPT_HTTPHEADER)
     }
 
     /// Uses field lines for a proxy that are this transfer's own.
     func setProxyFields(_ lines: [String]) {
         let fields = FieldList(lines)
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_PROXYHEADER, fields.pointer))
+        note(unsafe bb_curl_set_list(pointer, CURLOPT_PROXYHEADER, fields.pointer), CURLOPT_PROXYHEADER)
         proxyFields = fields
     }
 
     func setShare(_ share: UnsafeMutableRawPointer?) {
-        note(unsafe bb_curl_set_share(pointer, share))
+        note(unsafe bb_curl_set_share(pointer, share), CURLOPT_SHARE)
     }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
@@ -153,8 +186,19 @@ final class EasyHandle {
         return unsafe String(cString: text)
     }
 
-    private func note(_ code: CURLcode) {
-        if code != CURLE_OK, firstFailure == CURLE_OK { firstFailure = code }
+    private func note(_ code: CURLcode, _ option: CURLoption) {
+        guard code != CURLE_OK, firstFailure == CURLE_OK else { return }
+        firstFailure = code
+        firstRefused = option
+    }
+
+    /// Why libcurl refused an option, and which.
+    var failureDescription: String {
+        let words = unsafe String(cString: curl_easy_strerror(firstFailure))
+        guard let option = firstRefused, let known = unsafe curl_easy_option_by_id(option),
+            let name = unsafe known.pointee.name
+        else { return words }
+        return unsafe "\(words), says libcurl of its option \(String(cString: name))"
     }
 }
 

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// What a proxy means for libcurl, as a value.
 struct ProxyRoute: Equatable {
     /// The proxy's URL; empty for none, `nil` for what the environment says.
@@ -59,6 +61,22 @@ struct ProxyRoute: Equatable {
 
     /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
     static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
+
+    /// The host of a proxy that is spoken to with TLS; `nil` for others.
+    ///
+    /// The environment may name several: whichever of those that speak TLS comes first here.
+    static func secureHost(of proxy: Session.Configuration.Proxy) -> String? {
+        let urls: [String]
+        switch proxy {
+        case .none: return nil
+        case .url(let url, _, _): urls = [url]
+        case .environment:
+            let environment = ProcessInfo.processInfo.environment
+            urls = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"].compactMap { environment[$0] }
+        }
+        guard let url = urls.first(where: { $0.lowercased().hasPrefix("https://") }) else { return nil }
+        return URL(string: url)?.host(percentEncoded: false).map(HostName.canonical)
+    }
 
     static func hasUserInfo(_ url: String) -> Bool { url.utf8.contains(0x40) }
 }

@@ -16,7 +16,8 @@ struct Reception {
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
 
-    private let url: URL
+    /// Where the response is from: the URL of the request, unless libcurl went to another.
+    var url: URL
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []

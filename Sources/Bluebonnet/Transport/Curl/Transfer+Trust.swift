@@ -1,9 +1,11 @@
+import FoundationEssentials
+
 /// What the transfer knows of those who judge the servers of its connection.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// Has the policy judge the connections of one of OpenSSL's contexts; returns whether it will.
     func appointJudge(for context: OpaquePointer) -> Bool {
-        guard let trust, let memory else { return false }
+        guard let trust, let memory = trustMemory else { return false }
         let judge = HandshakeJudge(policy: trust, memory: memory)
         judges.append(judge)
         return unsafe judge.attach(to: context)

@@ -34,7 +34,9 @@ final class Transfer {
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
     /// Whether the observer is to hear of the head before the body comes.
-    let announcesHead: Bool
+    private(set) var announcesHead: Bool
+    /// Whether it is to hear of that of a redirect.
+    private let announcesRedirects: Bool
     /// Whether it has.
     private(set) var hasAnnouncedHead = false
     /// Who takes the body, if it is not collected.
@@ -59,12 +61,16 @@ final class Transfer {
 
     /// Who judges the servers of its connection, if libcurl alone does not.
     var trust: TrustPolicy?
+    /// What was accepted before, off the loop.
+    var trustMemory: TrustMemory?
     /// Those who have judged the handshakes of the connection that was made for it.
     var judges: [HandshakeJudge] = []
     /// What is awaited before a connection is made again.
     var awaitedVerdict: TrustMemory.Key?
     /// How often that was so.
     var verdicts = 0
+    /// How often libcurl has sent the request.
+    var sendingAnew = SendingAnew()
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
@@ -72,7 +78,7 @@ final class Transfer {
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, timeouts: Timeouts, state: TransferState,
-        upload: UploadBody, credential: Credential?, turn: EngineTurn
+        upload: UploadBody, credential: Credential?, announcesRedirects: Bool, turn: EngineTurn
     ) {
         self.id = id
         self.request = request
@@ -81,11 +87,24 @@ final class Transfer {
         self.credential = credential
         self.turn = turn
         announcesHead = state.isBodyHeld
+        self.announcesRedirects = announcesRedirects
         reception = Reception(url: request.url, state: state, now: turn.now)
         limits = TransferLimits(timeouts: timeouts, startedAt: turn.now, addedAt: turn.now)
     }
 
     // MARK: What libcurl's callbacks report
+
+    /// Libcurl is about to send the request, for the first time or again; returns whether it may.
+    func requestBegins() -> Bool {
+        guard mayUseConnection() else { return false }
+        let isAnswered = reception.firstByte != nil
+        let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
+        guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
+        reception.fail(
+            with: RequestError(
+                .connection(.lost), detail: "the stream was refused, tried 2 times \(RequestError.givingUp)"))
+        return false
+    }
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -96,8 +115,14 @@ final class Transfer {
             turn.withCookies.append(self)
         }
         guard goesOn, let head = reception.head else { return goesOn }
+        if let url = easy?.upgradedURL(of: request.url) { reception.url = url }
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
+        if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
+            // Nobody may want the body, which may well not end.
+            announcesHead = true
+            reception.state.bodyHeld()
+        }
         if announcesHead, !isAnswered { noteHead() }
         guard judgeChallenge(head) else { return false }
         // Nor may that go out on this connection, on which the server still waits for the body (RFC 9112 §9.3).
@@ -176,8 +201,12 @@ final class Transfer {
 
     /// Goes back in the request's body; returns whether that is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        // Without an answer, the server may have done already what must not be done twice (RFC 9110 §9.2.2).
-        guard request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0 else { return false }
+        // Without an answer, the server may have done already what must not be done twice (RFC 9110 §9.2.2), unless it
+        // has refused to (RFC 9113 §8.7).
+        guard
+            request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0
+                || sendingAnew.isOnNewConnection
+        else { return false }
         switch upload {
         case .none, .copied:
             return true

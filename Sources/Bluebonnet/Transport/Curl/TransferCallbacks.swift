@@ -28,6 +28,11 @@ enum TransferCallbacks {
                 }
             })
         unsafe easy.set(CURLOPT_WRITEDATA, pointer: context)
+        unsafe easy.setBeginning(
+            callback: { context, _, _, _, _ in
+                let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins() ?? false
+                return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            }, context: context)
         guard isUploading else { return }
         unsafe easy.set(
             CURLOPT_READFUNCTION,
@@ -51,7 +56,7 @@ enum TransferCallbacks {
     /// Any number but the one that was offered ends the transfer.
     private static func refusal(of count: Int) -> Int { count == 0 ? 1 : 0 }
 
-    private static func transfer(at context: UnsafeMutableRawPointer?) -> Transfer? {
+    static func transfer(at context: UnsafeMutableRawPointer?) -> Transfer? {
         guard let context = unsafe context else { return nil }
         return unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue().transfer
     }

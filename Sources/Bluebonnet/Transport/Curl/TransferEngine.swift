@@ -25,7 +25,8 @@ actor TransferEngine: EventLoopClient {
     private var unmultiplexed: MultiHandle?
     private var isAttached = false
     private(set) var isShutDown = false
-    /// The session's cookies, if it keeps any.
+    /// What the session's handles have in common, and its cookies, if it keeps any.
+    private var memory: SessionMemory?
     private(set) var cookieJar: CookieJar?
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
@@ -41,7 +42,8 @@ actor TransferEngine: EventLoopClient {
         self.loop = loop
         trust = serverTrustManager.map(TrustDesk.init)
         options = TransferOptions(configuration: configuration)
-        cookieJar = CookieJar(configuration.cookies)
+        memory = SessionMemory(configuration)
+        cookieJar = CookieJar(configuration.cookies, memory)
     }
 
     // MARK: Work from the transport
@@ -58,7 +60,8 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential, turn: shared)
+            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential,
+            announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -126,6 +129,7 @@ actor TransferEngine: EventLoopClient {
         tellObservers()
         pool.removeAll()
         cookieJar = nil
+        memory = nil
         trust?.close()
         multi = nil
         unmultiplexed = nil
@@ -182,10 +186,13 @@ actor TransferEngine: EventLoopClient {
         transfer.judges.removeAll()
         do throws(RequestError) {
             transfer.trust = try trust?.policy(for: transfer.request, options.configuration)
+            transfer.trustMemory = trust?.memory
         } catch {
             return finish(transfer, with: error)
         }
-        if let error = options.apply(to: easy, for: transfer, cookieJar?.share(for: transfer.request)) {
+        let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
+        let share = usesCookies || memory?.isAlwaysUsed == true ? memory?.share : nil
+        if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
         let code = multi.add(easy)
@@ -194,6 +201,7 @@ actor TransferEngine: EventLoopClient {
             return finish(transfer, with: RequestError(.internal, detail: words))
         }
         transfer.isFresh = true
+        transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
     }
@@ -485,6 +493,7 @@ actor TransferEngine: EventLoopClient {
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = CurlErrorTable.redacted(circumstances.message)
         if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
         return error(kind, words, of: transfer)
     }

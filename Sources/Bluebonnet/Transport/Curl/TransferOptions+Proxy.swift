@@ -16,8 +16,6 @@ extension TransferOptions {
         }
         if let url = route.url { easy.set(CURLOPT_PROXY, url) }
         if let exclusions = route.exclusions { easy.set(CURLOPT_NOPROXY, exclusions) }
-        let isModern = configuration.tls.minimumVersion == .v1_3
-        easy.set(CURLOPT_PROXY_SSLVERSION, isModern ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2)
         // Libcurl would wait for a Kerberos server, and the loop with it.
         easy.set(CURLOPT_SOCKS5_AUTH, bb_curl_auth_basic)
         applyProxyFields(of: transfer.request, to: easy)

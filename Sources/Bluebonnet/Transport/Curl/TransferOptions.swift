@@ -11,6 +11,11 @@ final class TransferOptions {
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
     private let acceptEncoding: String
+    /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
+    let overrides: FieldList?
+    let redirections: FieldList?
+    /// What is wrong with the configuration, which no request gets past.
+    private let flaw: ConfigurationFlaw?
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
@@ -18,12 +23,18 @@ final class TransferOptions {
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         acceptEncoding = Libcurl.acceptEncoding
+        overrides = configuration.dns.overrideLines
+        redirections = configuration.dns.connectToLines
+        flaw = ConfigurationFlaw(in: configuration)
     }
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
     ///
-    /// The share is what the transfer has its cookies by, if it sends and keeps any.
-    func apply(to easy: EasyHandle, for transfer: Transfer, _ cookies: CookieShare?) -> RequestError? {
+    /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
+    func apply(
+        to easy: EasyHandle, for transfer: Transfer, _ share: SessionShare?, usesCookies: Bool
+    ) -> RequestError? {
+        if let flaw { return flaw.error }
         let request = transfer.request
         easy.transfer = transfer
         noteProxy(of: transfer)
@@ -32,18 +43,23 @@ final class TransferOptions {
         let profile =
             transfer.onlyProxyScheme == nil
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
-        if let profile, easy.profile == profile, easy.cookieShare === cookies, easy.trust === transfer.trust {
+        if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
+            easy.trust === transfer.trust
+        {
             easy.reuse(for: url)
             return nil
         }
+        // A handle that has used cookies uses those of any share that it is given.
+        if share != nil, !usesCookies, easy.hasUsedCookies { _ = easy.replace() }
         easy.reset()
         applyConstants(to: easy)
-        easy.use(cookies)
+        easy.use(share, withCookies: usesCookies)
         easy.setURL(url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
         applyVersion(of: request, isSecure: Self.isSecure(url), to: easy)
         applyTimeouts(transfer.limits.timeouts, to: easy)
+        applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
         applyTrust(of: transfer, to: easy)
@@ -52,8 +68,7 @@ final class TransferOptions {
             easy.profile = profile
             return nil
         }
-        let words = unsafe String(cString: curl_easy_strerror(easy.firstFailure))
-        return RequestError(.invalidRequest(.configuration(words)))
+        return RequestError(.invalidRequest(.configuration(easy.failureDescription)))
     }
 
     private func applyConstants(to easy: EasyHandle) {
@@ -65,19 +80,9 @@ final class TransferOptions {
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
         easy.set(CURLOPT_BUFFERSIZE, configuration.receiveBufferBytes)
-        easy.set(CURLOPT_MAXAGE_CONN, Int(max(1, configuration.connectionLimits.idleLifetime.components.seconds)))
         if configuration.decodesContent { easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding) }
-        switch configuration.tls.minimumVersion {
-        case .v1_2: easy.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
-        case .v1_3: easy.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_3)
-        }
-        if let file = configuration.tls.caFile {
-            // Debian's libcurl trusts the system's directory as well, unless it is told not to.
-            easy.set(CURLOPT_CAINFO, file)
-            unsafe easy.set(CURLOPT_CAPATH, pointer: nil)
-            easy.set(CURLOPT_PROXY_CAINFO, file)
-            unsafe easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
-        }
+        applyConnections(to: easy)
+        applyTLS(to: easy)
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {
@@ -127,13 +132,15 @@ final class TransferOptions {
         if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
             easy.set(CURLOPT_COOKIE, cookies)
         }
-        guard !request.headers.isEmpty || hasBody || anticipates || request.omitsSessionSecrets else {
-            return easy.setFields(shared: sharedFields)
-        }
+        let priority = request.priority?.fieldValue
+        let isOrdinary = request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
+        guard !isOrdinary || priority != nil else { return easy.setFields(shared: sharedFields) }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
         for field in request.headers where !Self.isLibcurls(field.name) { lines.append(Self.line(field)) }
+        if let priority, !request.headers.contains("Priority") { lines.append("Priority: \(priority)") }
         for field in defaultFields where !request.headers.contains(field.name) {
+            if priority != nil, field.name.lowercased() == "priority" { continue }
             if request.omitsSessionSecrets, HTTPHeader.isSensitive(name: field.name) { continue }
             lines.append(Self.defaultLine(field))
         }
@@ -225,7 +232,7 @@ struct TransferProfile: Equatable {
 
 extension Duration {
     /// The duration in milliseconds, at least 1, for libcurl, to which 0 means none.
-    fileprivate var milliseconds: Int {
+    var milliseconds: Int {
         Int(min(Int64(Int32.max), max(1, nanoseconds / 1_000_000)))
     }
 }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Keeps, for the engine, who judges which host, what was decided, and who waits for what is not.
 ///
 /// Belongs to the engine; never leaves the loop's thread.

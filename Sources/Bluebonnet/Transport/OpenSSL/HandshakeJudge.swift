@@ -55,7 +55,8 @@ final class HandshakeJudge {
     /// Judges the server; returns whether the handshake may go on.
     func judge(_ ssl: OpaquePointer) -> Bool {
         let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
-        outcome = judged(unsafe trust(in: ssl, host: policy.host(named: name)), policy.evaluator(named: name))
+        let shown = unsafe trust(in: ssl, host: policy.host(named: name))
+        outcome = judged(shown, policy.evaluator(named: name))
         if case .accepted = outcome { return true }
         return false
     }
@@ -72,7 +73,7 @@ final class HandshakeJudge {
         guard let host else { return nil }
         var staple: UnsafePointer<UInt8>?
         let count = unsafe bb_ssl_staple(ssl, &staple)
-        let response = unsafe staple.flatMap { count > 0 ? Data(bytes: $0, count: count) : nil }
+        let response = unsafe staple.flatMap { count > 0 ? unsafe Data(bytes: $0, count: count) : nil }
         let chain = unsafe CertificateStack.certificates(of: SSL_get_peer_cert_chain(ssl))
         let built = verdict.isTrusted ? unsafe CertificateStack.certificates(of: SSL_get0_verified_chain(ssl)) : []
         return ServerTrust(
@@ -85,7 +86,7 @@ final class HandshakeJudge {
     // MARK: With OpenSSL's contexts
 
     /// The place in OpenSSL's contexts where judges are kept.
-    private static let index = bb_ssl_context_index { context in
+    private static let index = unsafe bb_ssl_context_index { context in
         guard let context = unsafe context else { return }
         unsafe Unmanaged<HandshakeJudge>.fromOpaque(context).release()
     }

@@ -51,8 +51,10 @@ final class OCSPResponse {
     /// What the response says of a certificate; whether one may believe it has been seen to.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
         // The responder chooses how certificates are named.
-        for digest in unsafe [EVP_sha1(), EVP_sha256()] {
-            guard let id = unsafe OCSP_cert_to_id(digest, certificate.pointer, issuer.pointer) else { continue }
+        for name in ["SHA1", "SHA256"] {
+            guard let digest = unsafe EVP_get_digestbyname(name),
+                let id = unsafe OCSP_cert_to_id(digest, certificate.pointer, issuer.pointer)
+            else { continue }
             defer { unsafe OCSP_CERTID_free(id) }
             var (status, reason): (Int32, Int32) = (-1, 0)
             var revoked: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?

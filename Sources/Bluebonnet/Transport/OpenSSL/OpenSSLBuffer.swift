@@ -18,7 +18,7 @@ final class OpenSSLBuffer {
 
     /// A buffer to read the bytes from.
     init?(_ data: Data) {
-        let copy = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, data.count), alignment: 1)
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, data.count), alignment: 1)
         unsafe data.copyBytes(to: copy)
         guard let pointer = unsafe BIO_new_mem_buf(copy.baseAddress, Int32(clamping: data.count)) else {
             unsafe copy.deallocate()
@@ -45,7 +45,7 @@ final class OpenSSLBuffer {
 
     /// The DER form of something, by the function of OpenSSL's that writes it.
     static func encoded(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data {
-        let count = unsafe Int(write(nil))
+        let count = Int(write(nil))
         guard count > 0 else { return Data() }
         var data = Data(count: count)
         unsafe data.withUnsafeMutableBytes { bytes in

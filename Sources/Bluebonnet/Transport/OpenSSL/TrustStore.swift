@@ -98,7 +98,7 @@ struct CertificateStack: ~Copyable {
     /// The certificates of a stack that is somebody else's.
     static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<(unsafe bb_x509_stack_count(stack))).compactMap { index in
-            X509Certificate(retaining: unsafe bb_x509_stack_at(stack, index))
+            unsafe X509Certificate(retaining: bb_x509_stack_at(stack, index))
         }
     }
 }

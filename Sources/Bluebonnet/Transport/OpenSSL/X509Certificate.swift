@@ -46,7 +46,7 @@ final class X509Certificate: @unchecked Sendable {
         guard let source = OpenSSLBuffer(text) else { return [] }
         var found: [X509Certificate] = []
         while let pointer = unsafe PEM_read_bio_X509(source.pointer, nil, nil, nil) {
-            found.append(X509Certificate(owning: unsafe pointer))
+            unsafe found.append(X509Certificate(owning: pointer))
         }
         ERR_clear_error()
         return found
@@ -80,15 +80,16 @@ final class X509Certificate: @unchecked Sendable {
     var names: [String] {
         let extensionValue = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
         guard let extensionValue = unsafe extensionValue else { return [] }
-        let all = unsafe OpaquePointer(extensionValue)
+        let all = OpaquePointer(extensionValue)
         defer { unsafe GENERAL_NAMES_free(all) }
-        return (0..<(unsafe bb_general_name_count(all))).compactMap { index in
+        let count = unsafe bb_general_name_count(all)
+        return (0..<count).compactMap { index in
             guard let name = unsafe bb_general_name_at(all, index) else { return nil }
             if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
-                return String(decoding: Self.bytes(of: unsafe text), as: UTF8.self)
+                return unsafe String(decoding: Self.bytes(of: text), as: UTF8.self)
             }
             guard let address = unsafe bb_general_name_address(name) else { return nil }
-            return Self.address(of: Self.bytes(of: unsafe address))
+            return unsafe Self.address(of: Self.bytes(of: address))
         }
     }
 
@@ -150,7 +151,7 @@ final class X509Certificate: @unchecked Sendable {
     /// A name as RFC 2253 writes it, in UTF-8.
     private static func text(of name: OpaquePointer?) -> String {
         guard let name = unsafe name, let target = OpenSSLBuffer() else { return "" }
-        let flags = UInt(XN_FLAG_RFC2253) & ~UInt(ASN1_STRFLGS_ESC_MSB)
+        let flags = bb_x509_name_flags
         guard unsafe X509_NAME_print_ex(target.pointer, name, 0, flags) >= 0 else { return "" }
         return String(decoding: target.contents, as: UTF8.self)
     }

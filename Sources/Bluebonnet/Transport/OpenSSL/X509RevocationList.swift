@@ -22,11 +22,11 @@ final class X509RevocationList: @unchecked Sendable {
             var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
             return unsafe d2i_X509_CRL(nil, &position, bytes.count)
         }
-        if let parsed = unsafe parsed { return [X509RevocationList(owning: unsafe parsed)] }
+        if let parsed = unsafe parsed { return unsafe [X509RevocationList(owning: parsed)] }
         guard let source = OpenSSLBuffer(data) else { return [] }
         var found: [X509RevocationList] = []
         while let pointer = unsafe PEM_read_bio_X509_CRL(source.pointer, nil, nil, nil) {
-            found.append(X509RevocationList(owning: unsafe pointer))
+            unsafe found.append(X509RevocationList(owning: pointer))
         }
         return found
     }

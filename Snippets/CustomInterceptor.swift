@@ -1,0 +1,72 @@
+// Goes to the next mirror when one does not answer: an interceptor of one's own.
+
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+
+// snippet.interceptor
+/// Sends each attempt of a request to another mirror, until all had their turn.
+struct Mirrors: RequestInterceptor {
+    let urls: [URL]
+
+    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        var request = request
+        request.url = urls[state.retryCount % urls.count].appending(path: request.url.path())
+        request.headers.update(name: "X-Attempt", value: "\(state.retryCount + 1)")
+        return request
+    }
+
+    func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
+        guard let error = error as? RequestError, error.isConnectionFailure || error.statusCode == 503,
+            request.retryCount + 1 < urls.count
+        else { return .doNotRetry }
+        return .retry
+    }
+}
+// snippet.end
+
+enum CustomInterceptor {
+    static func run() async throws {
+        let busy = try await LocalServer { router in router.get("/tea", .status(503)) }
+        let mirror = try await LocalServer { router in
+            router.get("/tea") { request in
+                let (attempt, guest) = (request.headers["X-Attempt"] ?? "?", request.headers["X-For"] ?? "nobody")
+                return .text("Assam for \(guest), at attempt \(attempt)")
+            }
+        }
+        let urls = [busy.url, mirror.url]
+
+        // snippet.session
+        let session = Session(interceptor: Mirrors(urls: urls))
+        let tea = try await session.request("http://tea.example/tea")
+            .adapt { request, _ in
+                var request = request
+                request.headers.update(name: "X-For", value: "Ada")
+                return request
+            }
+            .validate()
+            .serializingString()
+            .value
+        // snippet.end
+        print(tea)
+        await session.shutdown()
+
+        try await several(urls)
+    }
+
+    static func several(_ urls: [URL]) async throws {
+        // snippet.several
+        // Adapters before interceptors, each in its order; the first retrier with an opinion has it.
+        let interceptor = Interceptor(
+            adapters: [.gzipCompressor, .rateLimiter(requestsPerSecond: 100, burst: 10)],
+            retriers: [.retryPolicy],
+            interceptors: [Mirrors(urls: urls)])
+        let session = Session(interceptor: interceptor)
+        // snippet.end
+        let request = session.request("http://tea.example/tea").validate()
+        print(try await request.serializingString().value)
+        await session.shutdown()
+    }
+}
+
+try await CustomInterceptor.run()

@@ -1,0 +1,47 @@
+import CCurl
+
+/// Keeps what a session remembers between exchanges, in libcurl: cookies, and hosts that want TLS.
+///
+/// Belongs to the engine; never leaves the loop's thread.
+// Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
+final class SessionMemory {
+    /// Whether handles use the share even when they use no cookies.
+    let isAlwaysUsed: Bool
+    private let keepsCookies: Bool
+    private let hstsFile: String?
+    private var made: SessionShare?
+    /// The handle that writes the file of hosts that want TLS when it ends.
+    private var keeper: EasyHandle?
+
+    /// Makes the memory of a session; `nil` when it is to remember nothing.
+    init?(_ configuration: Session.Configuration) {
+        keepsCookies = configuration.cookies.policy != .never
+        isAlwaysUsed = configuration.hsts != .off
+        if case .file(let path) = configuration.hsts { hstsFile = path } else { hstsFile = nil }
+        guard keepsCookies || isAlwaysUsed else { return nil }
+    }
+
+    /// What handles have in common, made when it is first needed.
+    var share: SessionShare? {
+        if let made { return made }
+        made = SessionShare(cookies: keepsCookies, hsts: isAlwaysUsed)
+        if let hstsFile, let made { keeper = EasyHandle(keeping: hstsFile, in: made) }
+        return made
+    }
+}
+
+extension EasyHandle {
+    /// Makes a handle that reads a file of hosts that want TLS into a share.
+    ///
+    /// Libcurl reads it when a transfer begins: one that fails at once, since its scheme is not allowed.
+    fileprivate convenience init?(keeping file: String, in share: SessionShare) {
+        self.init()
+        keepsShare = true
+        use(share, withCookies: false)
+        set(CURLOPT_HSTS, file)
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_URL, "file:///")
+        unsafe curl_easy_perform(pointer)
+    }
+}

@@ -1,0 +1,245 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectionOptionTests {
+    private static let hasIPv6 = FileManager.default.contents(atPath: "/proc/net/if_inet6").map {
+        String(decoding: $0, as: UTF8.self).contains("00000000000000000000000000000001 ")
+    }
+
+    private static func text(_ session: Session, _ url: String) async throws -> String {
+        try await session.request(url).validate().serializingString().value.trimmingSuffix("\n")
+    }
+
+    private static func port(of server: TestServers) throws -> Int { try #require(try server.url().port) }
+
+    // MARK: Unix sockets
+
+    @Test func `requests go through a unix socket, whatever their host`() async throws {
+        let path = try TestServers.nginxSocket()
+        let session = Weather.session {
+            $0.unixSocketPath = path
+            $0.proxy = .url("http://127.0.0.1:1")
+        }
+        for host in ["a.invalid", "127.0.0.1:1", "[::1]:2"] {
+            #expect(try await Self.text(session, "http://\(host)/address") == "unix:\(path)")
+        }
+        await session.shutdown()
+    }
+
+    @Test func `a unix socket that is not there refuses the connection`() async throws {
+        let session = Weather.session { $0.unixSocketPath = "/no/such/socket" }
+        try await Weather.expect(
+            session.request("http://a.invalid/").serializingData(), in: session, failsWith: .connection(.refused))
+        await session.shutdown()
+    }
+
+    @Test func `sessions on one loop do not use each other's connections`() async throws {
+        let loop = EventLoop()
+        let path = try TestServers.nginxSocket()
+        let direct = Weather.session { $0.eventLoop = loop }
+        let local = Weather.session {
+            $0.eventLoop = loop
+            $0.unixSocketPath = path
+        }
+        let url = try TestServers.nginx.url("/address").absoluteString
+        for _ in 1...2 {
+            #expect(try await Self.text(direct, url) == "127.0.0.1")
+            #expect(try await Self.text(local, url) == "unix:\(path)")
+        }
+        await direct.shutdown()
+        await local.shutdown()
+    }
+
+    // MARK: Names
+
+    @Test func `an override takes the place of name lookup, and the name stays`() async throws {
+        let port = try Self.port(of: .tls1_3)
+        let session = try Weather.trustingSession {
+            $0.dns.overrides = ["named.test:\(port)": ["127.0.0.1"], "other.test:\(port)": ["127.0.0.1"]]
+        }
+        let answer = await session.request("https://named.test:\(port)/port").serializingString().response
+        #expect(answer.value == "\(port)\n")
+        #expect(answer.metrics?.remoteAddress?.host == "127.0.0.1")
+        // Its certificate is checked by the name of the URL.
+        try await Weather.expect(
+            session.request("https://other.test:\(port)/port").serializingData(), in: session,
+            failsWith: .trust(.hostMismatch))
+        // Another port is looked up.
+        try await Weather.expect(
+            session.request("http://named.test:1/").serializingData(), in: session,
+            failsWith: .connection(.nameNotResolved))
+        await session.shutdown()
+    }
+
+    @Test func `an override for every host`() async throws {
+        let server = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
+        let session = Weather.session { $0.dns.overrides["*:\(server.port)"] = ["127.0.0.1"] }
+        for host in ["a.invalid", "b.invalid", "a.invalid"] {
+            #expect(try await Self.text(session, "http://\(host):\(server.port)/") == "\(host):\(server.port)")
+        }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `another host and port are connected to, and the name stays`() async throws {
+        let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
+        let session = try Weather.trustingSession {
+            $0.dns.connectTo = ["named.test:443": "127.0.0.1:\(first)", ":\(first)": ":\(second)"]
+        }
+        #expect(try await Self.text(session, "https://named.test/port") == "\(first)")
+        #expect(try await Self.text(session, "https://127.0.0.1:\(first)/port") == "\(second)")
+        await session.shutdown()
+    }
+
+    @Test func `servers for names are refused by a libcurl that cannot ask them`() async throws {
+        let session = Weather.session { $0.dns.servers = ["127.0.0.1"] }
+        let error = try #require(await session.request("http://a.invalid/").serializingData().response.error)
+        #expect(error.description.contains("dns.servers") || error.kind == .connection(.nameNotResolved))
+        await session.shutdown()
+    }
+
+    // MARK: Interfaces and versions of IP
+
+    @Test(arguments: [("lo", "127.0.0.1"), ("127.0.0.3", "127.0.0.3")])
+    func `connections leave by an interface, or from an address`(_ interface: String, address: String) async throws {
+        let session = Weather.session { $0.interface = interface }
+        let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
+        #expect(answer.value == "127.0.0.1\n")
+        #expect(answer.metrics?.localAddress?.host == address)
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["no-such-if0", "192.0.2.1", "if!lo", "host!127.0.0.1"])
+    func `an interface that is not there is said to be missing`(_ interface: String) async throws {
+        let session = Weather.session { $0.interface = interface }
+        try await Weather.expect(
+            session.request(try TestServers.nginx.url("/address")).serializingData(), in: session,
+            failsWith: .connection(.interface), saying: "interface")
+        await session.shutdown()
+    }
+
+    @Test(
+        .enabled(if: hasIPv6 == true),
+        arguments: [
+            (Session.Configuration.AddressFamily.ipv4, ["127.0.0.1"]), (.ipv6, ["::1"]), (.any, ["127.0.0.1", "::1"]),
+        ])
+    func `connections use the versions of IP that they may`(
+        _ family: Session.Configuration.AddressFamily, expected: [String]
+    ) async throws {
+        let port = try Self.port(of: .nginx)
+        let session = Weather.session {
+            $0.addressFamily = family
+            $0.dns.overrides["both.invalid:\(port)"] = ["::1", "127.0.0.1"]
+        }
+        #expect(expected.contains(try await Self.text(session, "http://both.invalid:\(port)/address")))
+        await session.shutdown()
+    }
+
+    @Test(arguments: [
+        (Session.Configuration.AddressFamily.ipv6, "127.0.0.1"), (.ipv4, "::1"),
+    ])
+    func `a host without an address of that version is not found`(
+        _ family: Session.Configuration.AddressFamily, address: String
+    ) async throws {
+        let session = Weather.session {
+            $0.addressFamily = family
+            $0.dns.overrides["one.invalid:80"] = [address]
+        }
+        let error = try #require(await session.request("http://one.invalid/").serializingData().response.error)
+        #expect(error.isConnectionFailure, "\(error)")
+        await session.shutdown()
+    }
+
+    @Test(.enabled(if: hasIPv6 == true)) func `the other version of IP is tried when its time has come`() async throws {
+        let port = try Self.port(of: .nginx)
+        let queue = try FullQueue(lastByte: 9, port: port)
+        func session(_ timeout: Duration) -> Session {
+            Weather.session {
+                $0.happyEyeballsTimeout = timeout
+                $0.timeouts.connect = .milliseconds(700)
+                $0.dns.overrides["both.invalid:\(port)"] = ["127.0.0.9", "::1"]
+            }
+        }
+        let soon = session(.milliseconds(1))
+        #expect(try await Self.text(soon, "http://both.invalid:\(port)/address") == "::1")
+        await soon.shutdown()
+        let late = session(.seconds(60))
+        try await Weather.expect(
+            late.request("http://both.invalid:\(port)/address").serializingData(), in: late,
+            failsWith: .timedOut(.connect))
+        await late.shutdown()
+        withExtendedLifetime(queue) {}
+    }
+
+    // MARK: Connections that are kept
+
+    /// The timer that the system runs for the connection of a local port, and its rest in hundredths of a second.
+    private static func timer(ofLocalPort port: Int) async throws -> (kind: String, rest: Int) {
+        let table = try await Subprocess.run("/bin/cat", ["/proc/net/tcp"])
+        for line in String(decoding: table.output, as: UTF8.self).split(separator: "\n").dropFirst() {
+            let columns = line.split(separator: " ")
+            guard columns[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port else { continue }
+            let timer = columns[5].split(separator: ":")
+            return (String(timer[0]), Int(timer[1], radix: 16) ?? 0)
+        }
+        throw TestFailure("no connection from port \(port)")
+    }
+
+    @Test func `TCP asks after a silent peer only if it is to`() async throws {
+        for isOn in [true, false] {
+            let session = Weather.session {
+                if isOn { $0.keepAlive = .init(idle: .seconds(3_000), interval: .seconds(7)) }
+            }
+            let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
+            let timer = try await Self.timer(ofLocalPort: try #require(answer.metrics?.localAddress?.port))
+            // The second kind of timer is that of keep-alive.
+            #expect((timer.kind == "02") == isOn)
+            if isOn { #expect((200_000...300_000).contains(timer.rest)) }
+            await session.shutdown()
+        }
+    }
+
+    @Test func `a limit for each host holds`() async throws {
+        let server = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
+        let session = Weather.session { $0.connectionLimits.perHost = 1 }
+        let url = server.url
+        let connections = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 1...8 { group.addTask { try await session.request(url).serializingString().value } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(connections == ["1"])
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a limit in all holds, and makes room for another host`() async throws {
+        let first = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
+        let second = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
+        let session = Weather.session { $0.connectionLimits.total = 1 }
+        for number in 1...2 {
+            for server in [first, second] {
+                #expect(try await session.request(server.url).serializingString().value == "\(number)")
+            }
+        }
+        try await Weather.end(session, first)
+        try await second.waitForOpenConnections(atMost: 0)
+    }
+
+    @Test(arguments: [1, 2]) func `as many connections are kept as may be`(_ kept: Int) async throws {
+        let first = try await LocalServer { $0.otherwise { _ in .text("a") } }
+        let second = try await LocalServer { $0.otherwise { _ in .text("b") } }
+        let session = Weather.session { $0.connectionLimits.kept = kept }
+        for server in [first, second] { _ = try await session.request(server.url).serializingString().value }
+        let answer = await session.request(first.url).serializingString().response
+        #expect(answer.metrics?.isReusedConnection == (kept == 2))
+        try await Weather.end(session, first)
+        try await second.waitForOpenConnections(atMost: 0)
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ suffix: String) -> String {
+        hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+    }
+}

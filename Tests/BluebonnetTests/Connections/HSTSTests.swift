@@ -1,0 +1,131 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(1))) struct HSTSTests {
+    /// A session to whose requests for `named.test` and the hosts below it a plain server answers at port 80, and one with
+    /// TLS at port 443.
+    private struct Scene {
+        let plain: LocalServer
+        let session: Session
+        let securePort: String
+
+        init(_ hsts: Session.Configuration.HSTS, cookies: Bool = true) async throws {
+            let plain = try await LocalServer {
+                $0.otherwise { _ in
+                    .text("plain", headers: ["Set-Cookie": "a=b", "Strict-Transport-Security": "max-age=600"])
+                }
+            }
+            self.plain = plain
+            let port = try #require(try TestServers.tls1_3.url().port)
+            securePort = "\(port)\n"
+            session = try Weather.trustingSession {
+                $0.hsts = hsts
+                if !cookies { $0.cookies.policy = .never }
+                $0.dns.connectTo = [":80": "127.0.0.1:\(plain.port)", ":443": "127.0.0.1:\(port)"]
+            }
+        }
+
+        func get(_ url: String, handlesCookies: Bool = true) async throws -> (text: String, url: String?) {
+            var request = HTTPRequest(url: try #require(URL(string: url)))
+            request.handlesCookies = handlesCookies
+            let answer = await session.request(request).serializingString().response
+            return (try answer.result.get(), answer.response?.url.absoluteString)
+        }
+
+        func end() async throws { try await Weather.end(session, plain) }
+    }
+
+    @Test(arguments: [true, false])
+    func `a host that wants TLS is spoken to over TLS from then on, and no other host is`(
+        withCookies: Bool
+    ) async throws {
+        let scene = try await Scene(.memory, cookies: withCookies)
+        // What is said without TLS does not count.
+        #expect(try await scene.get("http://named.test/port") == ("plain", "http://named.test/port"))
+        #expect(try await scene.get("http://named.test/port").text == "plain")
+        #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
+        #expect(try await scene.get("http://named.test/port") == (scene.securePort, "https://named.test/port"))
+        #expect(try await scene.get("http://NAMED.test/port").text == scene.securePort)
+        #expect(try await scene.get("http://a.named.test/port") == ("plain", "http://a.named.test/port"))
+        #expect(try await scene.get("http://127.0.0.1/port").text == "plain")
+        try await scene.end()
+    }
+
+    @Test func `the hosts below it are included if it says so, and forgotten if it says so`() async throws {
+        let scene = try await Scene(.memory)
+        #expect(try await scene.get("https://named.test/hsts/all").text == "remembered\n")
+        #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
+        #expect(try await scene.get("https://named.test/hsts/none").text == "forgotten\n")
+        #expect(try await scene.get("http://named.test/port").text == "plain")
+        #expect(try await scene.get("http://a.named.test/port").text == "plain")
+        try await scene.end()
+    }
+
+    @Test func `an address is no host that can want it`() async throws {
+        let scene = try await Scene(.memory)
+        #expect(try await scene.get("https://127.0.0.1/hsts").text == "remembered\n")
+        #expect(try await scene.get("http://127.0.0.1/port").text == "plain")
+        try await scene.end()
+    }
+
+    @Test func `a request without cookies is made over TLS, too, and still has none`() async throws {
+        let scene = try await Scene(.memory)
+        _ = try await scene.get("http://named.test/")
+        _ = try await scene.get("http://other.test/")
+        #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
+        for _ in 1...2 {
+            #expect(try await scene.get("http://named.test/port", handlesCookies: false).text == scene.securePort)
+            #expect(try await scene.get("http://other.test/", handlesCookies: false).text == "plain")
+            #expect(try await scene.get("http://other.test/").text == "plain")
+        }
+        var cookies: [[String]] = []
+        for _ in 1...6 { cookies.append(try await scene.plain.nextRequest().headers.values(for: "Cookie")) }
+        // Those of named.test went elsewhere: the plain server saw its first request, and five to the other host.
+        #expect(cookies == [[], [], [], ["a=b"], [], ["a=b"]])
+        try await scene.end()
+    }
+
+    @Test func `nothing is remembered unless it is to be`() async throws {
+        let scene = try await Scene(.off)
+        #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
+        #expect(try await scene.get("http://named.test/port").text == "plain")
+        try await scene.end()
+    }
+
+    @Test func `another session does not know`() async throws {
+        let (first, second) = (try await Scene(.memory), try await Scene(.memory))
+        #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
+        #expect(try await second.get("http://named.test/port").text == "plain")
+        try await first.end()
+        try await second.end()
+    }
+
+    @Test(arguments: [true, false])
+    func `a file hands the hosts on to the next session`(withCookies: Bool) async throws {
+        let directory = try TestDirectory()
+        let file = directory.path("hsts.txt")
+        let first = try await Scene(.file(file), cookies: withCookies)
+        #expect(try await first.get("http://named.test/port").text == "plain")
+        #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
+        try await first.end()
+        #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
+        // A session that makes no request leaves the file as it is.
+        try await Scene(.file(file)).end()
+        let second = try await Scene(.file(file), cookies: withCookies)
+        #expect(try await second.get("http://named.test/port").text == second.securePort)
+        try await second.end()
+        #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
+    }
+
+    @Test func `hosts in a file of the user's are known from the first request on`() async throws {
+        let directory = try TestDirectory()
+        try directory.write(".named.test \"unlimited\"\n", to: "hsts.txt")
+        let scene = try await Scene(.file(directory.path("hsts.txt")))
+        #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
+        try await scene.end()
+    }
+}

@@ -1,0 +1,91 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(1))) struct HTTPPriorityTests {
+    @Test(arguments: [
+        (-1, 0, 256), (0, 0, 256), (1, 1, 256), (2, 2, 64), (3, 3, 16), (4, 4, 4), (5, 5, 1), (7, 7, 1), (8, 7, 1),
+    ])
+    func `an urgency is one of eight, and has a weight`(_ given: Int, urgency: Int, weight: Int) {
+        let priority = HTTPPriority(urgency: given)
+        #expect(priority.urgency == urgency)
+        #expect(priority.weight == weight)
+    }
+
+    @Test(arguments: [
+        (Int.min, 1, 5), (1, 1, 5), (3, 3, 5), (4, 4, 4), (15, 15, 4), (16, 16, 3), (63, 63, 3), (64, 64, 2),
+        (255, 255, 2), (256, 256, 1), (Int.max, 256, 1),
+    ])
+    func `a weight is one of 256, and has an urgency`(_ given: Int, weight: Int, urgency: Int) {
+        let priority = HTTPPriority(weight: given)
+        #expect(priority.weight == weight)
+        #expect(priority.urgency == urgency)
+    }
+
+    @Test func `the named ones are the same in both ways`() {
+        #expect(HTTPPriority.high == HTTPPriority(weight: 256))
+        #expect(HTTPPriority.normal == HTTPPriority(weight: 16))
+        #expect(HTTPPriority.low == HTTPPriority(weight: 1))
+    }
+
+    struct Answer: Decodable, Equatable {
+        var weight: Int?
+        var field: String?
+    }
+
+    static let fields: [(HTTPPriority, String?)] = [
+        (.high, "u=1"), (.low, "u=5"), (.init(urgency: 0, isIncremental: true), "u=0, i"),
+        (.init(urgency: 3, isIncremental: true), "i"), (.normal, nil), (.init(weight: 200), "u=2"),
+    ]
+
+    @Test(arguments: fields)
+    func `a server learns of it by the stream's weight and by the field`(
+        _ priority: HTTPPriority, field: String?
+    ) async throws {
+        let session = try Weather.trustingSession()
+        var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
+        request.priority = priority
+        let answer = try await session.request(request).serializingDecodable(Answer.self).value
+        // 16 is what a stream has without being told.
+        #expect((answer.weight ?? 16) == priority.weight)
+        #expect(answer.field == field)
+        await session.shutdown()
+    }
+
+    @Test func `a request without one says nothing, also after one that has`() async throws {
+        let session = try Weather.trustingSession()
+        var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
+        request.priority = .low
+        _ = try await session.request(request).serializingDecodable(Answer.self).value
+        request.priority = nil
+        let answer = try await session.request(request).serializingDecodable(Answer.self).value
+        #expect((answer.weight ?? 16) == 16)
+        #expect(answer.field == nil)
+        await session.shutdown()
+    }
+
+    @Test func `a field of the request's own is left alone, and one of the session's gives way`() async throws {
+        let session = try Weather.trustingSession { $0.headers["Priority"] = "u=7" }
+        var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
+        request.priority = .high
+        let first = try await session.request(request).serializingDecodable(Answer.self).value
+        #expect(first == Answer(weight: 256, field: "u=1"))
+        request.headers["Priority"] = "u=4"
+        let second = try await session.request(request).serializingDecodable(Answer.self).value
+        #expect(second == Answer(weight: 256, field: "u=4"))
+        await session.shutdown()
+    }
+
+    @Test func `HTTP/1.1 has the field alone`() async throws {
+        let server = try await LocalServer { $0.otherwise { _ in .text("x") } }
+        let session = Weather.session()
+        var request = HTTPRequest(url: server.url)
+        request.priority = .high
+        _ = try await session.request(request).serializingString().value
+        #expect(try await server.nextRequest().headers.values(for: "Priority") == ["u=1"])
+        try await Weather.end(session, server)
+    }
+}
