@@ -1,0 +1,76 @@
+import Bluebonnet
+import TestSupport
+import Testing
+
+/// Which evaluator accepts which server, on the wire.
+@Suite(.timeLimit(.minutes(1))) struct TrustMatrixTests {
+    typealias Reason = RequestError.TrustReason
+
+    /// A server that is right, over both versions of TLS and of HTTP.
+    @Test(arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3], TrustScene.Judge.allCases)
+    func `a server that is right`(_ server: TestServers, _ judge: TrustScene.Judge) async throws {
+        let reason: Reason? =
+            switch judge {
+            case .otherLeaf: .certificatePinningFailed
+            case .otherKey: .publicKeyPinningFailed
+            case .positiveRevocation: .revocationCheckFailed(.noResponse)
+            case .refusing: .customEvaluationFailed
+            case .nobody: .notEvaluated
+            default: nil
+            }
+        try await expect(server, judge, reason)
+    }
+
+    @Test(arguments: TrustScene.Judge.allCases)
+    func `a certificate that has expired`(_ judge: TrustScene.Judge) async throws {
+        try await expect(.expiredCertificate, judge, reason(judge, .certificateExpired, pinned: .certificateExpired))
+    }
+
+    @Test(arguments: TrustScene.Judge.allCases)
+    func `a certificate for another host`(_ judge: TrustScene.Judge) async throws {
+        var expected = reason(judge, .hostMismatch, pinned: .hostMismatch)
+        if judge == .anyHost || judge == .ownAuthorityOnAnyHost { expected = nil }
+        try await expect(.wrongHost, judge, expected)
+    }
+
+    @Test(arguments: TrustScene.Judge.allCases)
+    func `a certificate that signs itself`(_ judge: TrustScene.Judge) async throws {
+        try await expect(.selfSigned, judge, reason(judge, .selfSigned, pinned: nil))
+    }
+
+    @Test(arguments: TrustScene.Judge.allCases)
+    func `a certificate of an authority that is not trusted`(_ judge: TrustScene.Judge) async throws {
+        try await expect(.untrustedAuthority, judge, reason(judge, .untrustedIssuer, pinned: nil))
+    }
+
+    /// What a judge makes of a server whose chain or name is wrong.
+    ///
+    /// - Parameter pinned: What those make of it for whom the server's own certificate is the authority.
+    private func reason(_ judge: TrustScene.Judge, _ flaw: Reason, pinned: Reason?) -> Reason? {
+        switch judge {
+        case .default, .anyHost, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .otherKey, .revocation,
+            .positiveRevocation, .ocsp:
+            flaw
+        case .ownAuthority, .ownAuthorityOnAnyHost: pinned
+        case .leafAlone, .keyAlone, .disabled, .accepting: nil
+        case .otherLeaf: .certificatePinningFailed
+        case .refusing: .customEvaluationFailed
+        case .nobody: .notEvaluated
+        }
+    }
+
+    private func expect(_ server: TestServers, _ judge: TrustScene.Judge, _ reason: Reason?) async throws {
+        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: server))
+        let response = await session.request(try server.url("/?token=hidden")).serializingData().response
+        if let reason {
+            let error = try #require(response.error)
+            #expect(error.kind == .trust(reason))
+            #expect(response.response == nil && error.isTrustFailure)
+            #expect(!error.description.contains("hidden") && error.url?.contains("127.0.0.1") == true)
+        } else {
+            #expect(response.error == nil)
+            #expect(response.response != nil)
+        }
+        await session.shutdown()
+    }
+}
