@@ -33,7 +33,9 @@ final class TrustPolicy: Sendable {
         return (isProxy ? proxy?.evaluator : evaluator) ?? DefaultTrustEvaluator()
     }
 
-    /// Whether a handshake is with the proxy. Addresses are not named (RFC 6066 §3), so two of them look the same.
+    /// Whether a handshake is with the proxy.
+    ///
+    /// Addresses are not named (RFC 6066 §3), so two of them look the same.
     private func isProxy(_ name: String?) -> Bool? {
         guard let proxy else { return false }
         if proxy.host == host { return false }

@@ -68,7 +68,7 @@ import Testing
     func `every connection is judged, also where TLS sessions could be resumed`(_ server: TestServers) async throws {
         let count = Counter()
         let evaluator = ClosureTrustEvaluator { trust, _ in
-            count.add()
+            count.next()
             try trust.evaluateChain()
         }
         let session = try TrustScene.session(evaluator) { $0.connectionLimits.kept = 1 }

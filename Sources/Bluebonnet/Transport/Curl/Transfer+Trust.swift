@@ -27,7 +27,9 @@ extension Transfer {
 
     /// What has to be judged off the loop, if the handshake was broken off for that.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
-        for judge in judges { if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) } }
+        for judge in judges {
+            if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) }
+        }
         return nil
     }
 

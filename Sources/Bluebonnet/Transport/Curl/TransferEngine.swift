@@ -231,7 +231,8 @@ actor TransferEngine: EventLoopClient {
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {
         guard let desk = self.trust, desk.await(trust, for: transfer) else {
-            return finish(transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
+            return finish(
+                transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }
         desk.ask(trust) {
             Task {

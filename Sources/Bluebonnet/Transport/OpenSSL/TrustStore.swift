@@ -71,7 +71,9 @@ final class TrustStore: @unchecked Sendable {
         let others = CertificateStack(chain[...])
         // The server's chain holds the issuer of a responder's certificate, which is not a certificate to trust by itself.
         defer { ERR_clear_error() }
-        guard unsafe OCSP_basic_verify(response.basic, others.pointer, pointer, 0) == 1 else { return .untrustedResponse }
+        guard unsafe OCSP_basic_verify(response.basic, others.pointer, pointer, 0) == 1 else {
+            return .untrustedResponse
+        }
         if let request {
             // 1: both are there and equal; 3 would be a responder that has none, which may be an old answer.
             guard unsafe OCSP_check_nonce(request.pointer, response.basic) == 1 else { return .replayedResponse }

@@ -47,7 +47,9 @@ final class X509RevocationList: @unchecked Sendable {
         if unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1 { return .revoked }
         let begins = unsafe X509_CRL_get0_lastUpdate(pointer)
         guard unsafe begins != nil, unsafe X509_cmp_current_time(begins) < 0 else { return .stale }
-        if let ends = unsafe X509_CRL_get0_nextUpdate(pointer), unsafe X509_cmp_current_time(ends) <= 0 { return .stale }
+        if let ends = unsafe X509_CRL_get0_nextUpdate(pointer), unsafe X509_cmp_current_time(ends) <= 0 {
+            return .stale
+        }
         return .good
     }
 }

@@ -61,7 +61,8 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
     ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
     /// - Returns: The evaluator.
     public static func pinnedCertificates(
-        _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false, performDefaultValidation: Bool = true,
+        _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
+        performDefaultValidation: Bool = true,
         validateHost: Bool = true
     ) -> PinnedCertificatesTrustEvaluator {
         PinnedCertificatesTrustEvaluator(
