@@ -143,6 +143,23 @@ extension Request {
         core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
     }
 
+    /// Returns the requests that are made as `curl` commands, one for each attempt; see ``cURLDescription(revealingSecrets:)``.
+    ///
+    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
+    ///
+    /// - Parameters:
+    ///   - revealingSecrets: Whether secrets are shown; `false` by default.
+    ///   - bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Returns: The sequence of commands.
+    public nonisolated func cURLDescriptions(
+        revealingSecrets: Bool = false, bufferingPolicy: StreamBufferingPolicy = .unbounded
+    ) -> StreamOf<String> {
+        let defaults = core.context.effectiveHeaders
+        return httpRequests(bufferingPolicy: bufferingPolicy).mapped { request in
+            request.cURLDescription(defaultHeaders: defaults, revealingSecrets: revealingSecrets)
+        }
+    }
+
     /// Returns the heads of the responses, one for each attempt that got one, as soon as they are there.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request. For

@@ -59,3 +59,23 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 }
+
+extension StreamOf {
+    /// A sequence of what becomes of the elements; each observation of it is one of this sequence.
+    func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
+        StreamOf<Other> { MappedSource(self.offer.claim(), transform) }
+    }
+}
+
+/// Takes values from another source, and makes others of them.
+private final class MappedSource<Original: Sendable, Element: Sendable>: StreamSource {
+    private let original: any StreamSource<Original>
+    private let transform: @Sendable (Original) -> Element
+
+    init(_ original: any StreamSource<Original>, _ transform: @escaping @Sendable (Original) -> Element) {
+        self.original = original
+        self.transform = transform
+    }
+
+    nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
+}

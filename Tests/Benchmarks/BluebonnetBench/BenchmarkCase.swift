@@ -105,6 +105,10 @@ struct BenchmarkCase {
     /// Bodies of 1 GiB, and of 1,000,000 lines; each round is one transfer.
     private static let bodies = [
         body(.downloadChunks),
+        // By a task that prefers the executor of the session, and so reads on the thread that receives.
+        body(
+            .downloadChunks, name: "download-chunks-executor", clients: [.libcurl, .bluebonnet],
+            arguments: ["executor=1"]),
         body(.downloadFile, clients: [.libcurl, .bluebonnet, .urlsession, .curl]),
         body(.uploadFile, clients: [.libcurl, .bluebonnet, .urlsession, .curl]),
         // URLSession cannot send an async sequence.
@@ -116,15 +120,15 @@ struct BenchmarkCase {
     ]
 
     private static func body(
-        _ workload: Workload, path: String = "/files/large", length: Int = BenchmarkFiles.largeLength,
-        clients: [BenchmarkClient] = [.libcurl, .bluebonnet, .urlsession],
-        yardstick: BenchmarkClient = .libcurl
+        _ workload: Workload, name: String? = nil, path: String = "/files/large",
+        length: Int = BenchmarkFiles.largeLength, clients: [BenchmarkClient] = [.libcurl, .bluebonnet, .urlsession],
+        yardstick: BenchmarkClient = .libcurl, arguments: [String] = []
     ) -> BenchmarkCase {
         let uploads = workload == .uploadFile || workload == .uploadSequence
         return BenchmarkCase(
-            name: workload.rawValue, origin: uploads ? .sink : .plain, path: uploads ? "/" : path, workload: workload,
-            length: length, concurrency: 1, requests: 1, warmup: 1,
+            name: name ?? workload.rawValue, origin: uploads ? .sink : .plain, path: uploads ? "/" : path,
+            workload: workload, length: length, concurrency: 1, requests: 1, warmup: 1,
             warmupPath: uploads ? "/" : path.replacing("/files/", with: "/files/warmup-"), clients: clients,
-            yardstick: yardstick)
+            yardstick: yardstick, arguments: arguments)
     }
 }

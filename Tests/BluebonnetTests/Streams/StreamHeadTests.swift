@@ -208,6 +208,24 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    @Test func `a collected request tells its messages of every attempt, as commands too`() async throws {
+        let transport = StubTransport()
+        transport.stub(.get, "/a", .status(503), .status(200))
+        let session = Session(
+            interceptor: Retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry },
+            transport: transport)
+        let request = session.request("https://stub.test/a?token=hidden").validate()
+        let (responses, commands) = (request.httpResponses(), request.cURLDescriptions())
+        _ = await request.serializingData().response
+        var (statusCodes, texts): ([Int], [String]) = ([], [])
+        for await response in responses { statusCodes.append(response.statusCode) }
+        for await command in commands { texts.append(command) }
+        #expect(statusCodes == [503, 200])
+        #expect(texts.count == 2 && texts.allSatisfy { $0.hasPrefix("curl ") && $0.contains("stub.test/a") })
+        #expect(texts.allSatisfy { !$0.contains("hidden") })
+        await session.shutdown()
+    }
+
     // MARK: No body
 
     @Test(arguments: [HTTPMethod.get, .head], [200, 204, 304])

@@ -50,13 +50,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a form is sent as its parts`() async throws {
+    @Test(arguments: ["/post", "/anything"])
+    func `a form is sent as its parts`(_ path: String) async throws {
         let session = Weather.session()
         let json = try await session.upload(
             multipartFormData: { form in
                 form.append(Data("value".utf8), withName: "field")
                 form.append(Data("content".utf8), withName: "file", fileName: "a.txt", mimeType: "text/plain")
-            }, to: try TestServers.httpbin.url("/post")
+            }, to: try TestServers.httpbin.url(path)
         ).validate().serializingJSON().value
         #expect(json["form"]?["field"]?.string == "value")
         #expect(json["files"]?["file"]?.string == "content")

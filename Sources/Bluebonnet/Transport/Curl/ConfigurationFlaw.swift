@@ -1,4 +1,5 @@
 import CCurl
+import CSystem
 import Glibc
 
 /// What is wrong with what a configuration says of connections and TLS, if that can be told without making one.
