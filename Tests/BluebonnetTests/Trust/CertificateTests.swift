@@ -1,5 +1,5 @@
 import Bluebonnet
-import FoundationEssentials
+import Foundation
 import TestSupport
 import Testing
 
