@@ -63,25 +63,10 @@ public struct MediaType: Sendable {
             rest = rest[name.endIndex...].drop { FieldSyntax.isWhitespace($0) }
             guard !name.isEmpty, rest.first == 0x3d else { continue }
             rest = rest.dropFirst().drop { FieldSyntax.isWhitespace($0) }
-            let value = takeValue(from: &rest)
+            let value = rest.takeValue(until: [0x3b, 0x2c])
             parameters.append((String(Substring(name)).lowercased(), value))
         }
         return parameters
-    }
-
-    /// Takes a token or a quoted string (RFC 9110 §5.6.4) from the front.
-    private static func takeValue(from rest: inout Substring.UTF8View) -> String {
-        guard rest.first == 0x22 else {
-            let value = Substring(rest.prefix { $0 != 0x3b && $0 != 0x2c })
-            rest = rest[value.endIndex...]
-            return String(value.trimmed)
-        }
-        var bytes: [UInt8] = []
-        rest = rest.dropFirst()
-        while let byte = rest.popFirst(), byte != 0x22 {
-            bytes.append(byte == 0x5c ? rest.popFirst() ?? byte : byte)
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -35,7 +35,7 @@ struct Challenge: Equatable {
                 let after = rest.drop { FieldSyntax.isWhitespace($0) }
                 if after.first == 0x3d {
                     rest = after.dropFirst().drop { FieldSyntax.isWhitespace($0) }
-                    current?.parameters.append(Parameter(name: name, value: takeValue(from: &rest)))
+                    current?.parameters.append(Parameter(name: name, value: rest.takeValue(until: [0x2c])))
                     continue
                 }
                 if let current { challenges.append(current) }
@@ -51,21 +51,6 @@ struct Challenge: Equatable {
         let token = rest.prefix { FieldSyntax.isTokenByte($0) }
         rest = rest[token.endIndex...]
         return String(Substring(token)).lowercased()
-    }
-
-    /// Takes a token or a quoted string (RFC 9110 §5.6.4) from the front.
-    private static func takeValue(from rest: inout Substring.UTF8View) -> String {
-        guard rest.first == 0x22 else {
-            let value = Substring(rest.prefix { $0 != 0x2c })
-            rest = rest[value.endIndex...]
-            return String(value.trimmed)
-        }
-        var bytes: [UInt8] = []
-        rest = rest.dropFirst()
-        while let byte = rest.popFirst(), byte != 0x22 {
-            bytes.append(byte == 0x5c ? rest.popFirst() ?? byte : byte)
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Takes base64, or something like it, if the challenge has nothing else.

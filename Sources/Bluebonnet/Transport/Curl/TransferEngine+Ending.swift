@@ -1,0 +1,87 @@
+import CCurl
+
+/// How a transfer ends.
+// Safety: libcurl's words are constants.
+extension TransferEngine {
+    /// Ends a transfer that libcurl is done with.
+    func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
+        if let easy = transfer.easy, transfer.takeRestart() {
+            multi.remove(easy)
+            return add(transfer)
+        }
+        if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
+            multi.remove(easy)
+            return awaitVerdict(on: trust, by: evaluator, for: transfer)
+        }
+        if code == CURLE_SEND_ERROR, let easy = transfer.easy,
+            let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
+            transfer.reception.receivedLastWords(words, now: shared.now)
+        {
+            return finish(transfer, with: transfer.reception.lastWordsError)
+        }
+        finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+    }
+
+    func finish(_ transfer: Transfer, with error: RequestError?) {
+        transfers[transfer.id] = nil
+        if transfer.awaitedVerdict != nil { trust?.forget(transfer) }
+        if case .copied(let data) = transfer.upload, wasSent(transfer) {
+            reportSent(Int64(data.count), by: transfer)
+        } else {
+            reportSent(Int64(transfer.uploadOffset), by: transfer)
+        }
+        let error = transfer.reception.failure ?? transfer.upload.failure ?? error
+        // A challenge is the response only if that is complete: something went wrong before it was answered.
+        if error == nil || !transfer.isChallenged { transfer.noteHead() }
+        transfer.upload.abandon()
+        if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
+            _ = receiver.receive(piece)
+            reportProgress(of: transfer)
+        }
+        let outcome = ExchangeOutcome(
+            response: transfer.reception.response, body: transfer.reception.body,
+            error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
+        )
+        if let easy = transfer.easy {
+            transfer.multi?.remove(easy)
+            transfer.easy = nil
+            transfer.multi = nil
+            easy.transfer = nil
+            // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
+            if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
+            // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
+            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
+                !transfer.reception.state.isReceivingPaused
+            {
+                // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
+                if easy.profile == nil { easy.reset() }
+                pool.append(easy)
+            }
+        }
+        ended.append((transfer.observer, outcome))
+    }
+
+    func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
+        guard let easy = transfer.easy else { return RequestError(.internal) }
+        if let refusal = transfer.refusal { return refusal }
+        let total = transfer.limits.timeouts.total
+        let elapsed = Reactor.now() - transfer.limits.startedAt
+        let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
+        let circumstances = CurlErrorTable.Circumstances(
+            message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
+            wasSent: wasSent(transfer),
+            isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
+            headLimit: options.configuration.maximumResponseHeadBytes)
+        var words = CurlErrorTable.redacted(circumstances.message)
+        if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
+        let kind = CurlErrorTable.kind(of: code, in: circumstances)
+        return error(kind, words, of: transfer)
+    }
+
+    /// Makes the error of a transfer, which says through which proxy that led.
+    func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
+        let proxy = options.proxyWords(for: transfer.request, kind)
+        return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)
+    }
+}

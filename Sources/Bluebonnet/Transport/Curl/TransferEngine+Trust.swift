@@ -1,0 +1,33 @@
+/// Verdicts of evaluators that are awaited.
+extension TransferEngine {
+    /// Has a server judged off the loop, and the connection made again if it is accepted.
+    func awaitVerdict(
+        on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
+    ) {
+        guard let desk = self.trust, desk.await(trust, for: transfer) else {
+            return finish(
+                transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
+        }
+        desk.ask(trust) {
+            Task {
+                let error = await evaluator.awaitedVerdict(on: trust)
+                self.received(error, on: trust)
+            }
+        }
+    }
+
+    func received(_ error: RequestError?, on trust: ServerTrust) {
+        guard !isShutDown, let desk = self.trust else { return }
+        shared.now = Reactor.now()
+        for id in desk.decided(trust, isAccepted: error == nil) {
+            guard let transfer = transfers[id], transfer.awaitedVerdict == TrustMemory.Key(trust) else { continue }
+            transfer.awaitedVerdict = nil
+            if let error {
+                finish(transfer, with: error)
+            } else if !transfer.reception.state.isSuspended {
+                add(transfer)
+            }
+        }
+        tellObservers()
+    }
+}

@@ -1,0 +1,134 @@
+import CCurl
+
+/// What the engine does before the loop waits: it takes what has ended, and tells the observers.
+// Safety: a finished transfer's context is its handle, kept until `finish`.
+extension TransferEngine {
+    nonisolated func loopWillWait() -> Int64? {
+        assumeIsolated { $0.turn() }
+    }
+
+    func turn() -> Int64? {
+        shared.now = Reactor.now()
+        let isReading = readAllIfDue()
+        for multi in [multi, unmultiplexed] {
+            guard let multi else { continue }
+            multi.runTimeouts(now: shared.now)
+            unsafe multi.takeFinished { context, code in
+                let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+                guard let transfer = easy.transfer else { return }
+                // It may have begun and ended in this very turn.
+                transfer.isFresh = false
+                finish(transfer, with: code, of: multi)
+            }
+        }
+        for transfer in fresh { transfer.isFresh = false }
+        fresh.removeAll(keepingCapacity: true)
+        checkLimits()
+        endRefusedUploads()
+        confineCookies(of: &shared.withCookies)
+        reportHeads()
+        reportProgress()
+        tellObservers()
+        scheduleRead(isReading: isReading)
+        let nextDelivery: Int64? = shared.progressed.isEmpty ? nil : 0
+        return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead, nextDelivery].compactMap { $0 }.min()
+    }
+
+    // MARK: Streams that libcurl forgets
+
+    /// How long nothing must have come in before libcurl is made to look.
+    private static let readDelay: Int64 = 5_000_000
+
+    /// Has libcurl look for what came in on streams, if there has been nothing for a moment; returns whether it did.
+    func readAllIfDue() -> Bool {
+        guard let due = nextRead, due <= shared.now else { return false }
+        nextRead = nil
+        multi?.readAll()
+        unmultiplexed?.readAll()
+        return true
+    }
+
+    /// Sees to it that libcurl looks once after something came in on a stream, and again while that brings more.
+    func scheduleRead(isReading: Bool) {
+        guard Libcurl.forgetsStreams else { return }
+        if shared.hasReceivedOnStream {
+            let time = shared.now + (isReading ? 0 : Self.readDelay)
+            // Not later than it was to be: a busy stream must not keep one that was forgotten waiting.
+            nextRead = min(nextRead ?? time, time)
+        }
+        shared.hasReceivedOnStream = false
+        if transfers.isEmpty { nextRead = nil }
+    }
+
+    /// Has libcurl wait no more for bytes that it will not send.
+    func endRefusedUploads() {
+        let refused = shared.refused
+        shared.refused.removeAll(keepingCapacity: true)
+        for transfer in refused where transfers[transfer.id] != nil {
+            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+        }
+    }
+
+    func reportHeads() {
+        guard !shared.withHeads.isEmpty else { return }
+        for transfer in shared.withHeads {
+            if let response = transfer.reception.response { transfer.observer.exchangeDidReceiveHead(response) }
+        }
+        shared.withHeads.removeAll(keepingCapacity: true)
+    }
+
+    func reportProgress() {
+        var growing: [Transfer] = []
+        // What is handed over may make room for more, which libcurl then has ready.
+        while !shared.progressed.isEmpty {
+            let progressed = shared.progressed
+            shared.progressed.removeAll(keepingCapacity: true)
+            for transfer in progressed {
+                // What has ended is told with the outcome.
+                guard transfers[transfer.id] != nil else { continue }
+                if transfer.isPieceGrowing() {
+                    growing.append(transfer)
+                    continue
+                }
+                transfer.hasUnreportedProgress = false
+                // First the bytes: who begins to read when it sees the progress is too late for them.
+                if transfer.receiver != nil { deliver(transfer) }
+                reportProgress(of: transfer)
+            }
+        }
+        shared.progressed = growing
+    }
+
+    func reportProgress(of transfer: Transfer) {
+        reportSent(Int64(transfer.uploadOffset), by: transfer)
+        let state = transfer.reception.state
+        if state.receivedBytes != transfer.reportedReceivedBytes {
+            transfer.reportedReceivedBytes = state.receivedBytes
+            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+        }
+    }
+
+    func reportSent(_ sent: Int64, by transfer: Transfer) {
+        guard sent != transfer.reportedSentBytes else { return }
+        transfer.reportedSentBytes = sent
+        transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
+    }
+
+    /// Hands over what has come in for a receiver.
+    func deliver(_ transfer: Transfer) {
+        guard let receiver = transfer.receiver, let piece = transfer.reception.takePiece() else { return }
+        switch receiver.receive(piece) {
+        case .goOn: perform(transfer.reception.state.bodyReleased(), on: transfer)
+        case .pause: transfer.reception.state.bodyHeld()
+        case .stop: finish(transfer, with: RequestError(.cancelled))
+        }
+    }
+
+    func tellObservers() {
+        while !ended.isEmpty {
+            let outcomes = ended
+            ended.removeAll(keepingCapacity: true)
+            for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }
+        }
+    }
+}
