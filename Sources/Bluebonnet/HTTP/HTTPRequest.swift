@@ -105,6 +105,9 @@ public struct HTTPRequest: Sendable {
     /// All of the request, on the heap: a request is handed on a dozen times, and changed rarely.
     private var box: Box
 
+    /// Whether another request is this very one, unchanged; one that was made anew with the same parts is not.
+    func isIdentical(to other: HTTPRequest) -> Bool { box === other.box }
+
     private var parts: Parts {
         get { box.parts }
         set { box = Box(newValue) }

@@ -87,7 +87,9 @@ extension RequestCore {
         } catch {
             throw error.during(request, attempts: 0)
         }
-        if request.credential == nil { request.credential = mailbox.withLock { $0.credential } }
+        if request.credential == nil, let credential = mailbox.withLock({ $0.credential }) {
+            request.credential = credential
+        }
         request.stateContentType()
         return request
     }
@@ -95,10 +97,13 @@ extension RequestCore {
     /// Asks the adapters, the session's before the request's own.
     private func adapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts) = mailbox.withLock { ($0.interceptors, $0.attempts) }
-        let chain = AdapterChain(adapters: context.adapters + AdapterChain.parts(of: interceptors))
+        let own = interceptors.isEmpty ? [] : AdapterChain.parts(of: interceptors)
+        let chain = AdapterChain(adapters: own.isEmpty ? context.adapters : context.adapters + own)
         guard !chain.adapters.isEmpty else { return request }
         let state = RequestAdapterState(requestID: id, session: context.session, retryCount: attempts)
         var adapted = try await chain.adapt(request, using: state)
+        // It was checked when it was made.
+        if adapted.isIdentical(to: request) { return request }
         try adapted.validate()
         adapted.stateContentType()
         return adapted
