@@ -96,13 +96,46 @@ static inline const ASN1_STRING *bb_general_name_address(const GENERAL_NAME *nam
     return name->type == GEN_IPADD ? name->d.iPAddress : NULL;
 }
 
-// The first URL of an OCSP responder that a certificate names (RFC 5280 §4.2.2.1), to be freed with bb_free.
-static inline char *bb_x509_responder(X509 *certificate) {
+// The URL of an OCSP responder that a certificate names (RFC 5280 §4.2.2.1), by its place among them, to be freed with
+// bb_free; NULL behind the last.
+static inline char *bb_x509_responder(X509 *certificate, int index) {
     STACK_OF(OPENSSL_STRING) *urls = X509_get1_ocsp(certificate);
     char *url = NULL;
-    if (urls != NULL && sk_OPENSSL_STRING_num(urls) > 0) url = OPENSSL_strdup(sk_OPENSSL_STRING_value(urls, 0));
+    if (urls != NULL && index < sk_OPENSSL_STRING_num(urls)) {
+        url = OPENSSL_strdup(sk_OPENSSL_STRING_value(urls, index));
+    }
     X509_email_free(urls);
     return url;
+}
+
+// Whether one of the answers in a response is about a certificate, which the responder may name by any digest.
+static inline int bb_ocsp_is_about(const OCSP_SINGLERESP *answer, const X509 *certificate, const X509 *issuer) {
+    const OCSP_CERTID *id = OCSP_SINGLERESP_get0_id(answer);
+    ASN1_OBJECT *name = NULL;
+    if (OCSP_id_get0_info(NULL, &name, NULL, NULL, (OCSP_CERTID *)id) != 1) return 0;
+    const EVP_MD *digest = EVP_get_digestbyobj(name);
+    OCSP_CERTID *own = digest == NULL ? NULL : OCSP_cert_to_id(digest, certificate, issuer);
+    int isAbout = own != NULL && OCSP_id_cmp(own, id) == 0;
+    OCSP_CERTID_free(own);
+    return isAbout;
+}
+
+static inline STACK_OF(X509_CRL) *bb_x509_crl_stack_new(void) { return sk_X509_CRL_new_null(); }
+
+// Keeps the list for as long as the stack lives.
+static inline int bb_x509_crl_stack_push(STACK_OF(X509_CRL) *stack, X509_CRL *list) {
+    if (X509_CRL_up_ref(list) != 1) return 0;
+    if (sk_X509_CRL_push(stack, list) > 0) return 1;
+    X509_CRL_free(list);
+    return 0;
+}
+
+static inline void bb_x509_crl_stack_free(STACK_OF(X509_CRL) *stack) { sk_X509_CRL_pop_free(stack, X509_CRL_free); }
+
+// Whether the last error is that there is nothing more in a PEM text.
+static inline int bb_error_is_end_of_pem(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
 static inline void bb_free(void *pointer) { OPENSSL_free(pointer); }

@@ -26,8 +26,6 @@ public struct ServerTrust: Sendable {
 
     /// The chain as OpenSSL has built it, up to an authority that is trusted; empty if there is none.
     let builtChain: [Certificate]
-    /// The authorities that the session trusts.
-    let store: TrustStore?
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
 
@@ -61,7 +59,7 @@ public struct ServerTrust: Sendable {
     }
 
     /// The certificates that have signed each other, from the first on.
-    private static func proven(_ chain: [Certificate]) -> [Certificate] {
+    static func proven(_ chain: [Certificate]) -> [Certificate] {
         guard var last = chain.first else { return [] }
         var found = [last]
         var rest = Array(chain.dropFirst())
@@ -95,7 +93,7 @@ public struct ServerTrust: Sendable {
         guard verdict.isTrusted else { throw refusal(verdict) }
         return ServerTrust(
             host: host, chain: chain, verdict: verdict, stapledResponse: stapledResponse,
-            protocolVersion: protocolVersion, cipher: cipher, builtChain: built.map(Certificate.init), store: store,
+            protocolVersion: protocolVersion, cipher: cipher, builtChain: built.map(Certificate.init),
             securityLevel: securityLevel)
     }
 

@@ -4,14 +4,18 @@ import FoundationEssentials
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 final class TrustMemory {
-    /// A server, by what it has shown.
+    /// A server, by what it has shown, and what OpenSSL makes of that: it may show that it was revoked, or have expired.
     struct Key: Hashable {
         let host: String
         let chain: Data
+        let verdict: ServerTrust.Verdict
+        let staple: Data?
 
         init(_ trust: ServerTrust) {
             host = trust.host
             chain = trust.chain.reduce(into: Data()) { $0 += OpenSSLBuffer.sha256(of: $1.derRepresentation) }
+            verdict = trust.verdict
+            staple = trust.stapledResponse.map(OpenSSLBuffer.sha256)
         }
     }
 

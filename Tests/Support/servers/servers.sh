@@ -17,6 +17,8 @@ declare -A ports=() # by the names in start_servers; a server may have several
 . "$servers_sources/proxies.sh"
 # shellcheck source=Tests/Support/servers/kerberos.sh
 . "$servers_sources/kerberos.sh"
+# shellcheck source=Tests/Support/servers/revocation.sh
+. "$servers_sources/revocation.sh"
 
 # start_server NAME PORT COMMAND...: runs it in the background, its output in NAME.log.
 start_server() {
@@ -129,7 +131,8 @@ start_servers() {
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
         h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
-        microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
+        microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
+        staple ocsp)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do
@@ -144,8 +147,10 @@ start_servers() {
     start_python_servers "$python"
     start_proxies "$python"
     start_kerberos
+    start_revocation
     await_servers
     export_servers
     export_proxies
     export_kerberos
+    export_revocation
 }

@@ -13,7 +13,15 @@ final class TrustDesk {
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
     private var waiting: [TrustMemory.Key: Set<TransferID>] = [:]
-    private var questions: [TrustMemory.Key: Task<Void, Never>] = [:]
+    private var questions: [TrustMemory.Key: Question] = [:]
+    private var questionCount = 0
+
+    /// An evaluator that is being asked.
+    private struct Question {
+        /// Tells its answer from that of an earlier one, which nobody waits for any more.
+        let number: Int
+        let task: Task<Void, Never>
+    }
 
     private struct Route: Hashable {
         let host: String
@@ -53,15 +61,19 @@ final class TrustDesk {
         return true
     }
 
-    /// Has the evaluator asked, unless it is being asked already.
-    func ask(_ trust: ServerTrust, _ question: () -> Task<Void, Never>) {
+    /// Has the evaluator asked, unless it is being asked already; the question gets its number.
+    func ask(_ trust: ServerTrust, _ question: (Int) -> Task<Void, Never>) {
         let key = TrustMemory.Key(trust)
-        if questions[key] == nil { questions[key] = question() }
+        guard questions[key] == nil else { return }
+        questionCount += 1
+        questions[key] = Question(number: questionCount, task: question(questionCount))
     }
 
-    /// Notes the answer; returns the transfers that have waited for it.
-    func decided(_ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
+    /// Notes the answer to a question; returns the transfers that have waited for it.
+    func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustMemory.Key(trust)
+        // Another question may be under way since the last who waited for this one has gone, and had it cancelled.
+        guard questions[key]?.number == number else { return [] }
         if isAccepted { memory.accept(trust) }
         questions[key] = nil
         return waiting.removeValue(forKey: key) ?? []
@@ -74,11 +86,11 @@ final class TrustDesk {
         waiting[key]?.remove(transfer.id)
         guard waiting[key]?.isEmpty == true else { return }
         waiting[key] = nil
-        questions.removeValue(forKey: key)?.cancel()
+        questions.removeValue(forKey: key)?.task.cancel()
     }
 
     func close() {
-        for question in questions.values { question.cancel() }
+        for question in questions.values { question.task.cancel() }
         questions.removeAll()
         waiting.removeAll()
         policies.removeAll()

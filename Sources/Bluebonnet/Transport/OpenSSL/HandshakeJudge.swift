@@ -21,7 +21,6 @@ final class HandshakeJudge {
     private let memory: TrustMemory
     private(set) var outcome = Outcome.open
     private var verdict = ServerTrust.Verdict.outOfMemory
-    private var store: TrustStore?
     private var securityLevel: Int32 = 0
 
     init(policy: TrustPolicy, memory: TrustMemory) {
@@ -42,7 +41,6 @@ final class HandshakeJudge {
         let isTrusted = unsafe X509_verify_cert(context) == 1
         unsafe verdict = ServerTrust.Verdict(of: context)
         if !isTrusted, verdict.isTrusted { verdict = .outOfMemory }
-        unsafe store = TrustStore(retaining: X509_STORE_CTX_get0_store(context))
         if let parameters = unsafe X509_STORE_CTX_get0_param(context) {
             securityLevel = unsafe X509_VERIFY_PARAM_get_auth_level(parameters)
         }
@@ -80,7 +78,7 @@ final class HandshakeJudge {
             host: host, chain: chain.map(Certificate.init), verdict: verdict, stapledResponse: response,
             protocolVersion: unsafe String(cString: SSL_get_version(ssl)),
             cipher: unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { unsafe String(cString: $0) } ?? "",
-            builtChain: built.map(Certificate.init), store: store, securityLevel: securityLevel)
+            builtChain: built.map(Certificate.init), securityLevel: securityLevel)
     }
 
     // MARK: With OpenSSL's contexts

@@ -1,17 +1,10 @@
 import COpenSSL
 
-/// Owns a reference to a store of OpenSSL's: the certificates that chains may end with.
-// Safety: OpenSSL counts references atomically, and guards what a store holds with a lock; nothing here changes a store
-// that others may know of.
+/// Owns a store of OpenSSL's: the certificates that chains may end with.
+// Safety: nothing changes a store once it is made, and it lives as long as its owner.
 @safe
-final class TrustStore: @unchecked Sendable {
+final class TrustStore {
     fileprivate let pointer: OpaquePointer
-
-    /// Adds a reference.
-    init?(retaining pointer: OpaquePointer?) {
-        guard let pointer = unsafe pointer, unsafe X509_STORE_up_ref(pointer) == 1 else { return nil }
-        unsafe self.pointer = unsafe pointer
-    }
 
     /// A store of certificates, none of which has to be a root.
     init?(anchors: [X509Certificate]) {
@@ -55,28 +48,43 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
+    /// Whether a chain leads from a certificate straight to one of the store's, and what the lists say of the first.
+    ///
+    /// The rules are OpenSSL's: what a list is about, for how long, and what it has to be understood for (RFC 5280 §6.3).
+    func code(of certificate: X509Certificate, _ lists: RevocationListStack) -> Int32 {
+        guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
+        defer {
+            unsafe X509_STORE_CTX_free(context)
+            ERR_clear_error()
+        }
+        guard unsafe X509_STORE_CTX_init(context, pointer, certificate.pointer, nil) == 1 else {
+            return X509_V_ERR_OUT_OF_MEM
+        }
+        unsafe X509_STORE_CTX_set0_crls(context, lists.pointer)
+        unsafe X509_STORE_CTX_set_flags(context, UInt(X509_V_FLAG_PARTIAL_CHAIN) | UInt(X509_V_FLAG_CRL_CHECK))
+        let isGood = unsafe X509_verify_cert(context) == 1
+        let code = unsafe X509_STORE_CTX_get_error(context)
+        return isGood || code != X509_V_OK ? code : X509_V_ERR_OUT_OF_MEM
+    }
+
     /// Judges a response of an OCSP responder: whether it is signed by one who may, and what it says (RFC 6960).
     ///
+    /// It may be signed by the issuer of the certificate, or by one whom that has named for it (§4.2.2.2). So who else is
+    /// trusted does not matter, and not even whether the issuer is: nobody else can say it.
+    ///
     /// - Parameters:
-    ///   - response: The bytes of the response.
+    ///   - response: The response.
     ///   - certificate: The certificate in question.
-    ///   - issuer: That of its issuer.
-    ///   - chain: Further certificates, among them perhaps the responder's.
-    ///   - request: What was sent to the responder, whose nonce has to be the response's; `nil` for a stapled response.
+    ///   - issuer: That of its issuer, which has to have signed it.
     /// - Returns: What it comes to.
-    func status(
-        in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate,
-        _ chain: [X509Certificate], answering request: OCSPRequest? = nil
+    static func status(
+        in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate
     ) -> RevocationStatus {
-        let others = CertificateStack(chain[...])
-        // The server's chain holds the issuer of a responder's certificate, which is not a certificate to trust by itself.
+        guard let store = TrustStore(anchors: [issuer]) else { return .untrustedResponse }
+        let others = CertificateStack([issuer])
         defer { ERR_clear_error() }
-        guard unsafe OCSP_basic_verify(response.basic, others.pointer, pointer, 0) == 1 else {
+        guard unsafe OCSP_basic_verify(response.basic, others.pointer, store.pointer, 0) == 1 else {
             return .untrustedResponse
-        }
-        if let request {
-            // 1: both are there and equal; 3 would be a responder that has none, which may be an old answer.
-            guard unsafe OCSP_check_nonce(request.pointer, response.basic) == 1 else { return .replayedResponse }
         }
         return response.status(of: certificate, issuedBy: issuer)
     }

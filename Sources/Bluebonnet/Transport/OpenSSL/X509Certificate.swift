@@ -93,12 +93,17 @@ final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    /// Where an OCSP responder is that knows of the certificate.
-    var responder: String? {
-        guard let text = unsafe bb_x509_responder(pointer) else { return nil }
-        defer { unsafe bb_free(text) }
-        return unsafe String(cString: text)
+    /// Where OCSP responders are that know of the certificate, in its order; the first few.
+    var responders: [String] {
+        // Whoever makes a certificate may name any number of them.
+        (0..<Self.responderLimit).compactMap { index in
+            guard let text = unsafe bb_x509_responder(pointer, index) else { return nil }
+            defer { unsafe bb_free(text) }
+            return unsafe String(cString: text)
+        }
     }
+
+    private static let responderLimit: Int32 = 4
 
     /// Whether the server has to staple a response (RFC 7633).
     var demandsStaple: Bool { unsafe bb_x509_must_staple(pointer) == 1 }

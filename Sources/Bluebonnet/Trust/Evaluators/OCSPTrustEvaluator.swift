@@ -1,23 +1,27 @@
 import FoundationEssentials
 
-/// Refuses servers whose certificates have been revoked, by what the responder says that they name (OCSP, RFC 6960).
+/// Refuses servers whose certificates have been revoked, by what the responders say that they name (OCSP, RFC 6960).
 ///
-/// A good response that the server has stapled makes the question unnecessary. Otherwise the responder is asked, over
-/// HTTP and with a nonce (RFC 9654), while the handshake is broken off; libcurl does nothing of the kind. The chain and the
-/// host are checked first.
+/// A good response that the server has stapled makes the question unnecessary, and a certificate that demands one
+/// (RFC 7633) is refused without. Otherwise the responders are asked, one after the other up to the first that knows, over
+/// HTTP and with a nonce (RFC 9654), while the handshake is broken off; libcurl does nothing of the kind. It is the server's
+/// own certificate that they are asked about. The chain and the host are checked first: a certificate that nobody vouches for
+/// could have anybody asked.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// What it means that nothing is known of a certificate.
     @nonexhaustive
     public enum Failure: Hashable, Sendable {
-        /// It is accepted: whoever can keep the responder from answering can make a revoked certificate pass.
+        /// It is accepted, unless it demands a stapled response: whoever can keep the responder from answering can make a
+        /// revoked certificate pass.
         case soft
-        /// It is refused: without the responder, nobody is reached.
+        /// It is refused: without the responder, nobody is reached who does not staple.
         case hard
     }
 
     private let performDefaultValidation: Bool
     private let validateHost: Bool
     private let failure: Failure
+    private let requiresNonce: Bool
     private let timeout: Duration
     private let session: Session
 
@@ -27,20 +31,24 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
     ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
     ///   - failure: What it means that nothing is known; `.hard` by default.
-    ///   - timeout: How long the responder may take; 10 s by default.
-    ///   - session: Asks the responder; ``Session/default`` by default.
+    ///   - requiresNonce: Whether an answer without the question's nonce is none, since it may be an old one; `true` by
+    ///     default. Many public responders ignore nonces: `false` believes their answers for as long as those say, at most a
+    ///     day if they do not. An answer with another nonce is none in any case.
+    ///   - timeout: How long each responder may take; 10 s by default.
+    ///   - session: Asks the responders, and judges those behind `https`; ``Session/default`` by default.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, failure: Failure = .hard,
-        timeout: Duration = .seconds(10), session: Session = .default
+        requiresNonce: Bool = true, timeout: Duration = .seconds(10), session: Session = .default
     ) {
         self.performDefaultValidation = performDefaultValidation
         self.validateHost = validateHost
         self.failure = failure
+        self.requiresNonce = requiresNonce
         self.timeout = timeout
         self.session = session
     }
 
-    /// Checks the chain and the host, and asks the responder.
+    /// Checks the chain and the host, and asks the responders.
     ///
     /// - Parameters:
     ///   - trust: What the server has shown.
@@ -51,46 +59,79 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }
         if validateHost { try trust.evaluateHost() }
-        var (status, cause) = (trust.stapledStatus, nil as (any Error)?)
-        if status != .good, status != .revoked { (status, cause) = await asked(about: trust) }
-        try Task.checkCancellation()
-        var decision = RevocationDecision(requiresPositiveResponse: failure == .hard, demandsStaple: false)
-        decision.noteStaple(status)
+        let demandsStaple = trust.chain.first?.x509.demandsStaple == true
+        var decision = RevocationDecision(
+            requiresPositiveResponse: failure == .hard || demandsStaple,
+            demandsStaple: demandsStaple && trust.stapledResponse == nil)
+        if trust.stapledResponse != nil { decision.noteStaple(trust.stapledStatus) }
+        var cause: (any Error)?
+        if !decision.isKnown, !decision.isHopeless { cause = try await ask(about: trust, &decision) }
         if let reason = decision.refusal {
             throw RequestError(
                 .trust(.revocationCheckFailed(reason)), detail: "of \(trust.subjects)", underlying: cause)
         }
     }
 
-    /// Asks the responder that the certificate names.
-    private func asked(about trust: ServerTrust) async -> (RevocationStatus, (any Error)?) {
-        let chain = trust.authenticatedChain
-        guard chain.count > 1, let responder = chain[0].x509.responder,
-            let question = OCSPRequest(about: chain[0].x509, issuedBy: chain[1].x509)
-        else { return (.noResponse, nil) }
-        do {
-            var request = try HTTPRequest(
-                url: responder, method: .post,
-                headers: [
-                    HTTPHeader(name: "Content-Type", value: "application/ocsp-request"),
-                    HTTPHeader(name: "Accept", value: "application/ocsp-response"),
-                ], body: .data(question.der))
-            request.timeouts = Timeouts(connect: timeout, idle: timeout, total: timeout)
-            let data = try await session.request(request).validate(statusCode: [200]).serializingData().value
-            guard let response = OCSPResponse(data) else { return (.noResponse, nil) }
-            return (trust.status(in: response, answering: question), nil)
-        } catch {
-            return (.noResponse, error)
+    /// Asks the responders that the certificate names; returns what went wrong with the last one that said nothing.
+    private func ask(about trust: ServerTrust, _ decision: inout RevocationDecision) async throws -> (any Error)? {
+        guard let (certificate, issuer) = trust.issuance else { return nil }
+        var cause: (any Error)?
+        for responder in certificate.responders where Self.isAsked(responder) && !decision.isKnown {
+            guard let question = OCSPRequest(about: certificate, issuedBy: issuer) else { break }
+            do {
+                let answer = try await answer(of: responder, to: question)
+                decision.noteAnswer(trust.status(in: answer, answering: question, requiresNonce: requiresNonce))
+            } catch {
+                cause = error
+            }
+            try Task.checkCancellation()
         }
+        return cause
     }
+
+    /// Over other protocols (RFC 5280 §4.2.2.1 does not say which there are) nobody is asked.
+    private static func isAsked(_ responder: String) -> Bool {
+        let url = responder.lowercased()
+        return url.hasPrefix("http://") || url.hasPrefix("https://")
+    }
+
+    private func answer(of responder: String, to question: OCSPRequest) async throws -> OCSPResponse {
+        var request = try HTTPRequest(
+            url: responder, method: .post,
+            headers: [
+                HTTPHeader(name: "Content-Type", value: "application/ocsp-request"),
+                HTTPHeader(name: "Accept", value: "application/ocsp-response"),
+            ], body: .data(question.der))
+        request.timeouts = Timeouts(connect: timeout, idle: timeout, total: timeout)
+        request.handlesCookies = false
+        let exchange = session.streamRequest(request).validate(statusCode: [200])
+        let body = exchange.streamTask().bytes
+        // The session may leave that to its user.
+        exchange.resume()
+        var data = Data()
+        for try await piece in body {
+            data += piece
+            // Whoever holds the line could send for as long as there is time.
+            guard data.count <= Self.answerLimit else {
+                throw RequestError(.invalidResponse(.bodyTooLarge(limit: Int64(Self.answerLimit))), detail: responder)
+            }
+        }
+        guard let response = OCSPResponse(data) else {
+            throw RequestError(.invalidResponse(.malformed), detail: "\(responder) does not say anything of revocation")
+        }
+        return response
+    }
+
+    /// How many bytes a response may have; they are some 500 to 5,000 long.
+    private static let answerLimit = 65_536
 }
 
 extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers whose certificates have been revoked, by what the responder says that they name.
+    /// Refuses servers whose certificates have been revoked, by what the responders say that they name.
     ///
     /// - Parameters:
     ///   - failure: What it means that nothing is known; `.hard` by default.
-    ///   - session: Asks the responder; ``Session/default`` by default.
+    ///   - session: Asks the responders; ``Session/default`` by default.
     /// - Returns: The evaluator.
     public static func ocsp(
         failure: OCSPTrustEvaluator.Failure = .hard, session: Session = .default

@@ -1,7 +1,7 @@
 /// Refuses servers whose certificates have been revoked, by what is at hand: the stapled OCSP response and lists.
 ///
-/// Nothing is fetched: that is what ``OCSPTrustEvaluator`` does. A certificate that demands a stapled response (RFC 7633)
-/// and comes without a good one is refused in any case.
+/// Nothing is fetched: that is what ``OCSPTrustEvaluator`` does. Where stapled responses are looked at, a certificate that
+/// demands one (RFC 7633) and comes without a good one is refused in any case.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// Says how revocation is checked.
     public struct Options: OptionSet, Sendable {
@@ -19,7 +19,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         public static let ocsp = Options(rawValue: 1)
         /// By the revocation lists that the evaluator was given; of the whole chain, but for its root.
         public static let crl = Options(rawValue: 2)
-        /// The lists are asked first, and nothing else if they know the answer.
+        /// By the lists first, and by nothing else if they know the answer; includes ``crl``.
         public static let preferCRL = Options(rawValue: 4)
         /// It has to be known that a certificate is not revoked; without this, a certificate of which nothing is known, or
         /// nothing that holds, is accepted.
@@ -63,8 +63,8 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         var decision = RevocationDecision(
             requiresPositiveResponse: options.contains(.requirePositiveResponse),
             demandsStaple: options.contains(.ocsp) && trust.chain.first?.x509.demandsStaple == true)
-        let usesLists = options.contains(.crl)
-        let prefersLists = usesLists && options.contains(.preferCRL)
+        let prefersLists = options.contains(.preferCRL)
+        let usesLists = prefersLists || options.contains(.crl)
         if prefersLists { decision.noteLists(trust.statuses(in: lists)) }
         if options.contains(.ocsp), !(prefersLists && decision.isKnown) { decision.noteStaple(trust.stapledStatus) }
         if usesLists, !prefersLists { decision.noteLists(trust.statuses(in: lists)) }

@@ -25,7 +25,8 @@ public struct CertificateRevocationList: Sendable {
         return found.map(CertificateRevocationList.init)
     }
 
-    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`.
+    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a number, as
+    /// `openssl rehash` names them.
     ///
     /// Reads the files on the caller's thread. Directories within are not entered.
     ///
@@ -42,11 +43,15 @@ public struct CertificateRevocationList: Sendable {
         var found: [CertificateRevocationList] = []
         for name in names.sorted() {
             let file = url.appending(path: name)
-            if ["pem", "crl", "der"].contains(file.pathExtension.lowercased()) { found += try all(inFile: file) }
+            if isNameOfList(file.pathExtension.lowercased()) { found += try all(inFile: file) }
         }
         guard !found.isEmpty else {
             throw RequestError(.trust(.configuration), detail: "\(url.path) has no revocation list")
         }
         return found
+    }
+
+    private static func isNameOfList(_ ending: String) -> Bool {
+        ["pem", "crl", "der"].contains(ending) || ending.first == "r" && Int(ending.dropFirst()) != nil
     }
 }

@@ -15,9 +15,14 @@ struct RevocationDecision {
         self.demandsStaple = demandsStaple
     }
 
-    /// Notes what the stapled response, or the responder's, says of the server's certificate.
+    /// Notes what the stapled response says of the server's certificate.
     mutating func noteStaple(_ status: RevocationStatus) {
         staple = status
+        note(status)
+    }
+
+    /// Notes what a responder says of the server's certificate.
+    mutating func noteAnswer(_ status: RevocationStatus) {
         note(status)
     }
 
@@ -41,6 +46,9 @@ struct RevocationDecision {
     /// Whether nothing more has to be asked.
     var isKnown: Bool { isRevoked || leaf == .good && !(demandsStaple && staple != .good) }
 
+    /// Whether nothing that may come can help: a certificate that demands a stapled response has none.
+    var isHopeless: Bool { demandsStaple && staple == nil }
+
     /// Why the server is refused; `nil` if it is not.
     var refusal: RequestError.RevocationReason? {
         if isRevoked { return .revoked }
@@ -61,6 +69,12 @@ struct RevocationDecision {
 }
 
 extension ServerTrust {
+    /// The server's certificate and its issuer's, if that is known.
+    var issuance: (certificate: X509Certificate, issuer: X509Certificate)? {
+        let chain = revocableChain
+        return chain.count > 1 ? (chain[0], chain[1]) : nil
+    }
+
     /// What the stapled response says of the server's certificate.
     var stapledStatus: RevocationStatus {
         guard let stapledResponse, let response = OCSPResponse(stapledResponse) else { return .noResponse }
@@ -68,20 +82,27 @@ extension ServerTrust {
     }
 
     /// What a response says of the server's certificate, if it is signed by one who may.
-    func status(in response: OCSPResponse, answering request: OCSPRequest? = nil) -> RevocationStatus {
-        let chain = authenticatedChain.map(\.x509)
-        guard let store, chain.count > 1 else { return .untrustedResponse }
-        return store.status(in: response, of: chain[0], issuedBy: chain[1], chain, answering: request)
+    func status(
+        in response: OCSPResponse, answering request: OCSPRequest? = nil, requiresNonce: Bool = true
+    ) -> RevocationStatus {
+        guard let (certificate, issuer) = issuance else { return .untrustedResponse }
+        let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
+        // What was revoked stays so, whether this is an old answer or not; nobody else can have signed it.
+        guard let request, status != .revoked, status != .untrustedResponse else { return status }
+        return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
     /// What the lists say of each certificate but the root.
     func statuses(in lists: [CertificateRevocationList]) -> [RevocationStatus] {
-        let chain = authenticatedChain.map(\.x509)
-        return zip(chain, chain.dropFirst()).map { certificate, issuer in
-            let statuses = lists.map(\.list).filter { $0.isOf(issuer) }
-                .map { $0.status(of: certificate, issuedBy: issuer) }
-            if statuses.contains(.revoked) { return .revoked }
-            return statuses.contains(.good) ? .good : statuses.first ?? .noResponse
+        let chain = revocableChain
+        return zip(chain, chain.dropFirst()).map {
+            X509RevocationList.status(of: $0, issuedBy: $1, in: lists.map(\.list))
         }
+    }
+
+    /// The chain, and its issuers as far as that is proven: a trusted certificate need not be a root.
+    private var revocableChain: [X509Certificate] {
+        let chain = authenticatedChain
+        return (chain.count > 1 ? chain : Self.proven(self.chain)).map(\.x509)
     }
 }

@@ -1,0 +1,183 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// What happens while a responder keeps everybody waiting.
+@Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
+    /// A responder that is asked, and answers when it is let.
+    private struct Scene {
+        let server: LocalServer
+        let asker: Session
+        let asked = Latch()
+        let isLet = Latch()
+
+        init() async throws {
+            server = try await LocalServer { [asked, isLet] routes in
+                routes.post("/") { request in
+                    asked.open()
+                    await isLet.waitUnlessCancelled()
+                    return RevocationScene.response(try await RevocationScene.answer(to: request.body))
+                }
+            }
+            asker = try RevocationScene.asker(server.url)
+        }
+    }
+
+    @Test func `a request whose server is asked about is cancelled at once, and so is the question`() async throws {
+        let scene = try await Scene()
+        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        let request = session.request(try RevocationFiles().address(of: "none"))
+        let task = request.serializingData()
+        await scene.asked.wait()
+        request.cancel()
+        #expect(await task.response.error?.isCancellation == true)
+        // The answer is not waited for any more.
+        try await scene.server.waitForOpenConnections(atMost: 0)
+        #expect(await scene.asker.withAllRequests { $0.isEmpty })
+        await session.shutdown()
+        await scene.asker.shutdown()
+    }
+
+    @Test func `other requests go on meanwhile, and one that leaves does not take the answer along`() async throws {
+        let scene = try await Scene()
+        let files = try RevocationFiles()
+        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        let url = files.address(of: "none")
+        let (leaving, staying) = (session.request(url), session.request(url))
+        let answer = Task { await staying.serializingData().response }
+        let left = Task { await leaving.serializingData().response }
+        await scene.asked.wait()
+        for _ in 1...5 {
+            #expect(await session.request(files.address(of: "good")).serializingData().response.error == nil)
+        }
+        leaving.cancel()
+        #expect(await left.value.error?.isCancellation == true)
+        scene.isLet.open()
+        #expect(await answer.value.error == nil)
+        #expect(scene.server.requestCount == 1)
+        await session.shutdown()
+        await scene.asker.shutdown()
+    }
+
+    @Test func `the responder may take as long as it was given`() async throws {
+        let scene = try await Scene()
+        let files = try RevocationFiles()
+        for failure in [OCSPTrustEvaluator.Failure.soft, .hard] {
+            let session = try RevocationScene.session(
+                OCSPTrustEvaluator(failure: failure, timeout: .milliseconds(150), session: scene.asker))
+            let error = await session.request(files.address(of: "none")).serializingData().response.error
+            if failure == .soft {
+                #expect(error == nil)
+            } else {
+                #expect(error?.kind == .trust(.revocationCheckFailed(.noResponse)))
+                #expect((error?.underlying as? RequestError)?.isTimeout == true)
+            }
+            await session.shutdown()
+        }
+        await scene.asker.shutdown()
+    }
+
+    @Test func `a request's own limits hold while its server is asked about`() async throws {
+        let scene = try await Scene()
+        let url = try RevocationFiles().address(of: "none")
+        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        for (timeouts, stage) in [
+            (Timeouts(total: .milliseconds(200)), RequestError.TimeoutStage.total),
+            (Timeouts(connect: .milliseconds(200)), .connect),
+        ] {
+            let request = session.request(url, requestModifier: { $0.timeouts = timeouts })
+            #expect(await request.serializingData().response.error?.kind == .timedOut(stage))
+        }
+        await session.shutdown()
+        await scene.asker.shutdown()
+    }
+
+    @Test func `a request that was suspended meanwhile goes out when it is resumed`() async throws {
+        for isDecidedBefore in [true, false] {
+            let scene = try await Scene()
+            let session = try RevocationScene.session(.ocsp(session: scene.asker))
+            let url = try RevocationFiles().address(of: "none")
+            let request = session.request(url)
+            let task = request.serializingData()
+            await scene.asked.wait()
+            request.suspend()
+            if isDecidedBefore {
+                scene.isLet.open()
+                // This one waits for the same answer.
+                #expect(await session.request(url).serializingData().response.error == nil)
+                request.resume()
+            } else {
+                for _ in 1...20 {
+                    request.resume()
+                    request.suspend()
+                }
+                request.resume()
+                scene.isLet.open()
+            }
+            #expect(await task.response.error == nil)
+            #expect(scene.server.requestCount == 1)
+            await session.shutdown()
+            await scene.asker.shutdown()
+        }
+    }
+
+    @Test func `the end of a question that nobody waits for is not the answer to the next`() async throws {
+        let (first, second) = (Latch(), Latch())
+        let (firstAsked, secondAsked) = (Latch(), Latch())
+        let count = Counter()
+        let session = try RevocationScene.session(
+            AsyncClosureTrustEvaluator { _, _ in
+                if count.next() == 1 {
+                    firstAsked.open()
+                    await first.wait()
+                    throw TestFailure("of the first question")
+                }
+                secondAsked.open()
+                await second.wait()
+            })
+        let url = try RevocationFiles().address(of: "none")
+        let leaving = session.request(url)
+        let left = leaving.serializingData()
+        await firstAsked.wait()
+        leaving.cancel()
+        #expect(await left.response.error?.isCancellation == true)
+        let staying = session.request(url).serializingData()
+        let answer = Task { await staying.response }
+        await secondAsked.wait()
+        first.open()
+        // The loop turns meanwhile, and hears of it.
+        let plain = try await LocalServer { $0.get("/", .status(204)) }
+        for _ in 1...10 { _ = await session.request(plain.url).serializingData().response }
+        second.open()
+        #expect(await answer.value.error == nil)
+        #expect(count.value == 2)
+        await session.shutdown()
+    }
+
+    @Test func `what was accepted is remembered for what was shown`() throws {
+        let files = try RevocationFiles()
+        let good = try Certificate.all(inFile: files.url("good.pem"))
+        let other = try Certificate.all(inFile: files.url("revoked.pem"))
+        func trust(
+            _ host: String = "a.test", _ chain: [Certificate], staple: Data? = nil, code: Int = 0
+        ) -> ServerTrust {
+            ServerTrust(
+                host: host, chain: chain, verdict: ServerTrust.Verdict(code: code, depth: 0), stapledResponse: staple,
+                protocolVersion: "TLSv1.3", cipher: "", builtChain: [], securityLevel: 0)
+        }
+        var now: Int64 = 0
+        let memory = TrustMemory(now: { now })
+        memory.accept(trust(good))
+        #expect(memory.hasAccepted(trust(good)))
+        #expect(!memory.hasAccepted(trust("b.test", good)))
+        #expect(!memory.hasAccepted(trust(other)))
+        // It may say meanwhile that it was revoked, or be no longer valid.
+        #expect(!memory.hasAccepted(trust(good, staple: Data([1]))))
+        #expect(!memory.hasAccepted(trust(good, code: 10)))
+        now = TrustMemory.lifetime
+        #expect(!memory.hasAccepted(trust(good)))
+    }
+}

@@ -1,0 +1,151 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Which evaluator accepts which stapled response, certificate or list, on the wire.
+@Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {
+    typealias Judge = RevocationScene.Judge
+
+    /// A server, and what becomes of it by the judges in their order: accepted (-), or refused because it was revoked (R), is
+    /// unknown (U), or since what is said is stale (S), not to be trusted (T) or nothing (N).
+    struct Row: Sendable, CustomTestStringConvertible {
+        let name: String
+        let verdicts: String
+
+        init(_ name: String, _ verdicts: String) {
+            self.name = name
+            self.verdicts = verdicts.filter { $0 != " " }
+        }
+
+        var testDescription: String { name }
+
+        var reasons: [(Judge, RequestError.RevocationReason?)] {
+            zip(Judge.allCases, verdicts).map { ($0, RevocationMatrixTests.reason($1)) }
+        }
+    }
+
+    static let rows = [
+        //                      default, ocsp, crl, any, prefer; the same but the first with a plus; soft, hard
+        Row("good", "-          ---- ---- --"),
+        Row("revoked", "-       RRRR RRRR RR"),
+        Row("unknown", "-       ---- U--- -U"),
+        Row("expired", "-       ---- S--- --"),
+        Row("expired-revoked", "- RRRR RRRR RR"),
+        Row("future", "-        ---- S--- --"),
+        Row("endless", "-       ---- S--- --"),
+        Row("none", "-          ---- N--- --"),
+        Row("none-revoked", "-  -RRR NRRR RR"),
+        Row("foreign", "-       ---- T--- --"),
+        Row("delegated", "-     ---- ---- --"),
+        Row("undelegated", "-   ---- T--- --"),
+        Row("another", "-       ---- N--- --"),
+        Row("garbage", "-       ---- N--- --"),
+        Row("must", "-          ---- ---- --"),
+        Row("must-none", "-     N-NN N-NN NN"),
+        Row("must-expired", "-  S-SS S-SS --"),
+        Row("must-revoked", "-  RRRR RRRR RR"),
+        Row("branch", "-        -RRR -RRR --"),
+    ]
+
+    static func reason(_ letter: Character) -> RequestError.RevocationReason? {
+        switch letter {
+        case "R": .revoked
+        case "U": .unknown
+        case "S": .stale
+        case "T": .untrustedResponse
+        case "N": .noResponse
+        default: nil
+        }
+    }
+
+    @Test(arguments: rows, [HTTPVersionPreference.http1_1, .automatic])
+    func `a server's staple, by every evaluator`(_ row: Row, _ version: HTTPVersionPreference) async throws {
+        let files = try RevocationFiles()
+        let token = FileName.token()
+        let asker = try RevocationScene.asker()
+        var requests: [String] = []
+        let protocolName = version == .http1_1 ? "HTTP/1.1" : "HTTP/2.0"
+        #expect(row.reasons.count == Judge.allCases.count)
+        for (judge, reason) in row.reasons {
+            let session = try RevocationScene.session(try RevocationScene.evaluator(judge, asker), version)
+            let path = "/?\(token)-\(judge.rawValue)"
+            let response = await session.request(files.address(of: row.name, path)).serializingData().response
+            if let reason {
+                #expect(response.error?.kind == .trust(.revocationCheckFailed(reason)), "\(judge)")
+                #expect(response.response == nil && response.error?.isTrustFailure == true)
+            } else {
+                #expect(response.error == nil, "\(judge)")
+                #expect(response.response?.statusCode == 200)
+                requests.append("\(row.name).staple.test \(path) \(protocolName)")
+            }
+            await session.shutdown()
+        }
+        // Those that were refused have not been sent. The server's one process has written all by the second of these.
+        let control = try RevocationScene.session(nil, version)
+        for number in 1...2 {
+            let url = files.address(of: row.name, "/?control-\(number)")
+            #expect(await control.request(url).serializingData().response.error == nil)
+        }
+        #expect(try files.requests().filter { $0.contains(token) }.map(String.init) == requests)
+        await control.shutdown()
+        await asker.shutdown()
+    }
+
+    /// What the default evaluator accepts, so does the command line; neither looks at revocation.
+    @Test func `the curl command line accepts the same servers as the default evaluator`() async throws {
+        let files = try RevocationFiles()
+        for row in Self.rows {
+            let outcome = try await Subprocess.run(
+                "/usr/bin/env",
+                [
+                    "curl", "--silent", "--output", "/dev/null", "--noproxy", "*",
+                    "--cacert", files.url("root.pem").path,
+                    "--resolve", "\(row.name).staple.test:\(files.port):127.0.0.1", files.address(of: row.name),
+                ])
+            #expect((outcome.code == 0) == (row.verdicts.first == "-"), "\(row.name)")
+        }
+    }
+
+    /// A private authority that the session does not trust, as where a certificate is pinned.
+    @Test(arguments: [("good", "--"), ("revoked", "RR"), ("none", "-N"), ("delegated", "--"), ("foreign", "-T")])
+    func `without the chain's validity, it is still the issuer who can revoke`(_ row: String, _ verdicts: String)
+        async throws
+    {
+        let files = try RevocationFiles()
+        for (options, letter) in zip(
+            [RevocationTrustEvaluator.Options.ocsp, [.ocsp, .requirePositiveResponse]], verdicts)
+        {
+            let evaluator = RevocationTrustEvaluator(performDefaultValidation: false, options: options)
+            var configuration = Session.Configuration()
+            configuration.proxy = .none
+            configuration.dns.overrides = ["*:\(files.port)": ["127.0.0.1"]]
+            let session = Session(
+                configuration: configuration, serverTrustManager: ServerTrustManager { _ in evaluator })
+            let error = await session.request(files.address(of: row)).serializingData().response.error
+            #expect(error?.kind == Self.reason(letter).map { .trust(.revocationCheckFailed($0)) })
+            await session.shutdown()
+        }
+    }
+
+    /// An authority that is below the root, or the certificate itself, may be what is trusted.
+    @Test(arguments: ["shown/revoked.pem", "int.pem", "revoked.pem"])
+    func `an issuer that is not a root can revoke`(_ anchor: String) async throws {
+        let files = try RevocationFiles()
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.tls.caFile = files.url(anchor).path
+        configuration.dns.overrides = ["*:\(files.port)": ["127.0.0.1"]]
+        let list = try CertificateRevocationList.all(inFile: files.url("crls/int.pem"))
+        for (row, evaluator) in [
+            ("revoked", RevocationTrustEvaluator(options: .ocsp)),
+            ("none-revoked", RevocationTrustEvaluator(options: .crl, lists: list)),
+        ] {
+            let session = Session(
+                configuration: configuration, serverTrustManager: ServerTrustManager { _ in evaluator })
+            let error = await session.request(files.address(of: row)).serializingData().response.error
+            #expect(error?.kind == .trust(.revocationCheckFailed(.revoked)))
+            await session.shutdown()
+        }
+    }
+}
