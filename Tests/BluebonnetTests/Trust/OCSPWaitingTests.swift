@@ -12,17 +12,39 @@ import Testing
         let server: LocalServer
         let asker: Session
         let asked = Latch()
-        let isLet = Latch()
+        let gate = Gate()
 
         init() async throws {
-            server = try await LocalServer { [asked, isLet] routes in
+            server = try await LocalServer { [asked, gate] routes in
                 routes.post("/") { request in
                     asked.open()
-                    await isLet.waitUnlessCancelled()
+                    await gate.wait()
                     return RevocationScene.response(try await RevocationScene.answer(to: request.body))
                 }
             }
             asker = try RevocationScene.asker(server.url)
+        }
+    }
+
+    /// Keeps those who come until it is opened, or they leave.
+    private final class Gate: Sendable {
+        private let state = Locked((isOpen: false, latches: [Latch]()))
+
+        func open() {
+            let latches = state.withLock { state in
+                state.isOpen = true
+                return state.latches
+            }
+            for latch in latches { latch.open() }
+        }
+
+        func wait() async {
+            let latch = Latch()
+            let isOpen = state.withLock { state in
+                state.latches.append(latch)
+                return state.isOpen
+            }
+            if !isOpen { await latch.waitUnlessCancelled() }
         }
     }
 
@@ -55,7 +77,7 @@ import Testing
         }
         leaving.cancel()
         #expect(await left.value.error?.isCancellation == true)
-        scene.isLet.open()
+        scene.gate.open()
         #expect(await answer.value.error == nil)
         #expect(scene.server.requestCount == 1)
         await session.shutdown()
@@ -105,7 +127,7 @@ import Testing
             await scene.asked.wait()
             request.suspend()
             if isDecidedBefore {
-                scene.isLet.open()
+                scene.gate.open()
                 // This one waits for the same answer.
                 #expect(await session.request(url).serializingData().response.error == nil)
                 request.resume()
@@ -115,7 +137,7 @@ import Testing
                     request.suspend()
                 }
                 request.resume()
-                scene.isLet.open()
+                scene.gate.open()
             }
             #expect(await task.response.error == nil)
             #expect(scene.server.requestCount == 1)
@@ -162,7 +184,7 @@ import Testing
         let good = try Certificate.all(inFile: files.url("good.pem"))
         let other = try Certificate.all(inFile: files.url("revoked.pem"))
         func trust(
-            _ host: String = "a.test", _ chain: [Certificate], staple: Data? = nil, code: Int = 0
+            _ chain: [Certificate], host: String = "a.test", staple: Data? = nil, code: Int = 0
         ) -> ServerTrust {
             ServerTrust(
                 host: host, chain: chain, verdict: ServerTrust.Verdict(code: code, depth: 0), stapledResponse: staple,
@@ -172,7 +194,7 @@ import Testing
         let memory = TrustMemory(now: { now })
         memory.accept(trust(good))
         #expect(memory.hasAccepted(trust(good)))
-        #expect(!memory.hasAccepted(trust("b.test", good)))
+        #expect(!memory.hasAccepted(trust(good, host: "b.test")))
         #expect(!memory.hasAccepted(trust(other)))
         // It may say meanwhile that it was revoked, or be no longer valid.
         #expect(!memory.hasAccepted(trust(good, staple: Data([1]))))

@@ -61,33 +61,34 @@ import Testing
         let list = try String(decoding: Data(contentsOf: files.url("crls/int.pem")), as: UTF8.self)
         let damaged = list.replacing("-----BEGIN X509 CRL-----\nM", with: "-----BEGIN X509 CRL-----\nA")
         let certificate = try String(decoding: Data(contentsOf: files.url("int.pem")), as: UTF8.self)
-        for (text, count) in [
+        let (cut, half) = (String(list.dropLast(30)), list + String(list.prefix(200)))
+        let cases: [(String, Int?)] = [
             (list, 1), (list + list, 2), ("A list:\n" + certificate + list + "that was it\n", 1), (damaged, nil),
-            (list + damaged, nil), (damaged + list, nil), (String(list.dropLast(30)), nil),
-            (list + list.prefix(200), nil),
-            (certificate, nil), ("", nil), ("30", nil),
-        ] {
+            (list + damaged, nil), (damaged + list, nil), (cut, nil), (half, nil), (certificate, nil), ("", nil),
+            ("30", nil),
+        ]
+        let (file, folder) = (directory.url("lists.pem"), directory.url)
+        for (text, count) in cases {
             try directory.write(text, to: "lists.pem")
             guard let count else {
                 let error = #expect(throws: RequestError.self) {
-                    try CertificateRevocationList.all(inFile: directory.url("lists.pem"))
+                    try CertificateRevocationList.all(inFile: file)
                 }
                 #expect(error?.kind == .trust(.configuration))
                 continue
             }
-            #expect(try CertificateRevocationList.all(inFile: directory.url("lists.pem")).count == count)
-            #expect(try CertificateRevocationList.all(inDirectory: directory.url).count == count)
+            #expect(try CertificateRevocationList.all(inFile: file).count == count)
+            #expect(try CertificateRevocationList.all(inDirectory: folder).count == count)
         }
     }
 
     @Test func `a directory without lists, and files that are not there, are refused`() throws {
         let directory = try TestDirectory()
         try directory.write("nothing", to: "lists.txt")
-        #expect(throws: RequestError.self) { try CertificateRevocationList.all(inDirectory: directory.url) }
-        #expect(throws: RequestError.self) {
-            try CertificateRevocationList.all(inDirectory: directory.url("missing"))
-        }
-        #expect(throws: RequestError.self) { try CertificateRevocationList.all(inFile: directory.url("missing.pem")) }
+        let (folder, missing) = (directory.url, directory.url("missing"))
+        #expect(throws: RequestError.self) { try CertificateRevocationList.all(inDirectory: folder) }
+        #expect(throws: RequestError.self) { try CertificateRevocationList.all(inDirectory: missing) }
+        #expect(throws: RequestError.self) { try CertificateRevocationList.all(inFile: missing) }
     }
 
     private func expect(_ lists: [CertificateRevocationList], _ verdicts: String) async throws {

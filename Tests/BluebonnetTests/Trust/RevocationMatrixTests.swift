@@ -1,7 +1,8 @@
-import Bluebonnet
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// Which evaluator accepts which stapled response, certificate or list, on the wire.
 @Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {

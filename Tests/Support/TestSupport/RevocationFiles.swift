@@ -10,7 +10,7 @@ public struct RevocationFiles: Sendable {
     /// The port of the servers.
     public let port: Int
 
-    /// The port of `openssl ocsp`, which the certificates name as `http://127.0.0.1:PORT/`.
+    /// The port by which `openssl ocsp` is asked, which the certificates name as `http://127.0.0.1:PORT/`.
     public let responderPort: Int
 
     /// Reads where they are from the environment.

@@ -226,7 +226,7 @@ write_staple_servers() {
         echo "    listen 127.0.0.1:${ports[staple]} ssl http2;"
         echo "    server_name $name.staple.test;"
         echo "    ssl_certificate shown/$leaf.pem;"
-        [[ $name != responder ]] || echo "    location / { proxy_pass http://127.0.0.1:${ports[ocsp]}/; }"
+        [[ $name != responder ]] || echo "    location / { proxy_pass http://127.0.0.1:${ports[ocsp_openssl]}/; }"
         [[ -z $response ]] || echo "    ssl_stapling on; ssl_stapling_file $directory/$response;"
         echo "}"
     done <<<"$STAPLE_ROWS"
@@ -240,11 +240,30 @@ start_revocation() {
     make_revocation_files "$directory"
     write_staple_servers "$directory" >"$directory/servers.conf"
     [[ $EUID -ne 0 ]] || user="user root;"
-    sed -e "s/@USER@/$user/" "$servers_sources/revocation.conf" >"$directory/nginx.conf"
+    sed -e "s/@USER@/$user/" -e "s/@OCSP@/${ports[ocsp]}/" -e "s/@OCSP_OPENSSL@/${ports[ocsp_openssl]}/" \
+        "$servers_sources/revocation.conf" >"$directory/nginx.conf"
     start_server staple "${ports[staple]}" nginx -e stderr -p "$directory/" -c nginx.conf
+    start_ocsp "$directory"
+}
+
+# openssl's responder speaks to one client after the other, and never again to anybody once one has closed its connection
+# without a request. So nginx stands in front of it, and nobody tries whether it is there: it says so.
+start_ocsp() {
+    local directory=$1 log=$servers_directory/logs/ocsp.log deadline=$((SECONDS + 30))
     # It cannot be told to listen on loopback alone.
-    start_server ocsp "${ports[ocsp]}" openssl ocsp -index "$directory/int.txt" -port "${ports[ocsp]}" \
+    start_session "$log" openssl ocsp -index "$directory/int.txt" -port "${ports[ocsp_openssl]}" \
         -CA "$directory/int.pem" -rsigner "$directory/int.pem" -rkey "$directory/int.key" -nmin 60 -ignore_err
+    server_pids+=($!)
+    server_names+=(ocsp)
+    server_ports+=("${ports[ocsp]}") # nginx's
+    until grep -q -s ACCEPT "$log"; do
+        if ! kill -0 "${server_pids[-1]}" 2>/dev/null || ((SECONDS >= deadline)); then
+            echo "error: openssl's OCSP responder did not start; it says:" >&2
+            cat "$log" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
 }
 
 export_revocation() {

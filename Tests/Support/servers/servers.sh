@@ -132,7 +132,7 @@ start_servers() {
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
         h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
-        staple ocsp)
+        staple ocsp ocsp_openssl)
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do

@@ -51,7 +51,7 @@ final class TrustStore {
     /// Whether a chain leads from a certificate straight to one of the store's, and what the lists say of the first.
     ///
     /// The rules are OpenSSL's: what a list is about, for how long, and what it has to be understood for (RFC 5280 §6.3).
-    func code(of certificate: X509Certificate, _ lists: RevocationListStack) -> Int32 {
+    func code(of certificate: X509Certificate, _ lists: borrowing RevocationListStack) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
             unsafe X509_STORE_CTX_free(context)

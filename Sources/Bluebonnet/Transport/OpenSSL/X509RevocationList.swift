@@ -48,7 +48,8 @@ final class X509RevocationList: @unchecked Sendable {
         // What was revoked stays so, whatever else the list is about, and when.
         if signed.contains(where: { $0.names(certificate) }) { return .revoked }
         guard let store = TrustStore(anchors: [issuer]) else { return .untrustedResponse }
-        switch store.code(of: certificate, RevocationListStack(signed)) {
+        // OpenSSL takes those that say what has changed since another list for whole ones.
+        switch store.code(of: certificate, RevocationListStack(signed.filter { !$0.isDelta })) {
         // Lists are looked at before the time is.
         case X509_V_OK, X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: return .good
         case X509_V_ERR_CERT_REVOKED: return .revoked
@@ -68,6 +69,9 @@ final class X509RevocationList: @unchecked Sendable {
         guard let key = unsafe X509_get0_pubkey(issuer.pointer) else { return false }
         return unsafe X509_CRL_verify(pointer, key) == 1
     }
+
+    /// Whether the list says only what has changed since another (RFC 5280 §5.2.4).
+    private var isDelta: Bool { unsafe X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 }
 
     private func names(_ certificate: X509Certificate) -> Bool {
         var entry: OpaquePointer?

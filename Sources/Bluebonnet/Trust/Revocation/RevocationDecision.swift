@@ -87,8 +87,8 @@ extension ServerTrust {
     ) -> RevocationStatus {
         guard let (certificate, issuer) = issuance else { return .untrustedResponse }
         let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
-        // What was revoked stays so, whether this is an old answer or not; nobody else can have signed it.
-        guard let request, status != .revoked, status != .untrustedResponse else { return status }
+        // What was revoked stays so, whether this is an old answer or not; the rest say nothing that could be old.
+        guard let request, ![.revoked, .untrustedResponse, .noResponse].contains(status) else { return status }
         return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
