@@ -18,7 +18,7 @@ extension JSONParser {
         throw error(.unexpectedEnd)
     }
 
-    private func text(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(JSONParsingError) -> String {
+    func text(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(JSONParsingError) -> String {
         do {
             return String(copying: try UTF8Span(validating: bytes.extracting(range)))
         } catch {

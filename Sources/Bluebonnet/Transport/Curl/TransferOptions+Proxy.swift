@@ -42,25 +42,10 @@ extension TransferOptions {
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
         guard let credential = route.credential else { return nil }
+        guard route.isSocks else { return apply(credential, only: transfer.onlyProxyScheme, by: .proxy, to: easy) }
         easy.set(CURLOPT_PROXYUSERNAME, credential.username)
         easy.set(CURLOPT_PROXYPASSWORD, credential.password)
-        guard !route.isSocks else { return nil }
-        let schemes = credential.schemes.intersection(Libcurl.schemes)
-        guard !schemes.isEmpty else {
-            return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))
-        }
-        if let scheme = transfer.onlyProxyScheme {
-            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: scheme))
-        } else {
-            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: schemes) | bb_curl_auth_only)
-        }
-        if schemes.contains(.negotiate) { useOwnConnection(easy) }
         return nil
-    }
-
-    private func useOwnConnection(_ easy: EasyHandle) {
-        easy.set(CURLOPT_FRESH_CONNECT, 1)
-        easy.set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a tunnel.
