@@ -10,8 +10,10 @@ extension TransferOptions {
         } catch {
             return error
         }
-        guard route.url != "" else {
+        guard route.url ?? (environment.isEmpty ? "" : nil) != "" else {
+            // Without either, libcurl looks into the environment for each connection.
             easy.set(CURLOPT_PROXY, "")
+            easy.set(CURLOPT_NOPROXY, "")
             return nil
         }
         if let url = route.url { easy.set(CURLOPT_PROXY, url) }
@@ -30,7 +32,7 @@ extension TransferOptions {
         case .none:
             break
         case .environment:
-            transfer.isProxied = true
+            transfer.isProxied = !environment.isEmpty
         case .url(let url, let credential, _):
             transfer.isProxied = true
             transfer.proxyCredential = ProxyRoute.isSocks(url) ? nil : credential
