@@ -13,6 +13,8 @@ declare -A ports=() # by the names in start_servers; a server may have several
 
 # shellcheck source=Tests/Support/servers/certificates.sh
 . "$servers_sources/certificates.sh"
+# shellcheck source=Tests/Support/servers/chains.sh
+. "$servers_sources/chains.sh"
 # shellcheck source=Tests/Support/servers/proxies.sh
 . "$servers_sources/proxies.sh"
 # shellcheck source=Tests/Support/servers/kerberos.sh
@@ -129,7 +131,8 @@ start_servers() {
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
         h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
-        microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest)
+        microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest recorder
+        "${CHAINS[@]/#/chain-}")
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do
@@ -137,6 +140,7 @@ start_servers() {
     done
     mkdir -p "$servers_directory/logs"
     make_certificates "$servers_directory/certificates"
+    make_chains "$servers_directory/certificates"
     make_documents "$servers_directory/htdocs" "$python"
     start_nginx
     start_openssl
@@ -144,8 +148,10 @@ start_servers() {
     start_python_servers "$python"
     start_proxies "$python"
     start_kerberos
+    start_chains "$python"
     await_servers
     export_servers
     export_proxies
+    export_chains
     export_kerberos
 }

@@ -8,18 +8,18 @@ extension TransferEngine {
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }
-        desk.ask(trust) {
+        desk.ask(trust) { question in
             Task {
                 let error = await evaluator.awaitedVerdict(on: trust)
-                self.received(error, on: trust)
+                self.received(error, on: trust, question: question)
             }
         }
     }
 
-    func received(_ error: RequestError?, on trust: ServerTrust) {
+    func received(_ error: RequestError?, on trust: ServerTrust, question: Int) {
         guard !isShutDown, let desk = self.trust else { return }
         shared.now = Reactor.now()
-        for id in desk.decided(trust, isAccepted: error == nil) {
+        for id in desk.decided(trust, question: question, isAccepted: error == nil) {
             guard let transfer = transfers[id], transfer.awaitedVerdict == TrustMemory.Key(trust) else { continue }
             transfer.awaitedVerdict = nil
             if let error {

@@ -149,7 +149,9 @@ actor TransferEngine: EventLoopClient {
     func perform(_ action: TransferState.ControlAction, on transfer: Transfer) {
         switch action {
         case .nothing: break
-        case .add: add(transfer)
+        case .add:
+            // One that was suspended and resumed while its server is judged goes on waiting.
+            if transfer.awaitedVerdict == nil { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.reception.state
@@ -182,7 +184,6 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        transfer.awaitedVerdict = nil
         transfer.judges.removeAll()
         do throws(RequestError) {
             transfer.trust = try trust?.policy(for: transfer.request, options.configuration)

@@ -41,7 +41,7 @@ final class TransferOptions {
         let url = request.url.curlString
         if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
         let profile =
-            transfer.onlyProxyScheme == nil
+            transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust

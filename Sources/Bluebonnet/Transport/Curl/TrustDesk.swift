@@ -7,13 +7,16 @@ final class TrustDesk {
     /// How often a transfer's connection is made anew for the sake of a verdict.
     private static let verdictLimit = 8
     /// How many hosts' policies are kept.
-    private static let policyLimit = 4096
+    private static let policyLimit = 1024
 
     let memory = TrustMemory()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
+    /// What the manager has said of each host, which it is asked about once.
+    private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustMemory.Key: Set<TransferID>] = [:]
-    private var questions: [TrustMemory.Key: Task<Void, Never>] = [:]
+    private var questions: [TrustMemory.Key: (number: Int, task: Task<Void, Never>)] = [:]
+    private var questionCount = 0
 
     private struct Route: Hashable {
         let host: String
@@ -33,14 +36,22 @@ final class TrustDesk {
         guard isSecure || proxy != nil else { return nil }
         let route = Route(host: HostName.canonical(request.url.host(percentEncoded: false) ?? ""), proxy: proxy)
         if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }
-        let evaluator = isSecure ? try manager.serverTrustEvaluator(forHost: route.host) : nil
-        var through: (host: String, evaluator: (any ServerTrustEvaluating)?)?
-        if let proxy { through = (proxy, try manager.serverTrustEvaluator(forHost: proxy)) }
-        let policy = TrustPolicy(host: route.host, evaluator: evaluator, proxy: through)
-        // Connections of a policy that was forgotten are not used again, which is safe.
+        // Connections of a policy that is forgotten are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
+        if evaluators.count >= Self.policyLimit { evaluators.removeAll() }
+        let evaluator = isSecure ? try evaluator(forHost: route.host) : nil
+        var through: (host: String, evaluator: (any ServerTrustEvaluating)?)?
+        if let proxy { through = (proxy, try self.evaluator(forHost: proxy)) }
+        let policy = TrustPolicy(host: route.host, evaluator: evaluator, proxy: through)
         policies[route] = policy
         return policy.judgesHost || policy.judgesProxy ? policy : nil
+    }
+
+    private func evaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
+        if let known = evaluators[host] { return known }
+        let evaluator = try manager.serverTrustEvaluator(forHost: host)
+        evaluators[host] = .some(evaluator)
+        return evaluator
     }
 
     /// Has a transfer wait for a verdict; returns `false` if it has waited often enough.
@@ -53,15 +64,20 @@ final class TrustDesk {
         return true
     }
 
-    /// Has the evaluator asked, unless it is being asked already.
-    func ask(_ trust: ServerTrust, _ question: () -> Task<Void, Never>) {
+    /// Has the evaluator asked, unless it is being asked already; the question gets a number.
+    func ask(_ trust: ServerTrust, _ question: (Int) -> Task<Void, Never>) {
         let key = TrustMemory.Key(trust)
-        if questions[key] == nil { questions[key] = question() }
+        guard questions[key] == nil else { return }
+        questionCount += 1
+        questions[key] = (questionCount, question(questionCount))
     }
 
-    /// Notes the answer; returns the transfers that have waited for it.
-    func decided(_ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
+    /// Notes the answer to a question; returns the transfers that have waited for it.
+    ///
+    /// An answer to a question that was given up is nobody's: the evaluator may have been cancelled, and said so.
+    func decided(_ trust: ServerTrust, question number: Int, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustMemory.Key(trust)
+        guard questions[key]?.number == number else { return [] }
         if isAccepted { memory.accept(trust) }
         questions[key] = nil
         return waiting.removeValue(forKey: key) ?? []
@@ -74,13 +90,14 @@ final class TrustDesk {
         waiting[key]?.remove(transfer.id)
         guard waiting[key]?.isEmpty == true else { return }
         waiting[key] = nil
-        questions.removeValue(forKey: key)?.cancel()
+        questions.removeValue(forKey: key)?.task.cancel()
     }
 
     func close() {
-        for question in questions.values { question.cancel() }
+        for question in questions.values { question.task.cancel() }
         questions.removeAll()
         waiting.removeAll()
         policies.removeAll()
+        evaluators.removeAll()
     }
 }
