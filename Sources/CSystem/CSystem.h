@@ -93,10 +93,8 @@ static inline void bb_name_current_thread(const char *name) {
 // A locale in which text is UTF-8, or NULL.
 static inline void *bb_make_utf8_locale(void) { return newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); }
 
-// Makes a locale that of the calling thread alone.
-static inline void bb_use_locale(void *locale) {
-    if (locale != NULL) uselocale((locale_t)locale);
-}
+// Makes a locale that of the calling thread alone; returns the one that it had, or NULL when there is nothing to do.
+static inline void *bb_use_locale(void *locale) { return locale == NULL ? NULL : uselocale((locale_t)locale); }
 
 // Gives a file another name if that is free. The C library declares this for GNU programs only.
 static inline int bb_rename_without_replacing(const char *source, const char *target) {

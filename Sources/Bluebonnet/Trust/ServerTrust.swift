@@ -89,7 +89,10 @@ public struct ServerTrust: Sendable {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
-        let (verdict, built) = store.verify(chain.map(\.x509), level: securityLevel)
+        // What stands above an authority that is trusted is no concern of anybody's (RFC 5280 §6.1), but OpenSSL would judge it.
+        let proven = Self.proven(chain)
+        let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
+        let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }
         return ServerTrust(
             host: host, chain: chain, verdict: verdict, stapledResponse: stapledResponse,
@@ -97,11 +100,14 @@ public struct ServerTrust: Sendable {
             securityLevel: securityLevel)
     }
 
-    /// Checks that the server's certificate is for the host (RFC 9525 §6).
+    /// Checks that the server's certificate is for the host (RFC 9525 §6), as libcurl does without a manager.
+    ///
+    /// `*.` stands for exactly one label, of a domain with a dot in it. An address has to be in the certificate as one. Where
+    /// that has neither names nor addresses, the subject's common name counts.
     ///
     /// - Throws: A `.trust(.hostMismatch)` error that names what the certificate is for.
     public func evaluateHost() throws(RequestError) {
-        guard let leaf = chain.first, leaf.x509.isValid(forHost: host) else {
+        guard let leaf = chain.first, leaf.x509.match.isFor(host) else {
             let names = chain.first?.names ?? []
             throw RequestError(
                 .trust(.hostMismatch),

@@ -13,7 +13,20 @@ enum TrustScene {
 
     /// Creates an evaluator for a server, whose certificate and authority are what the pins are about.
     static func evaluator(_ judge: Judge, for server: TestServers) throws -> any ServerTrustEvaluating {
-        let leaf = try certificate(of: server)
+        try evaluator(judge, leaf: try certificate(of: server))
+    }
+
+    /// The same for a server of special chains.
+    static func evaluator(_ judge: Judge, for server: ChainServer) throws -> any ServerTrustEvaluating {
+        try evaluator(judge, leaf: try chainCertificate(server.rawValue))
+    }
+
+    /// One of the certificates of the special chains.
+    static func chainCertificate(_ name: String) throws -> Certificate {
+        try Certificate.all(inFile: URL(filePath: try ChainServer.file(name)))[0]
+    }
+
+    private static func evaluator(_ judge: Judge, leaf: Certificate) throws -> any ServerTrustEvaluating {
         let authority = try Certificate.all(inFile: URL(filePath: try TestCertificates().authority))[0]
         let other = try Certificate.all(inFile: URL(filePath: try TestCertificates().client))[0]
         switch judge {

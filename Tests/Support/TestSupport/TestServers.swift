@@ -90,6 +90,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// OpenSSL's server, which ends the handshake unless the client shows such a certificate.
     case handshakeEnder = "BLUEBONNET_TLS_ALERT"
 
+    /// Starts servers that record what they have decrypted; `Tests/Support/servers/recorder.py` says more.
+    case recorder = "BLUEBONNET_RECORDER"
+
     /// The path of the unix socket on which ``nginx`` listens, too.
     ///
     /// - Returns: The path.

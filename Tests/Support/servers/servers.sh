@@ -13,6 +13,8 @@ declare -A ports=() # by the names in start_servers; a server may have several
 
 # shellcheck source=Tests/Support/servers/certificates.sh
 . "$servers_sources/certificates.sh"
+# shellcheck source=Tests/Support/servers/chains.sh
+. "$servers_sources/chains.sh"
 # shellcheck source=Tests/Support/servers/proxies.sh
 . "$servers_sources/proxies.sh"
 # shellcheck source=Tests/Support/servers/kerberos.sh
@@ -132,7 +134,7 @@ start_servers() {
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
         h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
-        staple ocsp ocsp_openssl)
+        staple ocsp ocsp_openssl recorder "${CHAINS[@]/#/chain-}")
     local free
     read -r -a free < <("$python" "$servers_sources/free_ports.py" "${#names[@]}")
     for index in "${!names[@]}"; do
@@ -140,6 +142,7 @@ start_servers() {
     done
     mkdir -p "$servers_directory/logs"
     make_certificates "$servers_directory/certificates"
+    make_chains "$servers_directory/certificates"
     make_documents "$servers_directory/htdocs" "$python"
     start_nginx
     start_openssl
@@ -148,9 +151,11 @@ start_servers() {
     start_proxies "$python"
     start_kerberos
     start_revocation
+    start_chains "$python"
     await_servers
     export_servers
     export_proxies
+    export_chains
     export_kerberos
     export_revocation
 }

@@ -5,6 +5,7 @@ import CCurl
 enum HostName {
     /// A host in lower case and in ASCII, without a dot at its end and without the brackets of an IPv6 address.
     ///
+    /// An address is written in the one way in which libcurl writes it, so that it is the host that is connected to.
     /// A wildcard stays one. A name that libcurl cannot read stays as it is, in lower case, and so is like no other.
     static func canonical(_ host: String) -> String {
         let isWildcard = host.hasPrefix("*.")
@@ -20,17 +21,34 @@ enum HostName {
     static func isAddress(_ host: String) -> Bool { X509Certificate.isAddress(host) }
 
     private static func ascii(_ name: String) -> String? {
-        if name.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }) { return name }
-        Libcurl.useUTF8()
+        let isPlain = name.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+        if isPlain, !mayBeAddress(name) { return name }
+        // In a URL these would end the host, or stand before it.
+        guard !name.utf8.contains(where: "/?#@\\".utf8.contains) else { return nil }
+        return Libcurl.withUTF8 { host(of: "https://\(name)/") }
+    }
+
+    /// Whether a name may be an address, of which there are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`.
+    private static func mayBeAddress(_ name: String) -> Bool {
+        name.hasPrefix("[")
+            || name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
+                default: byte == UInt8(ascii: "x") || byte == UInt8(ascii: ".")
+                }
+            }
+    }
+
+    /// The host of a URL, as libcurl writes it: it rewrites what it has read, and nothing else.
+    private static func host(of text: String) -> String? {
         guard let url = unsafe curl_url() else { return nil }
         defer { unsafe curl_url_cleanup(url) }
-        var text: UnsafeMutablePointer<CChar>?
-        guard unsafe curl_url_set(url, CURLUPART_SCHEME, "https", 0) == CURLUE_OK,
-            unsafe curl_url_set(url, CURLUPART_HOST, name, UInt32(CURLU_URLDECODE)) == CURLUE_OK,
-            unsafe curl_url_get(url, CURLUPART_HOST, &text, UInt32(CURLU_PUNYCODE)) == CURLUE_OK,
-            let text = unsafe text
+        var host: UnsafeMutablePointer<CChar>?
+        guard unsafe curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK,
+            unsafe curl_url_get(url, CURLUPART_HOST, &host, UInt32(CURLU_PUNYCODE)) == CURLUE_OK,
+            let host = unsafe host
         else { return nil }
-        defer { unsafe curl_free(text) }
-        return unsafe String(cString: text).lowercased()
+        defer { unsafe curl_free(host) }
+        return unsafe String(cString: host).lowercased()
     }
 }

@@ -14,14 +14,16 @@ extension Libcurl {
 
     /// Returns an international host name in the ASCII form in which it is looked up, or as it is when it has none.
     static func asciiHost(_ host: String) -> String {
-        useUTF8()
-        guard let handle = unsafe curl_url() else { return host }
-        defer { unsafe curl_url_cleanup(handle) }
-        var text: UnsafeMutablePointer<CChar>?
-        guard unsafe curl_url_set(handle, CURLUPART_URL, "http://\(host)/", 0) == CURLUE_OK,
-            unsafe curl_url_get(handle, CURLUPART_HOST, &text, bb_curlu_punycode) == CURLUE_OK, let ascii = unsafe text
-        else { return host }
-        defer { unsafe curl_free(ascii) }
-        return unsafe String(cString: ascii).lowercased()
+        withUTF8 {
+            guard let handle = unsafe curl_url() else { return host }
+            defer { unsafe curl_url_cleanup(handle) }
+            var text: UnsafeMutablePointer<CChar>?
+            guard unsafe curl_url_set(handle, CURLUPART_URL, "http://\(host)/", 0) == CURLUE_OK,
+                unsafe curl_url_get(handle, CURLUPART_HOST, &text, bb_curlu_punycode) == CURLUE_OK,
+                let ascii = unsafe text
+            else { return host }
+            defer { unsafe curl_free(ascii) }
+            return unsafe String(cString: ascii).lowercased()
+        }
     }
 }

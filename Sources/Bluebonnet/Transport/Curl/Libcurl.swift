@@ -32,9 +32,18 @@ enum Libcurl {
     /// a second look for the body behind it).
     static let forgetsStreams = version < 0x08_01_00
 
-    /// Has libcurl take host names that it is given on this thread for UTF-8, whatever the program's locale.
+    /// Has libcurl take host names that it is given on this thread for UTF-8 from now on, whatever the program's locale.
+    ///
+    /// For the loop's thread, where libcurl reads a transfer's name some time later.
     static func useUTF8() {
-        unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
+        _ = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
+    }
+
+    /// Has libcurl take host names that `body` gives it for UTF-8; the thread, which may be anybody's, keeps its locale.
+    static func withUTF8<Result>(_ body: () -> Result) -> Result {
+        let previous = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
+        defer { _ = unsafe bb_use_locale(previous) }
+        return body()
     }
 
     /// The address of the locale, which is made when the first international host name comes up, and kept.

@@ -1,3 +1,4 @@
+import CCurl
 import FoundationEssentials
 
 /// What the transfer knows of those who judge the servers of its connection.
@@ -12,9 +13,18 @@ extension Transfer {
     }
 
     /// Whether the connection on which the request is about to be sent was judged by the transfer's own policy.
+    ///
+    /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
     func mayUseConnection() -> Bool {
         guard let trust, trust.judgesHost, isSecure else { return true }
         if easy?.judge?.hasAccepted(for: trust) == true { return true }
+        guard needsFreshConnection else {
+            needsFreshConnection = true
+            isToBeSentAnew = true
+            // Nobody can use it any more.
+            easy?.set(CURLOPT_FORBID_REUSE, 1)
+            return false
+        }
         reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not judged"))
         return false
     }

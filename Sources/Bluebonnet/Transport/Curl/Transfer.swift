@@ -69,6 +69,8 @@ final class Transfer {
     var awaitedVerdict: TrustMemory.Key?
     /// How often that was so.
     var verdicts = 0
+    /// Whether the request must not go out on a connection that is there already.
+    var needsFreshConnection = false
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
 

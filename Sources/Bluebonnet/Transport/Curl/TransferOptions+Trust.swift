@@ -11,6 +11,7 @@ extension TransferOptions {
         // Libcurl compares the name after the handshake, whatever was decided in it.
         if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
         if policy.judgesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
+        if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         TransferCallbacks.installTrust(on: easy)
     }
 }

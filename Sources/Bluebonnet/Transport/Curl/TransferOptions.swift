@@ -42,7 +42,7 @@ final class TransferOptions {
         let url = request.url.curlString
         if !Self.isASCII(url) { Libcurl.useUTF8() }
         let profile =
-            transfer.onlyProxyScheme == nil
+            transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust

@@ -7,11 +7,13 @@ final class TrustDesk {
     /// How often a transfer's connection is made anew for the sake of a verdict.
     private static let verdictLimit = 8
     /// How many hosts' policies are kept.
-    private static let policyLimit = 4096
+    private static let policyLimit = 1024
 
     let memory = TrustMemory()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
+    /// What the manager has said of each host, which it is asked about once.
+    private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustMemory.Key: Set<TransferID>] = [:]
     private var questions: [TrustMemory.Key: Question] = [:]
     private var questionCount = 0
@@ -42,14 +44,22 @@ final class TrustDesk {
         guard isSecure || proxy != nil else { return nil }
         let route = Route(host: HostName.canonical(request.url.host(percentEncoded: false) ?? ""), proxy: proxy)
         if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }
-        let evaluator = isSecure ? try manager.serverTrustEvaluator(forHost: route.host) : nil
-        var through: (host: String, evaluator: (any ServerTrustEvaluating)?)?
-        if let proxy { through = (proxy, try manager.serverTrustEvaluator(forHost: proxy)) }
-        let policy = TrustPolicy(host: route.host, evaluator: evaluator, proxy: through)
-        // Connections of a policy that was forgotten are not used again, which is safe.
+        // Connections of a policy that is forgotten are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
+        if evaluators.count >= Self.policyLimit { evaluators.removeAll() }
+        let evaluator = isSecure ? try evaluator(forHost: route.host) : nil
+        var through: (host: String, evaluator: (any ServerTrustEvaluating)?)?
+        if let proxy { through = (proxy, try self.evaluator(forHost: proxy)) }
+        let policy = TrustPolicy(host: route.host, evaluator: evaluator, proxy: through)
         policies[route] = policy
         return policy.judgesHost || policy.judgesProxy ? policy : nil
+    }
+
+    private func evaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
+        if let known = evaluators[host] { return known }
+        let evaluator = try manager.serverTrustEvaluator(forHost: host)
+        evaluators[host] = .some(evaluator)
+        return evaluator
     }
 
     /// Has a transfer wait for a verdict; returns `false` if it has waited often enough.
@@ -95,5 +105,6 @@ final class TrustDesk {
         questions.removeAll()
         waiting.removeAll()
         policies.removeAll()
+        evaluators.removeAll()
     }
 }

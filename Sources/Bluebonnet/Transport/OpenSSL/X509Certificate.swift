@@ -113,23 +113,52 @@ final class X509Certificate: @unchecked Sendable {
         unsafe X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0
     }
 
-    /// Whether another certificate is the issuer's by name, and its key made the signature.
+    /// Whether another certificate is the issuer's by name, may sign certificates, and its key made the signature.
+    ///
+    /// Whoever has a certificate for a site of theirs could sign others in its issuer's stead otherwise.
     func isSigned(by issuer: X509Certificate) -> Bool {
-        guard unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK,
+        guard unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK, unsafe X509_check_ca(issuer.pointer) != 0,
             let key = unsafe X509_get0_pubkey(issuer.pointer)
         else { return false }
         defer { ERR_clear_error() }
         return unsafe X509_verify(pointer, key) == 1
     }
 
-    /// Whether the certificate is for a host, by DNS name or by address (RFC 9525 §6).
-    func isValid(forHost host: String) -> Bool {
-        let address = host.trimmingBrackets
-        if Self.isAddress(address) { return unsafe X509_check_ip_asc(pointer, address, 0) == 1 }
-        // A dot at the end makes the name absolute, and is no part of it.
-        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-        return unsafe X509_check_host(pointer, name, name.utf8.count, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS), nil)
-            == 1
+    /// What the certificate says of whom it is for.
+    var match: HostMatch {
+        var match = HostMatch()
+        let extensionValue = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
+        if let extensionValue = unsafe extensionValue {
+            let all = OpaquePointer(extensionValue)
+            defer { unsafe GENERAL_NAMES_free(all) }
+            for index in 0..<(unsafe bb_general_name_count(all)) {
+                guard let name = unsafe bb_general_name_at(all, index) else { continue }
+                if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
+                    match.names.append(unsafe Self.bytes(of: text))
+                } else if let address = unsafe bb_general_name_address(name) {
+                    match.addresses.append(unsafe Self.bytes(of: address))
+                }
+            }
+        }
+        match.commonName = commonName
+        return match
+    }
+
+    /// The last common name of the subject, which is the one that says most, in UTF-8.
+    private var commonName: [UInt8]? {
+        let subject = unsafe X509_get_subject_name(pointer)
+        var last: Int32 = -1
+        while case let next = unsafe X509_NAME_get_index_by_NID(subject, NID_commonName, last), next >= 0 {
+            last = next
+        }
+        guard last >= 0 else { return nil }
+        var text: UnsafeMutablePointer<UInt8>?
+        let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last))
+        let count = unsafe ASN1_STRING_to_UTF8(&text, value)
+        defer { ERR_clear_error() }
+        guard count >= 0, let text = unsafe text else { return nil }
+        defer { unsafe bb_free(text) }
+        return unsafe Array(UnsafeBufferPointer(start: text, count: Int(count)))
     }
 
     /// Whether a host is an IP address.
@@ -167,12 +196,5 @@ final class X509Certificate: @unchecked Sendable {
         defer { unsafe ASN1_TIME_free(epoch) }
         guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return .distantPast }
         return Date(timeIntervalSince1970: Double(days) * 86_400 + Double(seconds))
-    }
-}
-
-extension String {
-    /// An IPv6 address without the brackets that it has in a URL.
-    fileprivate var trimmingBrackets: String {
-        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
     }
 }

@@ -1,0 +1,86 @@
+import Glibc
+import Testing
+
+@testable import Bluebonnet
+
+/// Whom a certificate is for, and how hosts are compared.
+@Suite struct HostMatchTests {
+    private static func match(_ names: [String], _ addresses: [[UInt8]] = [], commonName: String? = nil) -> HostMatch {
+        let commonName = commonName.map { Array($0.utf8) }
+        return HostMatch(names: names.map { Array($0.utf8) }, addresses: addresses, commonName: commonName)
+    }
+
+    @Test(arguments: [
+        ("example.test", "example.test", true), ("example.test", "EXAMPLE.Test", true),
+        ("example.test", "example.test.", true), ("example.test.", "example.test", true),
+        ("example.test", "a.example.test", false), ("example.test", "xexample.test", false),
+        ("example.test", "", false),
+        ("", "", false), ("", "example.test", false), (".", ".", false),
+        ("*.example.test", "a.example.test", true), ("*.example.test", "A.EXAMPLE.TEST", true),
+        ("*.example.test", "a.b.example.test", false), ("*.example.test", "example.test", false),
+        ("*.example.test", ".example.test", false), ("*.example.test", "xn--bcher-kva.example.test", true),
+        ("*.example.test.", "a.example.test.", true),
+        ("*", "test", false), ("*", "*", true), ("*.test", "a.test", false), ("*.test.", "a.test", false),
+        ("*.*.test", "a.b.test", false), ("a.*.test", "a.b.test", false), ("a*.example.test", "ab.example.test", false),
+        ("*a.example.test", "ba.example.test", false), ("*.0.0.1", "127.0.0.1", false),
+        ("127.0.0.1", "127.0.0.1", false),
+        ("::1", "[::1]", false), ("example.test\0.evil.test", "example.test", false),
+        ("example.test\0.evil.test", "example.test\0.evil.test", false), ("bücher.test", "BÜCHER.TEST", false),
+    ])
+    func `which names a DNS name stands for`(_ pattern: String, _ host: String, _ isFor: Bool) {
+        #expect(Self.match([pattern]).isFor(host) == isFor)
+        // Among others, too.
+        #expect(Self.match(["other.test", pattern], [[10, 0, 0, 1]], commonName: "other").isFor(host) == isFor)
+    }
+
+    private static let addresses: [([UInt8], String, Bool)] = [
+        ([127, 0, 0, 1], "127.0.0.1", true), ([127, 0, 0, 1], "127.0.0.2", false),
+        ([127, 0, 0, 1], "::ffff:127.0.0.1", false), ([127, 0, 0, 1], "127.1", false),
+        (loopback, "[::1]", true), (loopback, "::1", true), (loopback, "0:0:0:0:0:0:0:1", true),
+        (loopback, "::2", false), (Array("loca".utf8), "loca", false), ([], "127.0.0.1", false),
+    ]
+    private static let loopback = [UInt8](repeating: 0, count: 15) + [1]
+
+    @Test(arguments: addresses)
+    func `which addresses an address stands for`(_ address: [UInt8], _ host: String, _ isFor: Bool) {
+        #expect(Self.match([], [address]).isFor(host) == isFor)
+    }
+
+    @Test func `the common name counts where there is nothing else`() {
+        #expect(Self.match([], commonName: "a.test").isFor("a.test"))
+        #expect(Self.match([], commonName: "*.b.test").isFor("a.b.test"))
+        #expect(Self.match([], commonName: "127.0.0.1").isFor("127.0.0.1"))
+        #expect(!Self.match([], commonName: "*.0.0.1").isFor("127.0.0.1"))
+        #expect(!Self.match([]).isFor("a.test"))
+        #expect(!Self.match(["b.test"], commonName: "a.test").isFor("a.test"))
+        #expect(!Self.match([], [[127, 0, 0, 1]], commonName: "a.test").isFor("a.test"))
+        #expect(!Self.match([], [[127, 0, 0, 1]], commonName: "127.0.0.2").isFor("127.0.0.2"))
+    }
+
+    @Test(arguments: [
+        ("Example.TEST", "example.test"), ("example.test.", "example.test"), ("*.Example.test", "*.example.test"),
+        ("bücher.example", "xn--bcher-kva.example"), ("B%C3%BCcher.example", "xn--bcher-kva.example"),
+        ("127.0.0.1", "127.0.0.1"), ("127.1", "127.0.0.1"), ("0x7F.1", "127.0.0.1"), ("2130706433", "127.0.0.1"),
+        ("0177.0.0.1", "127.0.0.1"), ("[::1]", "::1"), ("::1", "::1"), ("[0:0:0:0:0:0:0:1]", "::1"),
+        ("0::1", "::1"), ("1.2.3.4.5", "1.2.3.4.5"), ("a.1", "a.1"), ("cafe.be", "cafe.be"), ("fade", "fade"), ("", ""),
+        ("ex%61mple.test", "example.test"), ("ü@example.test", "ü@example.test"), ("ü/example", "ü/example"),
+    ])
+    func `a host is written in one way`(_ host: String, _ canonical: String) {
+        #expect(HostName.canonical(host) == canonical)
+    }
+
+    /// Whoever makes a manager, or keeps a cookie, does so on a thread of their own.
+    @Test func `a name in Unicode leaves the thread its locale`() {
+        let before = unsafe uselocale(nil)
+        #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")
+        #expect(unsafe uselocale(nil) == before)
+        #expect(Libcurl.asciiHost("bücher.example") == "xn--bcher-kva.example")
+        #expect(unsafe uselocale(nil) == before)
+        // Another locale than the program's, too.
+        let other = unsafe newlocale(1 << LC_CTYPE, "C", nil)
+        unsafe uselocale(other)
+        #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")
+        #expect(unsafe uselocale(before) == other)
+        unsafe freelocale(other)
+    }
+}

@@ -1,0 +1,49 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+
+/// A server of a test's own that records what it has decrypted; `Tests/Support/servers/recorder.py` says how.
+struct Recorder: Sendable {
+    /// What a server has seen.
+    struct Counts: Decodable, Sendable {
+        let connections: Int
+        let handshakes: Int
+        let resumed: Int
+        let bytes: Int
+        let requests: [String]
+    }
+
+    private struct Start: Decodable {
+        let port: Int
+    }
+
+    let port: Int
+    private let control: Session
+
+    /// Starts one that shows a chain, and speaks some protocols.
+    init(_ chain: ChainServer, protocols: String = "h2,http/1.1") async throws {
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        control = Session(configuration: configuration)
+        port = try await control.request(
+            try TestServers.recorder.url("/start?chain=\(chain.rawValue)&alpn=\(protocols)")
+        ).serializingDecodable(Start.self).value.port
+    }
+
+    func url(_ path: String = "/", host: String = "127.0.0.1") -> String { "https://\(host):\(port)\(path)" }
+
+    func counts() async throws -> Counts { try await act("counts") }
+
+    /// Shows another chain on the same port from now on, and closes the connections, as a server that starts anew.
+    func change(to chain: String) async throws { _ = try await act("change", "&chain=\(chain)") }
+
+    func stop() async throws {
+        _ = try await act("stop")
+        await control.shutdown()
+    }
+
+    private func act(_ name: String, _ more: String = "") async throws -> Counts {
+        try await control.request(try TestServers.recorder.url("/\(name)?port=\(port)\(more)"))
+            .validate().serializingDecodable(Counts.self).value
+    }
+}

@@ -1,0 +1,180 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// A server that is not accepted gets nothing of the request, by its own account.
+@Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
+    typealias Judge = TrustScene.Judge
+
+    /// How a request is made.
+    enum Way: CaseIterable, Sendable {
+        case http2, http1_1, expectingContinue, streamed, delayed
+
+        var isOverHTTP2: Bool { self != .http1_1 && self != .expectingContinue }
+
+        func configure(_ configuration: inout Session.Configuration) {
+            configuration.httpVersion = isOverHTTP2 ? .automatic : .http1_1
+            if self == .expectingContinue { configuration.continueTimeout = .seconds(1) }
+        }
+
+        func send(to url: String, with session: Session) async -> DataResponse<Data, RequestError> {
+            let secret = Data(repeating: 0x73, count: 2_000_000)
+            switch self {
+            case .http2, .http1_1:
+                return await session.request(
+                    url, method: .post, parameters: ["password": "hidden"], headers: ["Authorization": "Bearer hidden"]
+                ).serializingData().response
+            case .expectingContinue:
+                let headers: HTTPHeaders = ["Expect": "100-continue"]
+                return await session.upload(secret, to: url, headers: headers).serializingData().response
+            case .streamed:
+                let pieces = AsyncStream<Data> { continuation in
+                    for _ in 0..<4 { continuation.yield(Data(repeating: 0x73, count: 1000)) }
+                    continuation.finish()
+                }
+                return await session.upload(pieces, to: url).serializingData().response
+            case .delayed:
+                return await session.request(url, headers: ["Cookie": "hidden=1"]).serializingData().response
+            }
+        }
+    }
+
+    /// The rows of the matrix that differ in their certificates, and judges that accept them none the less.
+    static let rows: [ChainServer] = [
+        .threeLevels, .reversed, .extra, .notYetValid, .missingIntermediate, .impostor, .clientOnly, .weakKey,
+        .weakSHA1, .weakMD5, .constrained, .notAuthority, .expiredIntermediate, .tooLong, .critical, .addressAsDNS,
+        .wildcard,
+        .nameAsCommonName, .addresses,
+    ]
+
+    @Test(arguments: rows)
+    func `who is refused has decrypted nothing, and who is accepted has`(_ row: ChainServer) async throws {
+        for (protocols, way) in [("h2,http/1.1", Way.http2), ("http/1.1", .http1_1)] {
+            let server = try await Recorder(row, protocols: protocols)
+            var (refused, accepting): (Int, [Judge]) = (0, [])
+            for judge in Judge.allCases {
+                let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row)) { way.configure(&$0) }
+                // What was accepted before would hide a leak: only those who refuse are asked while nothing came in.
+                let isTried = try await Self.isRefused(row, by: judge)
+                if isTried {
+                    let response = await way.send(to: server.url("/?secret"), with: session)
+                    #expect(response.error?.isTrustFailure == true, "\(judge)")
+                    refused += 1
+                } else {
+                    accepting.append(judge)
+                }
+                await session.shutdown()
+            }
+            let counts = try await server.counts()
+            #expect(counts.bytes == 0 && counts.requests.isEmpty)
+            // They were there, and showed their certificates.
+            #expect(refused > 0 && counts.connections == refused)
+            // The test can tell: each that accepts sends something.
+            #expect(accepting.contains(.disabled))
+            var bytes = 0
+            for judge in accepting {
+                let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row)) { way.configure(&$0) }
+                #expect(await way.send(to: server.url("/?secret"), with: session).error == nil, "\(judge)")
+                await session.shutdown()
+                let now = try await server.counts().bytes
+                #expect(now > bytes, "\(judge)")
+                bytes = now
+            }
+            try await server.stop()
+        }
+    }
+
+    /// Whether a judge refuses the nginx with the same chain; that it refuses what it should is tested elsewhere.
+    private static func isRefused(_ row: ChainServer, by judge: Judge) async throws -> Bool {
+        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row))
+        let error = await session.request("https://127.0.0.1:\(try row.port())/").serializingData().response.error
+        await session.shutdown()
+        return error != nil
+    }
+
+    @Test(arguments: [ChainServer.oldTLS, .earlyTLS])
+    func `a server of old versions of TLS has decrypted nothing`(_ row: ChainServer) async throws {
+        let server = try await Recorder(row)
+        for judge in Judge.allCases {
+            let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row))
+            let response = await session.request(server.url("/?secret"), method: .post).serializingData().response
+            #expect(response.error?.kind == .trust(.handshake))
+            await session.shutdown()
+        }
+        let counts = try await server.counts()
+        #expect(counts.bytes == 0 && counts.handshakes == 0 && counts.connections == Judge.allCases.count)
+        try await server.stop()
+    }
+
+    /// Evaluators that are awaited have the handshake broken off first, and made again if they accept.
+    @Test(arguments: Way.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func `nothing is sent before a verdict that is awaited`(
+        _ way: Way, _ version: Session.Configuration.TLS.Version
+    ) async throws {
+        for isAccepted in [false, true] {
+            let server = try await Recorder(.threeLevels, protocols: way.isOverHTTP2 ? "h2" : "http/1.1")
+            let gate = VerdictGate()
+            let evaluator = AsyncClosureTrustEvaluator { _, _ in
+                await gate.pass()
+                if !isAccepted { throw TestFailure("not this one") }
+            }
+            let session = try TrustScene.session(evaluator) {
+                way.configure(&$0)
+                $0.tls.minimumVersion = version
+                $0.tls.maximumVersion = version
+            }
+            async let response = way.send(to: server.url("/?secret"), with: session)
+            await gate.arrival()
+            #expect(try await server.counts().bytes == 0)
+            await gate.open()
+            let error = await response.error
+            #expect(error?.kind == (isAccepted ? nil : .trust(.customEvaluationFailed)))
+            let counts = try await server.counts()
+            #expect((counts.bytes > 0) == isAccepted)
+            #expect(counts.connections == (isAccepted ? 2 : 1))
+            await session.shutdown()
+            try await server.stop()
+        }
+    }
+
+    @Test func `a proxy that is refused gets nothing, and nobody behind it`() async throws {
+        let server = try await Recorder(.threeLevels)
+        let proxy = try await Recorder(.threeLevels, protocols: "http/1.1")
+        let wrong = try TrustScene.evaluator(.otherKey, for: .threeLevels)
+        let manager = ServerTrustManager(evaluators: ["localhost": wrong, "127.0.0.1": .disabled])
+        let session = try TrustScene.session(manager) {
+            $0.proxy = .url(proxy.url(host: "localhost"), credential: .init(username: "user", password: "hidden"))
+        }
+        for url in [server.url("/?secret"), "http://127.0.0.1:\(server.port)/?secret"] {
+            let error = await session.request(url, method: .post).serializingData().response.error
+            #expect(error?.kind == .trust(.publicKeyPinningFailed))
+        }
+        #expect(try await proxy.counts().bytes == 0)
+        #expect(try await proxy.counts().connections == 2)
+        #expect(try await server.counts().connections == 0)
+        await session.shutdown()
+        try await proxy.stop()
+        try await server.stop()
+    }
+
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func `a redirect to a server that is refused tells it nothing`(
+        _ version: Session.Configuration.TLS.Version
+    ) async throws {
+        let server = try await Recorder(.threeLevels)
+        let evaluator = try TrustScene.evaluator(.otherLeaf, for: .threeLevels)
+        let session = try TrustScene.session(evaluator) {
+            $0.tls.minimumVersion = version
+            $0.tls.maximumVersion = version
+        }
+        let url = try TestServers.httpbin.url("/redirect-to?status_code=307&url=\(server.url("/next"))")
+        let response = await session.request(url, method: .post, headers: ["Authorization": "hidden"])
+            .serializingData().response
+        #expect(response.error?.kind == .trust(.certificatePinningFailed))
+        #expect(try await server.counts().bytes == 0)
+        #expect(try await server.counts().connections == 1)
+        await session.shutdown()
+        try await server.stop()
+    }
+}

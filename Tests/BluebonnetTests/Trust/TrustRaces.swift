@@ -1,0 +1,182 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Requests that are cancelled, suspended, shut down and dropped at any moment while somebody judges their server.
+@Suite(.timeLimit(.minutes(10))) struct TrustRaces {
+    /// Judges off the loop, now faster and now slower, and says what the test wants.
+    private struct SlowEvaluator: AsyncServerTrustEvaluating {
+        let asked = Counter()
+        var pace = 40
+        var isRefusing = false
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
+            let turn = asked.next()
+            for _ in 0..<(turn * 13) % pace { await Task.yield() }
+            if isRefusing { throw TestFailure("not this one") }
+        }
+    }
+
+    private static func url() throws -> String { "https://127.0.0.1:\(try ChainServer.threeLevels.port())/" }
+
+    private static func dawdle(_ iteration: Int) async {
+        for _ in 0..<(iteration * 7) % 61 { await Task.yield() }
+    }
+
+    /// Repeats `body` in groups that run at once, 300 times in all.
+    private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
+        for group in 0..<30 {
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for member in 0..<10 { tasks.addTask { try await body(group * 10 + member) } }
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `cancelling while the server is judged answers once`(_ isRefusing: Bool) async throws {
+        let url = try Self.url()
+        try await race { iteration in
+            let session = try TrustScene.session(SlowEvaluator(isRefusing: isRefusing))
+            let request = session.request(url)
+            let task = request.serializingData()
+            async let answer = task.response
+            await Self.dawdle(iteration)
+            request.cancel()
+            let error = await answer.error
+            let isExpected = error?.isCancellation ?? !isRefusing || error?.kind == .trust(.customEvaluationFailed)
+            #expect(isExpected, "\(String(describing: error))")
+            #expect(await task.response.error?.kind == error?.kind)
+            #expect(await session.withAllRequests { $0.isEmpty })
+            await session.shutdown()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `suspending and resuming while the server is judged loses nothing`(_ isRefusing: Bool) async throws {
+        let url = try Self.url()
+        try await race { iteration in
+            let evaluator = SlowEvaluator(pace: 200, isRefusing: isRefusing)
+            let session = try TrustScene.session(evaluator)
+            let request = session.request(url)
+            let task = request.serializingData()
+            async let answer = task.response
+            for round in 0..<12 {
+                await Self.dawdle(iteration + round)
+                request.suspend()
+                await Self.dawdle(iteration * round)
+                request.resume()
+            }
+            let error = await answer.error
+            #expect(error?.kind == (isRefusing ? .trust(.customEvaluationFailed) : nil))
+            // Once for the server, whatever was done to the request meanwhile.
+            #expect(evaluator.asked.value == 1)
+            await session.shutdown()
+        }
+    }
+
+    @Test func `shutting down while the server is judged answers everyone`() async throws {
+        let url = try Self.url()
+        try await race { iteration in
+            let session = try TrustScene.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 3)))
+            let tasks = (0..<4).map { _ in session.request(url).serializingData() }
+            async let shutdown: Void = {
+                await Self.dawdle(iteration)
+                if iteration.isMultiple(of: 2) { await session.cancelAllRequests() }
+                await session.shutdown()
+            }()
+            for task in tasks {
+                let kind = await task.response.error?.kind
+                let expected: [RequestError.Kind?] = [
+                    nil, .trust(.customEvaluationFailed), .sessionShutDown, .cancelled,
+                ]
+                let isExpected = expected.contains(kind)
+                #expect(isExpected, "\(String(describing: kind))")
+            }
+            await shutdown
+        }
+    }
+
+    @Test func `a session that nobody has any more lets its server be judged`() async throws {
+        let url = try Self.url()
+        try await race { iteration in
+            let task = try {
+                let session = try TrustScene.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 2)))
+                return session.request(url).serializingData()
+            }()
+            await Self.dawdle(iteration)
+            let kind = await task.response.error?.kind
+            #expect(kind == (iteration.isMultiple(of: 2) ? .trust(.customEvaluationFailed) : nil))
+        }
+    }
+
+    /// Each with its own connection, if need be; those that meet the server meanwhile wait for the same verdict.
+    @Test(arguments: [HTTPVersionPreference.automatic, .http1_1])
+    func `many requests meet one verdict, and some leave before it`(_ version: HTTPVersionPreference) async throws {
+        let url = try Self.url()
+        for round in 0..<10 {
+            let isRefusing = round.isMultiple(of: 2)
+            let asked = Counter()
+            let gate = VerdictGate()
+            let evaluator = AsyncClosureTrustEvaluator { _, _ in
+                asked.next()
+                await gate.pass()
+                if isRefusing { throw TestFailure("not this one") }
+            }
+            let session = try TrustScene.session(evaluator) {
+                $0.httpVersion = version
+                $0.connectionLimits.perHost = 8
+            }
+            let requests = (0..<30).map { _ in session.request(url) }
+            let tasks = requests.map { $0.serializingData() }
+            await gate.arrival()
+            for (number, request) in requests.enumerated() where number % 5 == 4 { request.cancel() }
+            for number in stride(from: 4, to: 30, by: 5) {
+                #expect(await tasks[number].response.error?.isCancellation == true)
+            }
+            await gate.open()
+            for (number, task) in tasks.enumerated() where number % 5 != 4 {
+                #expect(await task.response.error?.kind == (isRefusing ? .trust(.customEvaluationFailed) : nil))
+            }
+            // Who comes after a refusal asks again, and so does one who comes when all that waited have left.
+            if !isRefusing { #expect((1...2).contains(asked.value)) }
+            await session.shutdown()
+        }
+    }
+
+    @Test func `a verdict that comes when everybody has gone harms nobody`() async throws {
+        let url = try Self.url()
+        try await race { iteration in
+            let gate = VerdictGate()
+            let evaluator = AsyncClosureTrustEvaluator { _, _ in
+                await gate.pass()
+                try Task.checkCancellation()
+                if iteration.isMultiple(of: 2) { throw TestFailure("not this one") }
+            }
+            let session = try TrustScene.session(evaluator)
+            let first = session.request(url)
+            let task = first.serializingData()
+            async let answer = task.response
+            await gate.arrival()
+            first.cancel()
+            #expect(await answer.error?.isCancellation == true)
+            switch iteration % 3 {
+            case 0:
+                await session.shutdown()
+                await gate.open()
+            case 1:
+                await gate.open()
+                await session.shutdown()
+            default:
+                // The answer to a question that was given up is nobody's: the next request asks one of its own.
+                async let second = session.request(url).serializingData().response
+                await gate.arrival(2)
+                await gate.open()
+                #expect(await second.error?.isTrustFailure ?? false == iteration.isMultiple(of: 2))
+                await session.shutdown()
+            }
+        }
+    }
+}
