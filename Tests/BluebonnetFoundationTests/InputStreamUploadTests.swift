@@ -175,11 +175,13 @@ import Testing
         let server = try await Self.server()
         let session = Scene.session()
         let gate = Latch()
-        let stream = ScriptedInputStream([.bytes(Data("first".utf8)), .wait(gate), .bytes(Data("late".utf8))])
+        let begun = Latch()
+        let steps: [ScriptedInputStream.Step] = [.bytes(Data("first".utf8)), .wait(gate), .bytes(Data("late".utf8))]
+        let stream = ScriptedInputStream(steps) { _ in begun.open() }
         let closed = stream.closed
         let task = session.upload(stream, to: server.url("/")).serializingString()
         async let response = task.response
-        try await server.waitForConnections(atLeast: 1)
+        await Scene.onThread { begun.wait() }
         task.cancel()
         #expect(await response.error?.kind == .cancelled)
         // Its thread ends when the stream lets it.

@@ -29,10 +29,24 @@ enum Scene {
 
 /// What httpbin says of a request.
 struct Echo: Decodable {
-    let args: [String: String]?
+    let args: [String: Texts]?
     let data: String?
-    let form: [String: String]?
+    let form: [String: Texts]?
     let headers: [String: String]
     let method: String?
     let url: String
+
+    /// The values of a name, of which httpbin makes a list when there are several.
+    struct Texts: Decodable, Equatable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
+        let texts: [String]
+
+        init(stringLiteral text: String) { texts = [text] }
+
+        init(arrayLiteral texts: String...) { self.texts = texts }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            texts = try (try? container.decode([String].self)) ?? [container.decode(String.self)]
+        }
+    }
 }

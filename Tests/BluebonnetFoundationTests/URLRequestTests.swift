@@ -178,6 +178,20 @@ struct URLRequestTests {
         #expect(request.headers.isEmpty && request.timeouts == nil && request.timeoutInterval == 60)
     }
 
+    @Test(arguments: [(HTTPMethod.get, true, false), (.get, false, true), (.post, true, true)])
+    func `a GET has no body`(method: HTTPMethod, hasBody: Bool, isValid: Bool) throws {
+        var request = try URLRequest(url: "http://example.com/a", method: method)
+        if hasBody { request.httpBody = Data("a".utf8) }
+        #expect((try? request.validate()) != nil || !isValid)
+        #expect((try? request.validate()) == nil || isValid)
+    }
+
+    @Test func `a request of ours can be encoded like one of Foundation's`() throws {
+        let request = HTTPRequest(url: try Scene.url())
+        let encoded = try URLEncoding.default.encode(request, with: ["a": 1])
+        #expect(encoded.url?.absoluteString == "http://example.com/a?a=1")
+    }
+
     // MARK: ParameterEncoder
 
     @Test func `parameters are encoded into a URLRequest, of which the rest stays`() throws {
