@@ -16,8 +16,14 @@ enum Scene {
 
     static func url(_ text: String = "http://example.com/a") throws -> URL { try #require(URL(string: text)) }
 
-    /// Bytes of which none of the first thousands looks like its neighbours.
-    static func bytes(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+    /// Bytes that do not repeat themselves where pieces, whose sizes are powers of two, begin.
+    static func bytes(_ count: Int) -> Data {
+        var data = Data(capacity: count + pattern.count)
+        while data.count < count { data.append(pattern) }
+        return data.prefix(count)
+    }
+
+    private static let pattern = Data((0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
     /// Runs what blocks on a thread of its own.
     static func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
