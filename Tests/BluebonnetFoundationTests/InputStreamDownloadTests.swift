@@ -152,6 +152,26 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `what a body's stream takes in advance is bounded`() async throws {
+        let pulled = Box(0)
+        let pieces = AsyncStream {
+            pulled.set(pulled.value + 1)
+            return Data(count: 1024)
+        }
+        let request = URLRequest(
+            HTTPRequest(url: try Scene.url(), method: .post, body: .stream(pieces)))
+        let lead = await Scene.onThread {
+            guard let stream = request.httpBodyStream else { return Int.max }
+            stream.open()
+            defer { stream.close() }
+            return (1...5000).reduce(0) { lead, number in
+                var data = Data()
+                return max(lead, Reading.some(of: stream, 1, into: &data) == 1 ? pulled.value * 1024 - number : .max)
+            }
+        }
+        #expect(lead <= 64 * 1024 + 2048)
+    }
+
     @Test func `a stream that is not open, and one without events, answer all the same`() async throws {
         let server = try await LocalServer { $0.get("/", .text("body")) }
         let session = Scene.session()

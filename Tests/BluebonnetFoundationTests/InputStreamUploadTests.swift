@@ -190,6 +190,18 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `a task that waits for a silent stream can be cancelled`() async {
+        let gate = Latch()
+        let begun = Latch()
+        let stream = ScriptedInputStream([.bytes(Data("first".utf8)), .wait(gate)]) { _ in begun.open() }
+        let pieces = RequestBody.inputStream(stream).pieces
+        let task = Task { for try await _ in pieces {} }
+        await Scene.onThread { begun.wait() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        gate.open()
+    }
+
     @Test func `a stream is read no faster than the network takes it`() async throws {
         var options = LocalServer.Options()
         options.receiveBufferBytes = 64 << 10
