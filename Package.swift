@@ -18,6 +18,7 @@ let package = Package(
     name: "Bluebonnet",
     products: [
         .library(name: "Bluebonnet", targets: ["Bluebonnet"]),
+        .library(name: "BluebonnetFoundation", targets: ["BluebonnetFoundation"]),
         .library(name: "BluebonnetTesting", targets: ["BluebonnetTesting"]),
         .executable(name: "BluebonnetBench", targets: ["BluebonnetBench"]),
     ],
@@ -28,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CSystem"),
         .target(
             name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
+        .target(name: "BluebonnetFoundation", dependencies: ["Bluebonnet"], swiftSettings: settings),
         .target(
             name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
         .target(
@@ -54,6 +56,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTestingTests", dependencies: ["BluebonnetTesting", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "BluebonnetFoundationTests",
+            dependencies: ["Bluebonnet", "BluebonnetFoundation", "BluebonnetTesting", "TestSupport"],
             swiftSettings: settings),
         // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.
         .executableTarget(
