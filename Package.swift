@@ -19,6 +19,8 @@ let package = Package(
     products: [
         .library(name: "Bluebonnet", targets: ["Bluebonnet"]),
         .library(name: "BluebonnetFoundation", targets: ["BluebonnetFoundation"]),
+        .library(name: "BluebonnetCallbacks", targets: ["BluebonnetCallbacks"]),
+        .library(name: "BluebonnetCompatibility", targets: ["BluebonnetCompatibility"]),
         .library(name: "BluebonnetTesting", targets: ["BluebonnetTesting"]),
         .executable(name: "BluebonnetBench", targets: ["BluebonnetBench"]),
     ],
@@ -30,6 +32,9 @@ let package = Package(
         .target(
             name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
         .target(name: "BluebonnetFoundation", dependencies: ["Bluebonnet"], swiftSettings: settings),
+        .target(
+            name: "BluebonnetCallbacks", dependencies: ["Bluebonnet", "BluebonnetFoundation"], swiftSettings: settings),
+        .target(name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks"], swiftSettings: settings),
         .target(
             name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
         .target(
@@ -60,6 +65,13 @@ let package = Package(
         .testTarget(
             name: "BluebonnetFoundationTests",
             dependencies: ["Bluebonnet", "BluebonnetFoundation", "BluebonnetTesting", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "BluebonnetCallbacksTests",
+            dependencies: [
+                "Bluebonnet", "BluebonnetCallbacks", "BluebonnetCompatibility", "BluebonnetFoundation",
+                "BluebonnetTesting", "TestSupport",
+            ],
             swiftSettings: settings),
         // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.
         .executableTarget(
