@@ -5,14 +5,70 @@ public import FoundationNetworking
 extension HTTPRequest {
     /// Creates a request from one of Foundation's.
     ///
+    /// Taken over are the URL, the method, the fields, the body or the body's stream, whether cookies are handled, and:
+    ///
+    /// - The timeout, unless it is Foundation's default of 60 seconds: it limits connecting and idle time, in place of the
+    ///   session's limits, the one for the exchange as a whole included. One that is not above zero, or is above ten
+    ///   years, is none.
+    /// - The cache policy, as the field `Cache-Control` (RFC 9111 §5.2.1) where the request has none: `no-cache` for the
+    ///   policies that ignore caches, with `Pragma: no-cache` for remote ones; `max-age=0` for revalidation; `max-stale`
+    ///   for any data that a cache has. There is no cache to ask for data that must not be loaded.
+    /// - `Content-Length`, as the number of bytes of a body that is a stream; ``Bluebonnet/RequestBody/inputStream(_:length:)``
+    ///   says how that is read.
+    ///
+    /// Of no meaning are `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining`.
+    ///
     /// - Parameter urlRequest: Foundation's request.
-    /// - Throws: `.invalidURL` when it has no URL.
+    /// - Throws: `.invalidURL` when it has no URL; `.invalidRequest(.conversion)` when it may be answered from a cache
+    ///   only. A `URLError` is the underlying error.
     public init(_ urlRequest: URLRequest) throws(RequestError) {
-        guard let url = urlRequest.url else { throw RequestError(.invalidURL) }
+        guard let url = urlRequest.url else { throw RequestError(.invalidURL, underlying: URLError(.badURL)) }
         self.init(
-            url: url, method: urlRequest.httpMethod.map { HTTPMethod(rawValue: $0) } ?? .get,
-            headers: HTTPHeaders(urlRequest.allHTTPHeaderFields ?? [:]),
-            body: urlRequest.httpBody.map { .data($0) })
+            url: url, method: urlRequest.method ?? .get, headers: urlRequest.headers, body: urlRequest.requestBody)
         handlesCookies = urlRequest.httpShouldHandleCookies
+        timeouts = TimeInterval.timeouts(urlRequest.timeoutInterval)
+        guard urlRequest.cachePolicy != .returnCacheDataDontLoad else {
+            throw RequestError(
+                .invalidRequest(.conversion), detail: "the response may come from a cache only, and there is none",
+                underlying: URLError(.resourceUnavailable))
+        }
+        for directive in urlRequest.cachePolicy.directives where !urlRequest.headers.contains(directive.name) {
+            headers.add(directive)
+        }
+    }
+
+    /// The request in Foundation's terms; made each time it is asked for.
+    public var urlRequest: URLRequest { URLRequest(self) }
+}
+
+extension URLRequest {
+    /// Creates a request from one of Bluebonnet's.
+    ///
+    /// What becomes of each part is what ``Bluebonnet/HTTPRequest/init(_:)`` says, in the other direction. Repeated
+    /// fields become one, their values joined. A body that is not in memory becomes a stream, which blocks the thread
+    /// that reads it. The credential, the version of HTTP, the proxy and the priority have no place in a `URLRequest`, and
+    /// nor have limits for the exchange as a whole.
+    ///
+    /// - Parameter request: Bluebonnet's request.
+    public init(_ request: HTTPRequest) {
+        self.init(url: request.url)
+        method = request.method
+        headers = request.headers
+        if let data = request.body?.data {
+            httpBody = data
+        } else if let body = request.body {
+            httpBodyStream = BodyInputStream(body.pieces)
+        }
+        httpShouldHandleCookies = request.handlesCookies
+        if let timeouts = request.timeouts { timeoutInterval = TimeInterval(timeouts) }
+        cachePolicy = CachePolicy(request.headers)
+    }
+
+    /// The body as Bluebonnet sends it.
+    fileprivate var requestBody: RequestBody? {
+        if let httpBody { return .data(httpBody) }
+        guard let httpBodyStream else { return nil }
+        let length = value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
+        return .inputStream(httpBodyStream, length: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 }

@@ -1,0 +1,83 @@
+public import Bluebonnet
+import Foundation
+public import FoundationNetworking
+
+extension Session.Configuration {
+    /// Creates a configuration from one of `URLSession`.
+    ///
+    /// Taken over are:
+    ///
+    /// - `httpAdditionalHeaders`, in place of those of Bluebonnet's default fields that have the same names;
+    /// - `timeoutIntervalForRequest`, as the limit for connecting and for idle time, and `timeoutIntervalForResource`, as
+    ///   that for the exchange as a whole; one that is not above zero, or is above ten years, is none;
+    /// - `httpMaximumConnectionsPerHost`, where it is above zero;
+    /// - `httpCookieAcceptPolicy`; no cookies are kept or sent where `httpShouldSetCookies` is `false` or there is no
+    ///   `httpCookieStorage`. The storage itself is neither read nor written: give its cookies to the session's
+    ///   `cookies`;
+    /// - `connectionProxyDictionary`: none is the environment's, an empty one no proxy. A session has one proxy, which
+    ///   is the one for HTTPS where that is enabled, else the one for HTTP, else the SOCKS one; with
+    ///   `ExceptionsList`, and the name and the password that are in it;
+    /// - `requestCachePolicy`, as the field `Cache-Control`, as for a request.
+    ///
+    /// Of no meaning are `identifier` (nothing goes on when the process has ended), `networkServiceType`,
+    /// `allowsCellularAccess`, `isDiscretionary`, `sharedContainerIdentifier`, `sessionSendsLaunchEvents`,
+    /// `shouldUseExtendedBackgroundIdleMode`, `httpShouldUsePipelining`, `urlCredentialStorage`, `urlCache` and
+    /// `protocolClasses`: a session's `transport` answers in place of the network. The versions of TLS are not in
+    /// Foundation's configuration on Linux: set `tls`.
+    ///
+    /// - Parameter urlSessionConfiguration: The configuration, read now.
+    public init(_ urlSessionConfiguration: URLSessionConfiguration) {
+        self.init()
+        let source = urlSessionConfiguration
+        for header in source.headers { headers.update(header) }
+        for directive in source.requestCachePolicy.directives where !headers.contains(directive.name) {
+            headers.add(directive)
+        }
+        timeouts = Timeouts(
+            connect: source.timeoutIntervalForRequest.duration, idle: source.timeoutIntervalForRequest.duration,
+            total: source.timeoutIntervalForResource.duration)
+        if source.httpMaximumConnectionsPerHost > 0 {
+            connectionLimits.perHost = source.httpMaximumConnectionsPerHost
+        }
+        cookies.policy = Cookies.Policy(source)
+        proxy = source.connectionProxyDictionary.map { Proxy(proxyDictionary: $0) } ?? .environment
+    }
+}
+
+extension Session.Configuration.Cookies.Policy {
+    fileprivate init(_ source: URLSessionConfiguration) {
+        guard source.httpShouldSetCookies, source.httpCookieStorage != nil else {
+            self = .never
+            return
+        }
+        self =
+            switch source.httpCookieAcceptPolicy {
+            case .always: .always
+            case .onlyFromMainDocumentDomain: .onlyFromVisitedSite
+            case .never: .never
+            @unknown default: .never
+            }
+    }
+}
+
+extension Session {
+    /// Creates a session from a configuration of `URLSession`.
+    ///
+    /// - Parameters:
+    ///   - configuration: Becomes the session's as `Session.Configuration.init(_:)` says; read now, once.
+    ///   - interceptor: Adapts and retries all requests.
+    ///   - serverTrustManager: Evaluates the servers' certificates.
+    ///   - redirectHandler: Decides about redirects of requests that have no handler of their own.
+    ///   - startRequestsImmediately: Whether requests start when their first serializer, task or stream is attached.
+    @_disfavoredOverload  // `.default` means Bluebonnet's
+    public init(
+        configuration: URLSessionConfiguration, interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
+        startRequestsImmediately: Bool = true
+    ) {
+        self.init(
+            configuration: Configuration(configuration), interceptor: interceptor,
+            serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            startRequestsImmediately: startRequestsImmediately)
+    }
+}
