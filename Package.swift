@@ -52,6 +52,10 @@ let package = Package(
         .executableTarget(
             name: "EnvironmentProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/EnvironmentProgram",
             swiftSettings: settings),
+        // A program that blocks its main thread and waits for a handler, for a test that it does not wait for ever.
+        .executableTarget(
+            name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
@@ -70,7 +74,7 @@ let package = Package(
             name: "BluebonnetCallbacksTests",
             dependencies: [
                 "Bluebonnet", "BluebonnetCallbacks", "BluebonnetCompatibility", "BluebonnetFoundation",
-                "BluebonnetTesting", "TestSupport",
+                "BluebonnetTesting", "TestSupport", "CallbackProgram",
             ],
             swiftSettings: settings),
         // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.

@@ -6,7 +6,11 @@ public import FoundationNetworking
 ///
 /// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call fails
 /// the refresh.
-public protocol CallbackAuthenticator: Authenticator {
+public protocol CallbackAuthenticator<Credential>: Authenticator {
+    /// What requests are authenticated with.
+    // Once more, so that it is inferred of the methods of this protocol.
+    associatedtype Credential
+
     /// Puts the credential into a request, usually as its `Authorization` field.
     ///
     /// - Parameters:

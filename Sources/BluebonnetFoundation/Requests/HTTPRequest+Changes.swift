@@ -5,7 +5,6 @@ package import FoundationNetworking
 extension HTTPRequest {
     /// The request with what was changed of its counterpart, and all else as it is.
     package func changed(from original: URLRequest, to changed: URLRequest) throws(RequestError) -> HTTPRequest {
-        guard changed != original else { return self }
         let converted = try HTTPRequest(changed)
         var request = self
         request.url = converted.url

@@ -6,7 +6,11 @@ public import FoundationNetworking
 ///
 /// Asked about responses that were accepted: one that fails keeps its error, so that `error` is `nil` when Bluebonnet
 /// calls, and is there for serializers that call others.
-public protocol FoundationResponseSerializer: SynchronousResponseSerializer {
+public protocol FoundationResponseSerializer<SerializedObject>: SynchronousResponseSerializer {
+    /// The type of the value.
+    // Once more, so that it is inferred of the methods of this protocol.
+    associatedtype SerializedObject
+
     /// Makes the value of a body in memory.
     ///
     /// - Parameters:
