@@ -81,12 +81,15 @@ let package = Package(
         .executableTarget(
             name: "BluebonnetBench",
             dependencies: [
-                "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchLibcurl", "BenchURLSession", "BenchLateServer",
-                "BenchCommand", "BenchSink",
+                "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchCallbacks", "BenchLibcurl", "BenchURLSession",
+                "BenchLateServer", "BenchCommand", "BenchSink",
             ], path: "Tests/Benchmarks/BluebonnetBench", swiftSettings: settings),
         .executableTarget(
             name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
             path: "Tests/Benchmarks/BenchBluebonnet", swiftSettings: settings),
+        .executableTarget(
+            name: "BenchCallbacks", dependencies: ["BenchSupport", "BluebonnetCallbacks"],
+            path: "Tests/Benchmarks/BenchCallbacks", swiftSettings: settings),
         .executableTarget(
             name: "BenchURLSession", dependencies: ["BenchSupport"], path: "Tests/Benchmarks/BenchURLSession",
             swiftSettings: settings),
