@@ -1,14 +1,198 @@
-import Bluebonnet
 import BluebonnetFoundation
 import Foundation
-import FoundationNetworking
 import Testing
 
+/// Requests in Foundation's terms and in ours.
 struct URLRequestTests {
-    @Test func `a URLRequest is a request`() throws {
-        var request = URLRequest(url: try #require(URL(string: "http://example.com/a")))
+    // MARK: From Foundation
+
+    @Test func `method, URL, fields, body and cookies are taken over`() throws {
+        var request = URLRequest(url: try Scene.url("http://example.com/a?b=c#d"))
         request.httpMethod = "PUT"
+        request.setValue("1", forHTTPHeaderField: "X-One")
+        request.addValue("2", forHTTPHeaderField: "X-One")
+        request.httpBody = Data("body".utf8)
+        request.httpShouldHandleCookies = false
         let converted = try request.asHTTPRequest()
         #expect(converted.method == .put)
+        #expect(converted.url == request.url)
+        #expect(converted.headers.dictionary == ["X-One": "1,2"])
+        #expect(converted.body?.data == Data("body".utf8))
+        #expect(!converted.handlesCookies)
+    }
+
+    @Test func `a plain request says nothing that the session can say`() throws {
+        let converted = try HTTPRequest(URLRequest(url: Scene.url()))
+        #expect(converted.method == .get)
+        #expect(converted.headers.isEmpty)
+        #expect(converted.body == nil)
+        #expect(converted.timeouts == nil)
+        #expect(converted.handlesCookies)
+    }
+
+    @Test(arguments: ["GET", "get", "POST", "QUERY", "M-SEARCH"])
+    func `methods keep their case`(method: String) throws {
+        var request = URLRequest(url: try Scene.url())
+        request.httpMethod = method
+        #expect(try request.asHTTPRequest().method.rawValue == request.httpMethod)
+        #expect(try URLRequest(HTTPRequest(request)).httpMethod == request.httpMethod)
+    }
+
+    @Test func `a request without a URL is none`() throws {
+        var request = URLRequest(url: try Scene.url())
+        request.url = nil
+        let error = #expect(throws: RequestError.self) { try request.asHTTPRequest() }
+        #expect(error?.kind == .invalidURL)
+        #expect((error?.underlying as? URLError)?.code == .badURL)
+    }
+
+    static let timeouts: [(TimeInterval, Timeouts?)] = [
+        (60, nil), (5, Timeouts(connect: .seconds(5), idle: .seconds(5))),
+        (0.25, Timeouts(connect: .milliseconds(250), idle: .milliseconds(250))),
+        (600, Timeouts(connect: .seconds(600), idle: .seconds(600))), (0, Timeouts(connect: nil, idle: nil)),
+        (-1, Timeouts(connect: nil, idle: nil)), (.infinity, Timeouts(connect: nil, idle: nil)),
+        (.nan, Timeouts(connect: nil, idle: nil)), (1e300, Timeouts(connect: nil, idle: nil)),
+    ]
+
+    @Test(arguments: timeouts)
+    func `a timeout is for connecting and idle time`(interval: TimeInterval, timeouts: Timeouts?) throws {
+        var request = URLRequest(url: try Scene.url())
+        request.timeoutInterval = interval
+        #expect(try request.asHTTPRequest().timeouts == timeouts)
+        let back = try URLRequest(HTTPRequest(request)).timeoutInterval
+        #expect(back == (timeouts.map { $0.idle == nil } == true ? 315_360_000 : interval))
+    }
+
+    // MARK: Caches
+
+    static let policies: [(URLRequest.CachePolicy, [String: String])] = [
+        (.useProtocolCachePolicy, [:]), (.reloadIgnoringLocalCacheData, ["Cache-Control": "no-cache"]),
+        (.reloadIgnoringLocalAndRemoteCacheData, ["Cache-Control": "no-cache", "Pragma": "no-cache"]),
+        (.returnCacheDataElseLoad, ["Cache-Control": "max-stale"]),
+        (.reloadRevalidatingCacheData, ["Cache-Control": "max-age=0"]),
+    ]
+
+    @Test(arguments: policies)
+    func `a cache policy is a field, and back`(policy: URLRequest.CachePolicy, fields: [String: String]) throws {
+        var request = URLRequest(url: try Scene.url())
+        request.cachePolicy = policy
+        let converted = try request.asHTTPRequest()
+        #expect(converted.headers.dictionary == fields)
+        #expect(URLRequest(converted).cachePolicy == policy)
+    }
+
+    @Test func `a field of the request's own says more than its policy`() throws {
+        var request = URLRequest(url: try Scene.url())
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        request.setValue("no-store", forHTTPHeaderField: "cache-control")
+        #expect(try request.asHTTPRequest().headers["Cache-Control"] == "no-store")
+    }
+
+    @Test func `what must come from a cache is not loaded`() async throws {
+        var request = URLRequest(url: try Scene.url())
+        request.cachePolicy = .returnCacheDataDontLoad
+        let session = Scene.session()
+        let error = try #require(await session.request(request).serializingData().response.error)
+        #expect(error.kind == .invalidRequest(.conversion))
+        #expect((error.underlying as? URLError)?.code == .resourceUnavailable)
+        await session.shutdown()
+    }
+
+    // MARK: To Foundation
+
+    @Test func `a request goes to Foundation and back`() throws {
+        var request = HTTPRequest(
+            url: try Scene.url("https://example.com/x"), method: .patch,
+            headers: ["X-A": "1", "X-B": "2"], body: .data(Data([1, 2, 3])))
+        request.timeouts = Timeouts(connect: .seconds(7), idle: .seconds(7))
+        request.handlesCookies = false
+        let foundation = request.urlRequest
+        #expect(foundation.httpMethod == "PATCH")
+        #expect(foundation.allHTTPHeaderFields == ["X-A": "1", "X-B": "2"])
+        #expect(foundation.httpBody == Data([1, 2, 3]))
+        #expect(foundation.timeoutInterval == 7)
+        let back = try HTTPRequest(foundation)
+        #expect(back.url == request.url && back.method == request.method)
+        #expect(back.headers.dictionary == request.headers.dictionary)
+        #expect(back.body?.data == request.body?.data)
+        #expect(back.timeouts == request.timeouts)
+        #expect(!back.handlesCookies)
+    }
+
+    @Test func `a body that is not in memory is a stream for Foundation`() async throws {
+        let pieces = [Scene.bytes(70_000), Data(), Scene.bytes(10)]
+        let (sequence, continuation) = AsyncStream.makeStream(of: Data.self)
+        pieces.forEach { continuation.yield($0) }
+        continuation.finish()
+        let request = HTTPRequest(url: try Scene.url(), method: .post, body: .stream(sequence))
+        let foundation = URLRequest(request)
+        #expect(foundation.httpBody == nil)
+        let received = await Scene.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        #expect(received?.data == Data(pieces.joined()))
+        #expect(received?.error == nil)
+    }
+
+    @Test func `a file that is not there is the stream's error`() async throws {
+        let body = RequestBody.file(URL(fileURLWithPath: "/nonexistent/file"))
+        let foundation = URLRequest(HTTPRequest(url: try Scene.url(), method: .post, body: body))
+        let received = await Scene.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        #expect(received?.data == Data())
+        guard case .requestBody(.fileUnreadable) = (received?.error as? RequestError)?.kind else {
+            Issue.record("\(String(describing: received))")
+            return
+        }
+    }
+
+    // MARK: Conveniences
+
+    @Test func `a URLRequest has a method and headers by their types`() throws {
+        var request = try URLRequest(url: "http://example.com/a", method: .post, headers: ["A": "1"])
+        #expect(request.httpMethod == "POST")
+        #expect(request.allHTTPHeaderFields == ["A": "1"])
+        request.method = .delete
+        request.headers.add(.contentType("text/plain"))
+        #expect(request.httpMethod == "DELETE")
+        #expect(request.value(forHTTPHeaderField: "content-type") == "text/plain")
+        request.headers = ["B": "2"]
+        #expect(request.allHTTPHeaderFields == ["B": "2"])
+        #expect(request.headers.dictionary == ["B": "2"])
+        let error = #expect(throws: RequestError.self) { try URLRequest(url: "http://exa mple/%", method: .get) }
+        #expect(error?.kind == .invalidURL)
+    }
+
+    @Test func `code for a URLRequest reads and changes a request of ours`() throws {
+        var request = HTTPRequest(url: try Scene.url())
+        request.httpMethod = "POST"
+        request.timeoutInterval = 3
+        request.setValue("a", forHTTPHeaderField: "X-A")
+        request.addValue("b", forHTTPHeaderField: "x-a")
+        request.httpBody = Data("x".utf8)
+        request.httpShouldHandleCookies = false
+        #expect(request.method == .post && request.httpMethod == "POST")
+        #expect(request.timeouts == Timeouts(connect: .seconds(3), idle: .seconds(3)))
+        #expect(request.value(forHTTPHeaderField: "X-a") == "a, b")
+        #expect(request.allHTTPHeaderFields == ["X-A": "a, b"])
+        #expect(request.body?.data == Data("x".utf8) && !request.handlesCookies)
+        request.setValue(nil, forHTTPHeaderField: "X-A")
+        request.timeoutInterval = 60
+        #expect(request.headers.isEmpty && request.timeouts == nil && request.timeoutInterval == 60)
+    }
+
+    // MARK: ParameterEncoder
+
+    @Test func `parameters are encoded into a URLRequest, of which the rest stays`() throws {
+        var request = try URLRequest(url: "http://example.com/a?x=1", method: .get, headers: ["A": "1"])
+        request.timeoutInterval = 9
+        request.networkServiceType = .background
+        let queried = try URLEncodedFormParameterEncoder.default.encode(["b": "c d"], into: request)
+        #expect(queried.url?.absoluteString == "http://example.com/a?x=1&b=c%20d")
+        #expect(queried.timeoutInterval == 9 && queried.networkServiceType == .background)
+        request.method = .post
+        let posted = try JSONParameterEncoder.default.encode(["b": 1], into: request)
+        #expect(posted.httpBody == Data(#"{"b":1}"#.utf8))
+        #expect(posted.allHTTPHeaderFields == ["A": "1", "Content-Type": "application/json"])
+        #expect(posted.timeoutInterval == 9 && posted.httpMethod == "POST")
+        let untouched = try JSONParameterEncoder.default.encode(nil as [String: Int]?, into: request)
+        #expect(untouched == request)
     }
 }

@@ -1,0 +1,168 @@
+import BluebonnetFoundation
+import BluebonnetTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Responses as streams of Foundation's.
+@Suite(.timeLimit(.minutes(1))) struct InputStreamDownloadTests {
+    /// Hands a stream to a thread, which alone uses it.
+    private static func read(
+        _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000
+    ) async -> Reading {
+        await Scene.onThread {
+            request.asInputStream(bufferSize: bufferSize).map { Reading.all(of: $0, by: count) } ?? Reading()
+        }
+    }
+
+    @Test(arguments: [0, 1, 65_536, 3 << 20], [1, 1 << 16, 1 << 24])
+    func `a body is read to its end`(count: Int, bufferSize: Int) async throws {
+        let data = Scene.bytes(count)
+        let server = try await LocalServer { $0.get("/", .data(data)) }
+        let session = Scene.session()
+        let reading = await Self.read(session.streamRequest(server.url("/")), bufferSize: bufferSize)
+        #expect(reading.data == data)
+        #expect(reading.lastCount == 0 && reading.status == .atEnd && reading.error == nil)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [1, 3, 100_000])
+    func `httpbin's bytes are read in pieces of any size`(count: Int) async throws {
+        let session = Scene.session()
+        let url = try TestServers.httpbin.url("/stream-bytes/5000?seed=7&chunk_size=700")
+        let reading = await Self.read(session.streamRequest(url).validate(), by: count)
+        let expected = try await session.request(url).serializingData().value
+        #expect(expected.count == 5000 && reading.data == expected)
+        await session.shutdown()
+    }
+
+    @Test func `a body that ends early is an error after what came`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
+        let session = Scene.session()
+        let reading = await Self.read(session.streamRequest(server.url("/")))
+        #expect(reading.data == Data("half".utf8))
+        #expect(reading.lastCount == -1 && reading.status == .error)
+        #expect((reading.error as? RequestError)?.kind == .invalidResponse(.truncated))
+        await session.shutdown()
+    }
+
+    @Test func `a response that is refused is an error without a byte`() async throws {
+        let server = try await LocalServer { $0.get("/", .text("not found", status: 404)) }
+        let session = Scene.session()
+        let reading = await Self.read(session.streamRequest(server.url("/")).validate())
+        #expect(reading.data.isEmpty && reading.lastCount == -1)
+        #expect((reading.error as? RequestError)?.statusCode == 404)
+        await session.shutdown()
+    }
+
+    @Test func `closing early cancels the request`() async throws {
+        let server = try await LocalServer { $0.get("/", .endless(Scene.bytes(10_000))) }
+        let session = Scene.session()
+        let request = session.streamRequest(server.url("/"))
+        let count = await Scene.onThread {
+            var data = Data()
+            guard let stream = request.asInputStream() else { return 0 }
+            stream.open()
+            _ = Reading.some(of: stream, 100, into: &data)
+            stream.close()
+            return Reading.some(of: stream, 100, into: &data) == -1 ? data.count : 0
+        }
+        #expect((1...100).contains(count))
+        try await server.waitForOpenConnections(atMost: 0)
+        #expect(request.isCancelled)
+        await session.shutdown()
+    }
+
+    @Test func `dropping the stream cancels the request`() async throws {
+        let server = try await LocalServer { $0.get("/", .endless(Scene.bytes(10_000))) }
+        let session = Scene.session()
+        let request = session.streamRequest(server.url("/"))
+        await Scene.onThread {
+            var data = Data()
+            let stream = request.asInputStream()
+            stream?.open()
+            _ = stream.map { Reading.some(of: $0, 1, into: &data) }
+        }
+        try await server.waitForOpenConnections(atMost: 0)
+        #expect(request.isCancelled)
+        await session.shutdown()
+    }
+
+    @Test func `a reader that waits is answered when the request is cancelled`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .wait { await Gate().wait() }
+        )
+        let session = Scene.session()
+        let request = session.streamRequest(server.url("/"))
+        async let reading = Self.read(request)
+        _ = try await request.streamTask(automaticallyCancelling: false).response
+        request.cancel()
+        #expect(await reading.lastCount == -1)
+        #expect((await reading.error as? RequestError)?.kind == .cancelled)
+        await session.shutdown()
+    }
+
+    @Test func `a slow reader holds the server back`() async throws {
+        var options = LocalServer.Options()
+        options.sendBufferBytes = 64 << 10
+        let total = 48 << 20
+        let sent = Box(0)
+        let server = try await LocalServer(options: options) { router in
+            router.get("/") { _ in
+                .stream { writer in
+                    for _ in 0..<(total >> 16) {
+                        try await writer.write(Data(count: 1 << 16))
+                        sent.set(writer.bytesSent)
+                    }
+                }
+            }
+        }
+        let session = Scene.session {
+            $0.bodyHighWatermark = 256 << 10
+            $0.bodyLowWatermark = 64 << 10
+        }
+        let request = session.streamRequest(server.url("/"))
+        let (count, lead) = await Scene.onThread {
+            var count = 0
+            var lead = 0
+            guard let stream = request.asInputStream(bufferSize: 64 << 10) else { return (0, 0) }
+            stream.open()
+            while true {
+                var data = Data()
+                let read = Reading.some(of: stream, 1 << 16, into: &data)
+                guard read > 0 else { break }
+                count += read
+                lead = max(lead, sent.value - count)
+            }
+            return (count, lead)
+        }
+        #expect(count == total)
+        // What the sockets and the buffers hold, and not the 48 MiB.
+        #expect(lead < 24 << 20)
+        await session.shutdown()
+    }
+
+    @Test func `a stream that is not open, and one without events, answer all the same`() async throws {
+        let server = try await LocalServer { $0.get("/", .text("body")) }
+        let session = Scene.session()
+        let request = session.streamRequest(server.url("/"))
+        let isAsExpected = await Scene.onThread {
+            guard let stream = request.asInputStream() else { return false }
+            var data = Data()
+            stream.delegate = nil
+            stream.schedule(in: .current, forMode: .default)
+            stream.remove(from: .current, forMode: .default)
+            let before = stream.streamStatus == .notOpen && Reading.some(of: stream, 1, into: &data) == -1
+            stream.open()
+            stream.open()
+            let properties =
+                stream.property(forKey: .dataWrittenToMemoryStreamKey) == nil
+                && !stream.setProperty(nil, forKey: .dataWrittenToMemoryStreamKey)
+            let whole = stream.hasBytesAvailable && Reading.rest(of: stream, by: 3).data == Data("body".utf8)
+            return before && properties && whole && !stream.hasBytesAvailable && stream.streamStatus == .atEnd
+        }
+        #expect(isAsExpected)
+        await session.shutdown()
+    }
+}
