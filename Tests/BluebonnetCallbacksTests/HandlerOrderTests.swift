@@ -65,8 +65,10 @@ struct HandlerOrderTests {
             ]),
         Row(
             testDescription: "one in the middle leaves",
-            steps: [.left(1, .nothing), .answered(0, .call(0)), .returned(.nothing), .answered(2, .call(2)), .returned(.end)]
-        ),
+            steps: [
+                .left(1, .nothing), .answered(0, .call(0)), .returned(.nothing), .answered(2, .call(2)),
+                .returned(.end),
+            ]),
         Row(testDescription: "all leave", steps: [.left(2, .nothing), .left(1, .nothing), .left(0, .end)]),
     ]
 

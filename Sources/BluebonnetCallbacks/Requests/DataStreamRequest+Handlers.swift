@@ -24,7 +24,7 @@ extension DataStreamRequest {
     /// - Returns: The request.
     @discardableResult @preconcurrency
     public nonisolated func responseStream(on queue: DispatchQueue, stream: @escaping Handler<Data, Never>) -> Self {
-        handle(on: queue, stream) { $0.streamingData() } event: { $0.event }
+        handle(on: queue, stream, { $0.streamingData() }, event: { $0.event })
     }
 
     /// As ``responseStream(on:stream:)``, on the main queue.
@@ -39,7 +39,7 @@ extension DataStreamRequest {
         using serializer: Serializer, on queue: DispatchQueue,
         stream: @escaping Handler<Serializer.SerializedObject, AFError>
     ) -> Self {
-        handle(on: queue, stream) { $0.streamingResponses(using: serializer) } event: { $0.event.withAFError }
+        handle(on: queue, stream, { $0.streamingResponses(using: serializer) }, event: { $0.event.withAFError })
     }
 
     /// As ``responseStream(using:on:stream:)``, on the main queue.
@@ -55,7 +55,7 @@ extension DataStreamRequest {
     public nonisolated func responseStreamString(
         on queue: DispatchQueue, stream: @escaping Handler<String, Never>
     ) -> Self {
-        handle(on: queue, stream) { $0.streamingStrings() } event: { $0.event }
+        handle(on: queue, stream, { $0.streamingStrings() }, event: { $0.event })
     }
 
     /// As ``responseStreamString(on:stream:)``, on the main queue.

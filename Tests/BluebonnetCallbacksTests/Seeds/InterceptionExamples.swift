@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Advanced usage: adapting, retrying, authenticating, compressing, trust. With data of our own.
+/// Advanced usage: adapting, retrying, authenticating, compressing, trust; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct InterceptionExamples {
     private struct GateAdapter: RequestAdapter {
         let accessToken: String
@@ -155,7 +155,9 @@ import Testing
             "cert.garden.test": PinnedCertificatesTrustEvaluator(),
             "keys.garden.test": PublicKeysTrustEvaluator(),
             "*.wild.garden.test": DefaultTrustEvaluator(),
-            "old.garden.test": CompositeTrustEvaluator(evaluators: [DefaultTrustEvaluator(), RevocationTrustEvaluator()]),
+            "old.garden.test": CompositeTrustEvaluator(evaluators: [
+                DefaultTrustEvaluator(), RevocationTrustEvaluator(),
+            ]),
             "test.garden.test": DisabledTrustEvaluator(),
         ]
         let manager = ServerTrustManager(evaluators: evaluators)

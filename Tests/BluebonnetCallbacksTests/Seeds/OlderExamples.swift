@@ -123,7 +123,8 @@ import Testing
             session.request(Bloom(name: "phlox"))
                 .response(
                     queue: queue,
-                    responseSerializer: ClosureResponseSerializer { input in String(decoding: input.data, as: UTF8.self) }
+                    responseSerializer: ClosureResponseSerializer { input in String(decoding: input.data, as: UTF8.self)
+                    }
                 ) { done($0) }
         }
         #expect(response.map(\.count).value == 13 && response.tryMap { $0 }.value == "/blooms/phlox")

@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Advanced usage: requests. Each test is the counterpart of a section, with data of our own.
+/// Advanced usage: requests; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct RequestExamples {
     @Test func `Progress`() async throws {
         let progress = CallLog<Double>()

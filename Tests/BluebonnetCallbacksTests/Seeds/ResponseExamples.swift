@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Advanced usage: handling responses, and Swift concurrency. With data of our own.
+/// Advanced usage: handling responses, and Swift concurrency; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct ResponseExamples {
     private struct Flower: Codable, Equatable, Sendable {
         var name: String

@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Advanced usage: sessions. Each test is the counterpart of a section, with data of our own.
+/// Advanced usage: sessions; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct SessionExamples {
     @Test func `The default session, by both of its names`() async throws {
         let url = try Examples.url("/get")
