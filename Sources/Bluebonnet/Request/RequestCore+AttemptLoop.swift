@@ -286,17 +286,6 @@ extension RequestCore: ExchangeObserver {
     }
 }
 
-/// What happens in an exchange that the attempt loop waits for.
-enum ExchangeEvent: Sendable {
-    /// The head of the response is there, and its body is held back.
-    case head(HTTPResponse)
-    /// The exchange has ended.
-    case outcome(ExchangeOutcome)
-}
-
-/// The driver, when it waits for an event.
-typealias ExchangeContinuation = CheckedContinuation<ExchangeEvent, Never>
-
 extension RequestError {
     /// Whether a body was to be sent again that cannot be, which no further attempt changes.
     fileprivate func isOfSecondReading(after earlier: RequestError?) -> Bool {

@@ -71,38 +71,3 @@ extension Session {
         DataRequest(core: RequestCore(convertible: convertible, context: context, interceptor: interceptor))
     }
 }
-
-/// A request described by its parts.
-struct ComposedRequest: HTTPRequestConvertible {
-    let url: any URLConvertible
-    let method: HTTPMethod
-    let headers: HTTPHeaders?
-    var body: RequestBody?
-    let requestModifier: Session.RequestModifier?
-    let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
-
-    var runsUserCode: Bool {
-        requestModifier != nil || encode != nil || !(url is String || url is URL) || (body != nil && body?.data == nil)
-    }
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:], body: body)
-        do {
-            try requestModifier?(&request)
-        } catch {
-            throw Self.error(from: error, .invalidRequest(.conversion), request)
-        }
-        guard let encode else { return request }
-        do {
-            return try encode(request)
-        } catch {
-            throw Self.error(from: error, .parameterEncoding(.encoderFailed), request)
-        }
-    }
-
-    private static func error(
-        from error: any Error, _ kind: RequestError.Kind, _ request: HTTPRequest
-    ) -> RequestError {
-        (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
-    }
-}

@@ -80,4 +80,21 @@ import Testing
         dump(proxy, to: &text)
         #expect(!(text + String(reflecting: proxy)).contains("hidden"))
     }
+
+    @Test(
+        arguments: [
+            ([:], true, nil),
+            (["HTTP_PROXY": "https://a", "no_proxy": "*"], true, nil),
+            (["all_proxy": ""], true, nil),
+            (["all_proxy": "socks5://a"], false, nil),
+            (["http_proxy": "http://a", "ALL_PROXY": "HTTPS://B.example:3128"], false, "b.example"),
+            (["https_proxy": "https://user:word@c", "http_proxy": "https://d"], false, "c"),
+        ] as [([String: String], Bool, String?)])
+    func `what the environment says of proxies`(_ variables: [String: String], _ isEmpty: Bool, _ host: String?) {
+        let environment = ProxyEnvironment(variables)
+        #expect(environment.isEmpty == isEmpty)
+        #expect(ProxyRoute.secureHost(of: .environment, in: environment) == host)
+        #expect(ProxyRoute.secureHost(of: .none, in: environment) == nil)
+        #expect(ProxyRoute.secureHost(of: .url("https://e"), in: environment) == "e")
+    }
 }

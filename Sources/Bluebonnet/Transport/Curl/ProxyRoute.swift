@@ -63,18 +63,19 @@ struct ProxyRoute: Equatable {
     static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
 
     /// The host of a proxy that is spoken to with TLS; `nil` for others.
-    ///
-    /// The environment may name several: whichever of those that speak TLS comes first here.
-    static func secureHost(of proxy: Session.Configuration.Proxy) -> String? {
-        let urls: [String]
+    static func secureHost(
+        of proxy: Session.Configuration.Proxy, in environment: ProxyEnvironment
+    ) -> String? {
         switch proxy {
-        case .none: return nil
-        case .url(let url, _, _): urls = [url]
-        case .environment:
-            let environment = ProcessInfo.processInfo.environment
-            urls = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"].compactMap { environment[$0] }
+        case .none: nil
+        case .url(let url, _, _): secureHost(in: url)
+        case .environment: environment.secureHost
         }
-        guard let url = urls.first(where: { $0.lowercased().hasPrefix("https://") }) else { return nil }
+    }
+
+    /// The host of a proxy's URL if that speaks TLS.
+    static func secureHost(in url: String) -> String? {
+        guard url.prefix(8).lowercased() == "https://" else { return nil }
         return URL(string: url)?.host(percentEncoded: false).map(HostName.canonical)
     }
 

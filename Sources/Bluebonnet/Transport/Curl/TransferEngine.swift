@@ -185,7 +185,7 @@ actor TransferEngine: EventLoopClient {
         transfer.awaitedVerdict = nil
         transfer.judges.removeAll()
         do throws(RequestError) {
-            transfer.trust = try trust?.policy(for: transfer.request, options.configuration)
+            transfer.trust = try trust?.policy(for: transfer.request, options)
             transfer.trustMemory = trust?.memory
         } catch {
             return finish(transfer, with: error)

@@ -10,8 +10,10 @@ extension TransferOptions {
         } catch {
             return error
         }
-        guard route.url != "" else {
+        guard route.url ?? (environment.isEmpty ? "" : nil) != "" else {
+            // Without either, libcurl looks into the environment for each connection.
             easy.set(CURLOPT_PROXY, "")
+            easy.set(CURLOPT_NOPROXY, "")
             return nil
         }
         if let url = route.url { easy.set(CURLOPT_PROXY, url) }
@@ -30,7 +32,7 @@ extension TransferOptions {
         case .none:
             break
         case .environment:
-            transfer.isProxied = true
+            transfer.isProxied = !environment.isEmpty
         case .url(let url, let credential, _):
             transfer.isProxied = true
             transfer.proxyCredential = ProxyRoute.isSocks(url) ? nil : credential
@@ -42,25 +44,10 @@ extension TransferOptions {
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
         guard let credential = route.credential else { return nil }
+        guard route.isSocks else { return apply(credential, only: transfer.onlyProxyScheme, by: .proxy, to: easy) }
         easy.set(CURLOPT_PROXYUSERNAME, credential.username)
         easy.set(CURLOPT_PROXYPASSWORD, credential.password)
-        guard !route.isSocks else { return nil }
-        let schemes = credential.schemes.intersection(Libcurl.schemes)
-        guard !schemes.isEmpty else {
-            return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))
-        }
-        if let scheme = transfer.onlyProxyScheme {
-            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: scheme))
-        } else {
-            easy.set(CURLOPT_PROXYAUTH, Self.bits(of: schemes) | bb_curl_auth_only)
-        }
-        if schemes.contains(.negotiate) { useOwnConnection(easy) }
         return nil
-    }
-
-    private func useOwnConnection(_ easy: EasyHandle) {
-        easy.set(CURLOPT_FRESH_CONNECT, 1)
-        easy.set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a tunnel.

@@ -7,6 +7,7 @@ import FoundationEssentials
 // Safety: libcurl copies what it is given, within the call.
 final class TransferOptions {
     let configuration: Session.Configuration
+    let environment = ProxyEnvironment()
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
@@ -39,7 +40,7 @@ final class TransferOptions {
         easy.transfer = transfer
         noteProxy(of: transfer)
         let url = request.url.curlString
-        if !url.utf8.allSatisfy({ $0 < 0x80 }) { Libcurl.useUTF8() }
+        if !Self.isASCII(url) { Libcurl.useUTF8() }
         let profile =
             transfer.onlyProxyScheme == nil
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
@@ -182,6 +183,12 @@ final class TransferOptions {
     /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.
     private static func isSecure(_ url: String) -> Bool {
         url.utf8.dropFirst(4).first.map { $0 | 0x20 == UInt8(ascii: "s") } ?? false
+    }
+
+    private static func isASCII(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices where bytes[index] >= 0x80 { return false }
+        return true
     }
 
     /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one,

@@ -26,10 +26,11 @@ final class TrustDesk {
 
     /// Who judges the servers that a request's connection leads to; `nil` if libcurl alone does.
     func policy(
-        for request: HTTPRequest, _ configuration: Session.Configuration
+        for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
         let isSecure = request.url.scheme?.lowercased() == "https"
-        let proxy = ProxyRoute.secureHost(of: request.proxy ?? configuration.proxy)
+        let proxy = ProxyRoute.secureHost(
+            of: request.proxy ?? options.configuration.proxy, in: options.environment)
         guard isSecure || proxy != nil else { return nil }
         let route = Route(host: HostName.canonical(request.url.host(percentEncoded: false) ?? ""), proxy: proxy)
         if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }

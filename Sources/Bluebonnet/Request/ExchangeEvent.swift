@@ -1,0 +1,50 @@
+import FoundationEssentials
+
+/// What happens in an exchange that the attempt loop waits for.
+enum ExchangeEvent: Sendable {
+    /// The head of the response is there, and its body is held back.
+    case head(HTTPResponse)
+    /// The exchange has ended.
+    case outcome(ExchangeOutcome)
+}
+
+/// The driver, when it waits for an event.
+typealias ExchangeContinuation = CheckedContinuation<ExchangeEvent, Never>
+
+extension ExchangeEvent {
+    /// The head, if nothing went wrong so far.
+    var response: HTTPResponse? {
+        switch self {
+        case .head(let response): response
+        case .outcome(let outcome): outcome.error == nil ? outcome.response : nil
+        }
+    }
+
+    /// Whether a complete response, or the head of one, may lead elsewhere (RFC 9110 §15.4).
+    var isRedirect: Bool { response.map { (300...399).contains($0.statusCode) } ?? false }
+
+    /// The same with what redirected to it.
+    func with(_ history: [HTTPResponse]) -> ExchangeEvent {
+        guard !history.isEmpty else { return self }
+        switch self {
+        case .head(let response): return .head(response.with(history))
+        case .outcome(let outcome): return .outcome(outcome.with(history))
+        }
+    }
+}
+
+extension ExchangeOutcome {
+    /// The same with what redirected to it.
+    func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
+        guard !history.isEmpty else { return self }
+        return ExchangeOutcome(response: response?.with(history), body: body, error: error, metrics: metrics)
+    }
+}
+
+extension HTTPResponse {
+    fileprivate func with(_ history: [HTTPResponse]) -> HTTPResponse {
+        var response = self
+        response.history = history
+        return response
+    }
+}
