@@ -2,7 +2,7 @@ public import Bluebonnet
 import BluebonnetFoundation
 public import FoundationNetworking
 
-/// An ``Authenticator`` that answers by a completion handler, and in Foundation's terms.
+/// An `Authenticator` that answers by a completion handler, and in Foundation's terms.
 ///
 /// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call fails
 /// the refresh.

@@ -2,7 +2,7 @@ public import Bluebonnet
 import BluebonnetFoundation
 public import FoundationNetworking
 
-/// A ``RequestAdapter`` that answers by a completion handler, and in Foundation's terms.
+/// A `RequestAdapter` that answers by a completion handler, and in Foundation's terms.
 ///
 /// What has no place in a `URLRequest` stays as it is in the request. The completion handler may be called from anywhere;
 /// the first call counts. One that is dropped without a call fails the request.
@@ -50,7 +50,7 @@ extension CallbackRequestAdapter {
     }
 }
 
-/// A ``RequestRetrier`` that answers by a completion handler.
+/// A `RequestRetrier` that answers by a completion handler.
 ///
 /// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call says
 /// `.doNotRetry`.
@@ -77,7 +77,7 @@ extension CallbackRequestRetrier {
     }
 }
 
-/// A ``RequestInterceptor`` that answers by completion handlers; what it does not implement changes nothing.
+/// A `RequestInterceptor` that answers by completion handlers; what it does not implement changes nothing.
 public protocol CallbackRequestInterceptor: RequestInterceptor, CallbackRequestAdapter, CallbackRequestRetrier {}
 
 extension CallbackRequestInterceptor {

@@ -109,7 +109,7 @@ extension DataRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as JSON objects on a queue; see ``JSONObjectSerializer``.
+    /// Calls a handler with the body as JSON objects on a queue; see `JSONObjectSerializer`.
     @discardableResult @preconcurrency
     public nonisolated func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -138,7 +138,7 @@ extension DataRequest {
             emptyRequestMethods: emptyRequestMethods, options: options, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as property-list objects on a queue; see ``PropertyListObjectSerializer``.
+    /// Calls a handler with the body as property-list objects on a queue; see `PropertyListObjectSerializer`.
     @discardableResult @preconcurrency
     public nonisolated func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,

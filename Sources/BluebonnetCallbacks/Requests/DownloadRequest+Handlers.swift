@@ -123,7 +123,7 @@ extension DownloadRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as JSON objects on a queue; see ``JSONObjectSerializer``.
+    /// Calls a handler with the body as JSON objects on a queue; see `JSONObjectSerializer`.
     @discardableResult @preconcurrency
     public nonisolated func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -152,7 +152,7 @@ extension DownloadRequest {
             emptyRequestMethods: emptyRequestMethods, options: options, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as property-list objects on a queue; see ``PropertyListObjectSerializer``.
+    /// Calls a handler with the body as property-list objects on a queue; see `PropertyListObjectSerializer`.
     @discardableResult @preconcurrency
     public nonisolated func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,

@@ -102,7 +102,7 @@ extension Request {
         }
     }
 
-    /// As ``onHTTPResponse(on:perform:)-(_,(HTTPURLResponse)->Void)``, on the main queue.
+    /// As the form with a queue, on the main queue.
     @discardableResult
     public nonisolated func onHTTPResponse(
         perform handler: @escaping @MainActor (_ response: HTTPURLResponse) -> Void

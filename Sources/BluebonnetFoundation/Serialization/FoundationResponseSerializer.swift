@@ -2,7 +2,7 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// A ``ResponseSerializer`` in Foundation's terms.
+/// A `ResponseSerializer` in Foundation's terms.
 ///
 /// Asked about responses that were accepted: one that fails keeps its error, so that `error` is `nil` when Bluebonnet
 /// calls, and is there for serializers that call others.
