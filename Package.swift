@@ -19,6 +19,8 @@ let package = Package(
     products: [
         .library(name: "Bluebonnet", targets: ["Bluebonnet"]),
         .library(name: "BluebonnetFoundation", targets: ["BluebonnetFoundation"]),
+        .library(name: "BluebonnetCallbacks", targets: ["BluebonnetCallbacks"]),
+        .library(name: "BluebonnetCompatibility", targets: ["BluebonnetCompatibility"]),
         .library(name: "BluebonnetTesting", targets: ["BluebonnetTesting"]),
         .executable(name: "BluebonnetBench", targets: ["BluebonnetBench"]),
     ],
@@ -30,6 +32,9 @@ let package = Package(
         .target(
             name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
         .target(name: "BluebonnetFoundation", dependencies: ["Bluebonnet"], swiftSettings: settings),
+        .target(
+            name: "BluebonnetCallbacks", dependencies: ["Bluebonnet", "BluebonnetFoundation"], swiftSettings: settings),
+        .target(name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks"], swiftSettings: settings),
         .target(
             name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
         .target(
@@ -47,6 +52,10 @@ let package = Package(
         .executableTarget(
             name: "EnvironmentProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/EnvironmentProgram",
             swiftSettings: settings),
+        // A program that blocks its main thread and waits for a handler, for a test that it does not wait for ever.
+        .executableTarget(
+            name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
@@ -61,16 +70,26 @@ let package = Package(
             name: "BluebonnetFoundationTests",
             dependencies: ["Bluebonnet", "BluebonnetFoundation", "BluebonnetTesting", "TestSupport"],
             swiftSettings: settings),
+        .testTarget(
+            name: "BluebonnetCallbacksTests",
+            dependencies: [
+                "Bluebonnet", "BluebonnetCallbacks", "BluebonnetCompatibility", "BluebonnetFoundation",
+                "BluebonnetTesting", "TestSupport", "CallbackProgram",
+            ],
+            swiftSettings: settings),
         // Each client of the benchmark is a program of its own; that the harness depends on them makes SwiftPM build them.
         .executableTarget(
             name: "BluebonnetBench",
             dependencies: [
-                "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchLibcurl", "BenchURLSession", "BenchLateServer",
-                "BenchCommand", "BenchSink",
+                "BenchSupport", "CBenchMeter", "BenchBluebonnet", "BenchCallbacks", "BenchLibcurl", "BenchURLSession",
+                "BenchLateServer", "BenchCommand", "BenchSink",
             ], path: "Tests/Benchmarks/BluebonnetBench", swiftSettings: settings),
         .executableTarget(
             name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
             path: "Tests/Benchmarks/BenchBluebonnet", swiftSettings: settings),
+        .executableTarget(
+            name: "BenchCallbacks", dependencies: ["BenchSupport", "BluebonnetCallbacks"],
+            path: "Tests/Benchmarks/BenchCallbacks", swiftSettings: settings),
         .executableTarget(
             name: "BenchURLSession", dependencies: ["BenchSupport"], path: "Tests/Benchmarks/BenchURLSession",
             swiftSettings: settings),

@@ -6,7 +6,12 @@ extension DataStreamRequest {
 
         private let request: DataStreamRequest
 
-        init(event: Event<Success, Failure>, request: DataStreamRequest) {
+        /// Creates an event.
+        ///
+        /// - Parameters:
+        ///   - event: What happened.
+        ///   - request: The request that ``cancel()`` cancels.
+        public init(event: Event<Success, Failure>, request: DataStreamRequest) {
             self.event = event
             self.request = request
         }
@@ -47,6 +52,22 @@ extension DataStreamRequest {
         public let metrics: TransferMetrics?
         /// Why the request failed, if it did.
         public let error: RequestError?
+
+        /// Creates the end of a stream.
+        ///
+        /// - Parameters:
+        ///   - request: The request of the last attempt.
+        ///   - response: The head of the response.
+        ///   - metrics: What was measured.
+        ///   - error: Why the request failed.
+        public init(
+            request: HTTPRequest?, response: HTTPResponse?, metrics: TransferMetrics?, error: RequestError?
+        ) {
+            self.request = request
+            self.response = response
+            self.metrics = metrics
+            self.error = error
+        }
     }
 
     nonisolated var completion: Completion {

@@ -33,6 +33,8 @@ public final class RequestCore: Sendable {
     }
 
     deinit {
+        // Nobody can start a request any more that is gone; who watches it learns that here.
+        finishSequences()
         releaseTransport()
     }
 

@@ -9,12 +9,15 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     case memory
     /// Bluebonnet with adapters, a retry policy and cookies; `bare` is without, the yardstick.
     case intercepted, bare
+    /// Completion handlers on a private queue; `bare` is the yardstick.
+    case callbacks
 
     /// The name of the program, which lies beside this one.
     var program: String {
         switch self {
         case .libcurl: "BenchLibcurl"
         case .bluebonnet, .memory, .intercepted, .bare: "BenchBluebonnet"
+        case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
         case .curl: "BenchCommand"
         }
@@ -85,6 +88,8 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
             // What two adapters that change nothing, a retry policy and cookies cost.
             BenchmarkCase(name: "small-get-intercepted", clients: [.bare, .intercepted], yardstick: .bare),
+            // What a completion handler on a private queue costs.
+            BenchmarkCase(name: "small-get-callbacks", clients: [.bare, .callbacks], yardstick: .bare),
             // URLSession on Linux cannot be told which certificate authority to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],

@@ -12,7 +12,9 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/Observation/StandardError.swift",
         "Sources/Bluebonnet/Serialization/Streams/ByteSearch.swift",
         "Sources/Bluebonnet/Transport/Locked.swift",
+        "Sources/BluebonnetCallbacks/Handlers/MainQueue.swift",
         "Sources/BluebonnetFoundation/Encoding/ParameterValue.swift",
+        "Sources/BluebonnetFoundation/Serialization/PropertyListObjectSerializer.swift",
         "Sources/BluebonnetFoundation/Streams/BodyInputStream.swift",
         "Sources/BluebonnetFoundation/Streams/Monitor.swift",
         "Sources/BluebonnetFoundation/Streams/OwnedInputStream.swift",
@@ -34,7 +36,10 @@ struct SourceRulesTests {
         tree = try SourceTree()
     }
 
-    private static let uncheckedWords = ["@unchecked", "nonisolated(unsafe)", "@preconcurrency", "assumeIsolated"]
+    // At a declaration of our own, `@preconcurrency` lets callers in Swift 5 mode do as they did; that is no step aside.
+    private static let uncheckedWords = [
+        "@unchecked", "nonisolated(unsafe)", "@preconcurrency import", "assumeIsolated",
+    ]
 
     @Test(arguments: uncheckedWords)
     func `what the compiler does not check is in the files that may hold it, and justified`(_ word: String) throws {

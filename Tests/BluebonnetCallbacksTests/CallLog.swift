@@ -1,0 +1,37 @@
+import Bluebonnet
+
+/// Notes calls, from anywhere, in their order, and wakes who waits for a number of them.
+final class CallLog<Entry: Sendable>: Sendable {
+    private struct State {
+        var entries: [Entry] = []
+        var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Locked(State())
+
+    var entries: [Entry] { state.withLock { $0.entries } }
+
+    func note(_ entry: Entry) {
+        let ready = state.withLock { state in
+            state.entries.append(entry)
+            let count = state.entries.count
+            let ready = state.waiting.filter { $0.count <= count }.map(\.continuation)
+            state.waiting.removeAll { $0.count <= count }
+            return ready
+        }
+        for continuation in ready { continuation.resume() }
+    }
+
+    /// Waits until there are as many calls.
+    func wait(for count: Int) async -> [Entry] {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.entries.count >= count { return true }
+                state.waiting.append((count, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+        return entries
+    }
+}

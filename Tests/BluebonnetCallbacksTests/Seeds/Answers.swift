@@ -1,0 +1,28 @@
+import BluebonnetCompatibility
+import Foundation
+import TestSupport
+
+/// Where the examples go.
+enum Examples {
+    static func url(_ path: String) throws -> String { try TestServers.httpbin.url(path).absoluteString }
+
+    /// What httpbin says it got.
+    struct Echo: Decodable, Sendable {
+        var args: [String: String]?
+        var form: [String: String]?
+        var headers: [String: String]?
+        var json: [String: String]?
+        var data: String?
+        var url: String?
+    }
+
+    /// Waits for the handler that `add` adds to a request to be called.
+    static func answer<Answer: Sendable>(
+        _ add: (@escaping @Sendable (Answer) -> Void) throws -> Void
+    ) async rethrows -> Answer {
+        let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
+        try add { continuation.yield($0) }
+        for await answer in answers { return answer }
+        preconditionFailure("nobody can end the sequence of answers")
+    }
+}

@@ -1,0 +1,69 @@
+import BluebonnetCompatibility
+import BluebonnetTesting
+import Foundation
+import FoundationNetworking
+import Testing
+
+/// Advanced usage: sessions; with data of our own.
+@Suite(.timeLimit(.minutes(1))) struct SessionExamples {
+    @Test func `The default session, by both of its names`() async throws {
+        let url = try Examples.url("/get")
+        let first = await Examples.answer { done in AF.request(url).response { done($0) } }
+        let session = Session.default
+        let second = await Examples.answer { done in session.request(url).response { done($0) } }
+        #expect(first.response?.statusCode == 200 && second.response?.statusCode == 200)
+    }
+
+    @Test func `A session with a URLSessionConfiguration`() async throws {
+        let configuration = URLSessionConfiguration.af.default
+        configuration.allowsCellularAccess = false
+        configuration.timeoutIntervalForRequest = 20
+
+        let session = Session(configuration: configuration)
+        let echo = try await session.request(Examples.url("/get")).serializingDecodable(Examples.Echo.self).value
+        #expect(echo.headers?["User-Agent"]?.isEmpty == false && echo.headers?["Accept-Encoding"]?.isEmpty == false)
+    }
+
+    @Test func `A session whose requests are started by hand`() async throws {
+        let session = Session(startRequestsImmediately: false)
+        let request = try session.request(Examples.url("/get"))
+        let response = await Examples.answer { done in request.response { done($0) }.resume() }
+        #expect(response.error == nil)
+    }
+
+    @Test @available(*, deprecated)
+    func `A session with queues, which have no meaning any more`() {
+        let rootQueue = DispatchQueue(label: "garden.root")
+        let requestQueue = DispatchQueue(label: "garden.request")
+        let serializationQueue = DispatchQueue(label: "garden.serialization")
+
+        let session = Session(
+            rootQueue: rootQueue, requestQueue: requestQueue, serializationQueue: serializationQueue)
+        #expect(session.startRequestsImmediately)
+    }
+
+    @Test func `A session with an interceptor, a trust manager and a redirect handler`() async throws {
+        let policy = RetryPolicy()
+        let manager = ServerTrustManager(evaluators: ["pinned.garden.test": PinnedCertificatesTrustEvaluator()])
+        let redirector = Redirector(behavior: .follow)
+        _ = Session(interceptor: policy)
+        _ = Session(serverTrustManager: manager)
+        let session = Session(redirectHandler: redirector)
+        let response = try await session.request(Examples.url("/redirect/2")).serializingData().response
+        #expect(response.response?.url.path == "/get")
+    }
+
+    @Test func `Operating on all requests`() async {
+        let session = Session(transport: StubTransport { _ in .never })
+        let response = await Examples.answer { done in
+            session.request("http://stub.test/").response { done($0) }
+            session.withAllRequests { requests in
+                requests.forEach { $0.suspend() }
+                session.cancelAllRequests(completingOn: .main) {
+                    dispatchPrecondition(condition: .onQueue(.main))
+                }
+            }
+        }
+        #expect(response.error?.isExplicitlyCancelledError == true)
+    }
+}
