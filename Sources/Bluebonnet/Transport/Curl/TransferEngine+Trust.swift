@@ -4,7 +4,11 @@ extension TransferEngine {
     func awaitVerdict(
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {
-        guard let desk = self.trust, desk.await(trust, for: transfer) else {
+        guard let desk = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
+        switch desk.await(trust, for: transfer) {
+        case .waits: break
+        case .isAccepted: return add(transfer)
+        case .isRefused:
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }

@@ -62,14 +62,24 @@ final class TrustDesk {
         return evaluator
     }
 
-    /// Has a transfer wait for a verdict; returns `false` if it has waited often enough.
-    func await(_ trust: ServerTrust, for transfer: Transfer) -> Bool {
-        guard transfer.verdicts < Self.verdictLimit else { return false }
+    /// What becomes of a transfer whose handshake was broken off for a verdict.
+    enum Admission {
+        case waits
+        /// The server was accepted while the handshake came to its end.
+        case isAccepted
+        /// It has waited often enough.
+        case isRefused
+    }
+
+    /// Has a transfer wait for a verdict, if it is still to come.
+    func await(_ trust: ServerTrust, for transfer: Transfer) -> Admission {
+        guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
+        guard !memory.hasAccepted(trust) else { return .isAccepted }
         let key = TrustMemory.Key(trust)
         transfer.awaitedVerdict = key
         waiting[key, default: []].insert(transfer.id)
-        return true
+        return .waits
     }
 
     /// Has the evaluator asked, unless it is being asked already; the question gets its number.
