@@ -1,5 +1,3 @@
-private import Glibc
-
 /// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).
 ///
 /// The rules are libcurl's to the letter: nothing is accepted that it refuses, nor the other way round. So the subject's
@@ -13,7 +11,7 @@ struct HostMatch: Equatable {
     func isFor(_ host: String) -> Bool {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let text = isBracketed ? String(host.dropFirst().dropLast()) : host
-        let address = Self.address(text)
+        let address = IPAddress.bytes(of: text)
         if let address, addresses.contains(address) { return true }
         let name = Self.withoutFinalDot(Array(text.utf8)[...])
         guard !name.isEmpty else { return false }
@@ -44,15 +42,5 @@ struct HostMatch: Equatable {
 
     private static func lowercase(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-    }
-
-    /// The bytes of an address; `nil` if the text is none.
-    // Safety: the system writes as many bytes as an address of the kind has.
-    private static func address(_ text: String) -> [UInt8]? {
-        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
-            var bytes = [UInt8](repeating: 0, count: count)
-            if unsafe inet_pton(family, text, &bytes) == 1 { return bytes }
-        }
-        return nil
     }
 }

@@ -81,6 +81,8 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the chain leads to one of a few certificates, and is valid now; what else the session trusts does not count.
     ///
+    /// What the server shows above such a certificate is not looked at.
+    ///
     /// - Parameter anchors: The certificates; they need not be roots.
     /// - Returns: The trust with the chain that leads to one of them.
     /// - Throws: A `.trust` error that says why not.

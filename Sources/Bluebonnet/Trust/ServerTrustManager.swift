@@ -21,7 +21,8 @@ public struct ServerTrustManager: Sendable {
     ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true` by
     ///     default.
     ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own evaluator
-    ///     goes before that of a wildcard. Upper and lower case are the same, and so are a Unicode name and its ASCII form.
+    ///     goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII form, and the ways
+    ///     to write an address, such as `127.1` for `127.0.0.1`.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         var table: [String: any ServerTrustEvaluating] = [:]
