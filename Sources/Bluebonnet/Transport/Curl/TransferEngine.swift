@@ -184,6 +184,8 @@ actor TransferEngine: EventLoopClient {
         transfer.multi = multi
         transfer.awaitedVerdict = nil
         transfer.judges.removeAll()
+        transfer.handshakes = 0
+        transfer.authorities = options.authorities
         do throws(RequestError) {
             transfer.trust = try trust?.policy(for: transfer.request, options.configuration)
             transfer.trustMemory = trust?.memory

@@ -11,6 +11,5 @@ extension TransferOptions {
         // Libcurl compares the name after the handshake, whatever was decided in it.
         if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
         if policy.judgesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
-        TransferCallbacks.installTrust(on: easy)
     }
 }

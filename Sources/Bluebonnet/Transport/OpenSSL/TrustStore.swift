@@ -5,7 +5,12 @@ import COpenSSL
 // that others may know of.
 @safe
 final class TrustStore: @unchecked Sendable {
-    fileprivate let pointer: OpaquePointer
+    let pointer: OpaquePointer
+
+    /// Takes over a reference.
+    init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
 
     /// Adds a reference.
     init?(retaining pointer: OpaquePointer?) {
