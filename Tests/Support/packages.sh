@@ -5,6 +5,10 @@
 # shellcheck disable=SC2034 # used by those that source this file
 readonly BUILD_PACKAGES=(libcurl4-openssl-dev libssl-dev zlib1g-dev pkg-config)
 
+# What programs with TLS need when they run: the system's authorities, and the command that makes certificates.
+# shellcheck disable=SC2034 # used by Tests/run and Snippets/run
+readonly TLS_PACKAGES=(ca-certificates openssl)
+
 # The proxies that the tests go through, and a Kerberos realm with a web server that uses it.
 # shellcheck disable=SC2034 # used by Tests/run
 readonly PROXY_PACKAGES=(tinyproxy-bin microsocks nghttp2-proxy)

@@ -88,6 +88,8 @@ extension RequestError.TrustReason: CustomStringConvertible {
         case .hostMismatch: "the server's certificate is for other hosts"
         case .certificateRefused: "the server's certificate was refused"
         case .handshake: "the TLS handshake failed"
+        case .clientCertificateRequired: "the server demands a certificate of the client"
+        case .clientCertificateRefused: "the server does not accept the client's certificate"
         case .configuration: "the TLS configuration cannot be used"
         case .noRequiredEvaluator(let host): "there is no trust evaluator for \(host)"
         case .noCertificatesFound: "there is no certificate to compare with"

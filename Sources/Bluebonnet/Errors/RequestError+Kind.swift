@@ -168,7 +168,11 @@ extension RequestError {
         case certificateRefused
         /// The handshake failed: no common version or cipher, or an alert from the server.
         case handshake
-        /// A certificate, key or CA file of the configuration cannot be used.
+        /// The server demands a certificate of the client, and was shown none.
+        case clientCertificateRequired
+        /// The server does not accept the certificate that it was shown, or that there was none.
+        case clientCertificateRefused
+        /// A certificate, a key or authorities of the configuration cannot be used.
         case configuration
         /// The session's ``ServerTrustManager`` has no evaluator for the host, and needs one.
         case noRequiredEvaluator(host: String)

@@ -79,16 +79,17 @@ public struct Certificate: Sendable {
         } catch {
             throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) cannot be read", underlying: error)
         }
-        let kinds = ["pem", "crt", "cer", "der"]
         var found: [Certificate] = []
-        for name in names.sorted() {
-            let file = url.appending(path: name)
-            if kinds.contains(file.pathExtension.lowercased()) { found += try all(inFile: file) }
-        }
+        for name in names.sorted() where isFileName(name) { found += try all(inFile: url.appending(path: name)) }
         guard !found.isEmpty else {
             throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) has no certificate")
         }
         return found
+    }
+
+    /// Whether a file in a directory is taken for one with certificates.
+    static func isFileName(_ name: String) -> Bool {
+        [".pem", ".crt", ".cer", ".der"].contains { name.lowercased().hasSuffix($0) }
     }
 
     // MARK: What it says

@@ -22,16 +22,11 @@ public struct ServerTrustManager: Sendable {
     ///     default.
     ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own evaluator
     ///     goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII form, and the ways
-    ///     to write an address, such as `127.1` for `127.0.0.1`.
+    ///     to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all have to accept.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
-        var table: [String: any ServerTrustEvaluating] = [:]
-        for (host, evaluator) in evaluators { table[HostName.canonical(host)] = evaluator }
-        match = { [table] host in
-            if let evaluator = table[host] { return evaluator }
-            guard let dot = host.firstIndex(of: "."), !HostName.isAddress(host) else { return nil }
-            return table["*" + host[dot...]]
-        }
+        let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
+        match = { table.value(forHost: $0) }
     }
 
     /// Creates a manager that matches hosts in a way of its own.

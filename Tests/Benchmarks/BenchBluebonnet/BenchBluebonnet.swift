@@ -12,8 +12,13 @@ struct BenchBluebonnet {
             var configuration = Session.Configuration()
             configuration.tls.caFile = client.authorityFile
             if client.isBare { configuration.cookies.policy = .never }
+            if client.makesHandshakes {
+                configuration.headers["Connection"] = "close"
+                configuration.httpVersion = .http1_1
+            }
             let session = Session(
-                configuration: configuration, interceptor: client.isIntercepted ? Self.interceptor : nil)
+                configuration: configuration, interceptor: client.isIntercepted ? Self.interceptor : nil,
+                serverTrustManager: client.makesHandshakes ? try Self.pin(client.authorityFile) : nil)
             if client.isIntercepted { try await session.cookies.set(Self.cookie) }
             if client.prefersExecutor {
                 try await withTaskExecutorPreference(session.executor) { try await run(client, session) }
@@ -24,6 +29,12 @@ struct BenchBluebonnet {
             print("\(error)")
             exit(1)
         }
+    }
+
+    /// Pins the key of the server's certificate, which is its own authority.
+    private static func pin(_ file: String?) throws -> ServerTrustManager {
+        let certificate = try Certificate.all(inFile: URL(filePath: file ?? ""))[0]
+        return ServerTrustManager(evaluators: ["127.0.0.1": .publicKeys([certificate.publicKey])])
     }
 
     /// What a session of an application has, though nothing that changes a request.

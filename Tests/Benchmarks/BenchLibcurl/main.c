@@ -41,7 +41,7 @@ static const char *url, *warmup_url, *ca_file, *path, *warmup_path;
 static long warmup_length;
 static bool is_warming_up;
 static long requests, concurrency, warmup, warmup_concurrency, expected_length;
-static bool http2;
+static bool http2, handshakes;
 
 static CURLM *multi;
 static int epoll_descriptor;
@@ -164,6 +164,11 @@ static void start(transfer *transfer, const char *target) {
         curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
         curl_easy_setopt(easy, CURLOPT_PIPEWAIT, http2 ? 1L : 0L);
         if (ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
+        if (handshakes) {
+            // Without the directory, libcurl keeps the authorities that it has read, rather than reading them each time.
+            curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+            curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+        }
     }
     if (transfer->target != target) curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->target = target);
     transfer->length = 0;
@@ -254,6 +259,7 @@ static void parse(int count, char **arguments) {
         else if (strcmp(name, "warmup") == 0) warmup = atol(value);
         else if (strcmp(name, "warmup-concurrency") == 0) warmup_concurrency = atol(value);
         else if (strcmp(name, "length") == 0) expected_length = atol(value);
+        else if (strcmp(name, "handshakes") == 0) handshakes = atol(value) != 0;
         else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
         else if (strcmp(name, "warmup-length") == 0) warmup_length = atol(value);
         else if (strcmp(name, "file") == 0) path = value;
@@ -268,6 +274,7 @@ int main(int count, char **arguments) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     fields = curl_slist_append(fields, "User-Agent: BenchLibcurl/1.0 (Linux)");
     fields = curl_slist_append(fields, "Accept-Language: en;q=1.0");
+    if (handshakes) fields = curl_slist_append(fields, "Connection: close");
     epoll_descriptor = epoll_create1(EPOLL_CLOEXEC);
     multi = curl_multi_init();
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);

@@ -36,6 +36,8 @@ public struct BenchClient: Sendable {
     public let isIntercepted: Bool
     /// Whether there shall be no cookies either.
     public let isBare: Bool
+    /// Whether every request shall have a connection of its own, made by a full handshake.
+    public let makesHandshakes: Bool
     /// What to do.
     public let workload: Workload
 
@@ -80,6 +82,7 @@ public struct BenchClient: Sendable {
         decodesJSON = values["json"] == "1"
         prefersExecutor = values["executor"] == "1"
         isIntercepted = values["intercepted"] == "1"
+        makesHandshakes = values["handshakes"] == "1"
         isBare = values["bare"] == "1"
     }
 

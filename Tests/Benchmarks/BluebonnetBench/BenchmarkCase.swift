@@ -46,6 +46,8 @@ struct BenchmarkCase {
         case plain
         /// nginx, HTTP/2 over TLS.
         case tls
+        /// nginx with TLS, which resumes no session.
+        case handshakes
         /// The late server, which answers when all requests of the round wait.
         case late
         /// The sink, which reads bodies and forgets them.
@@ -94,6 +96,10 @@ struct BenchmarkCase {
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
                 arguments: ["http2=1"]),
+            // A connection for each request, with a full handshake; Bluebonnet's servers are judged by a pinned key.
+            BenchmarkCase(
+                name: "handshakes", origin: .handshakes, concurrency: 16, divisor: 10,
+                clients: [.libcurl, .bluebonnet], arguments: ["handshakes=1"]),
             // One at a time, by a task that prefers the executor of the session...
             BenchmarkCase(
                 name: "small-get-sequential", concurrency: 1, divisor: 4, isPinned: true, arguments: ["executor=1"]),

@@ -71,7 +71,7 @@ final class BenchmarkServers {
     }
 
     private func startNginx() throws {
-        let (plain, tls) = (bench_free_port(), bench_free_port())
+        let (plain, tls, handshakes) = (bench_free_port(), bench_free_port(), bench_free_port())
         let configuration = folder.appending(path: "nginx.conf")
         let text = """
             \(getuid() == 0 ? "user root;" : "")
@@ -103,6 +103,12 @@ final class BenchmarkServers {
                         tcp_nopush on;
                     }
                 }
+                server {
+                    listen 127.0.0.1:\(handshakes) ssl backlog=4096;
+                    ssl_session_cache off;
+                    ssl_session_tickets off;
+                    location /small { return 200 '\(Person.json)'; }
+                }
             }
             """
         try Data(text.utf8).write(to: configuration)
@@ -112,6 +118,7 @@ final class BenchmarkServers {
         processes.append(nginx)
         bases[.plain] = "http://127.0.0.1:\(plain)"
         bases[.tls] = "https://127.0.0.1:\(tls)"
+        bases[.handshakes] = "https://127.0.0.1:\(handshakes)"
         statusPort = plain
         for _ in 0..<250 where nginx.isRunning {
             if acceptedConnections > 0 { return }

@@ -78,6 +78,21 @@ import Testing
         Row("tls.cipherSuites", "one of two") { $0.tls.cipherSuites = ["TLS_AES_256_GCM_SHA384", "TLS_NONSENSE"] },
         Row("tls.clientIdentity", "no file") { $0.tls.clientIdentity = .pem(file: "") },
         Row("tls.clientIdentity", "no bytes") { $0.tls.clientIdentity = .pkcs12(data: Data()) },
+        Row("tls.clientIdentities", "no host") { $0.tls.clientIdentities[""] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a URL") { $0.tls.clientIdentities["https://a.test"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a port") { $0.tls.clientIdentities["a.test:443"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a path") { $0.tls.clientIdentities["a.test/b"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a star") { $0.tls.clientIdentities["*"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a star alone") { $0.tls.clientIdentities["*."] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a star within") { $0.tls.clientIdentities["a.*.test"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "two stars") { $0.tls.clientIdentities["*.*.test"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "addresses") { $0.tls.clientIdentities["*.0.0.1"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "white space") { $0.tls.clientIdentities["a test"] = .pem(file: "/a") },
+        Row("tls.clientIdentities", "a host twice") {
+            $0.tls.clientIdentities = ["a.test": .pem(file: "/a"), "A.TEST.": .pem(file: "/b")]
+        },
+        Row(#"tls.clientIdentities["a.test"]"#, "no file") { $0.tls.clientIdentities["a.test"] = .pem(file: "") },
+        Row("tls.proxyClientIdentity", "no bytes") { $0.tls.proxyClientIdentity = .pem(data: Data()) },
         Row("tls.clientIdentity", "a NUL") { $0.tls.clientIdentity = .pem(file: "/a", passphrase: "a\0b") },
     ]
 
@@ -112,6 +127,13 @@ import Testing
         Row("tls.ciphers", "words") { $0.tls.ciphers = ["ECDHE+AESGCM", "HIGH", "!aNULL", "-SHA1", "@STRENGTH"] },
         Row("tls.cipherSuites", "two") {
             $0.tls.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384"]
+        },
+        Row("tls.clientIdentities", "hosts of all kinds") {
+            for host in [
+                "a.test", "*.a.test", "bücher.example", "127.0.0.1", "[::1]", "fe80::1", "localhost", "B.test.",
+            ] {
+                $0.tls.clientIdentities[host] = .pem(file: "/client.pem")
+            }
         },
         Row("tls.clientIdentity", "a path") { $0.tls.clientIdentity = .pem(file: "/client.pem", passphrase: "") },
     ])

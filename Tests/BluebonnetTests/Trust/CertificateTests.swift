@@ -88,4 +88,11 @@ import Testing
         #expect(try manager.serverTrustEvaluator(forHost: "a.example.com") is DefaultTrustEvaluator)
         #expect(try manager.serverTrustEvaluator(forHost: "b.example.com") is DisabledTrustEvaluator)
     }
+
+    @Test func `a host that is named twice has to please both evaluators`() throws {
+        for host in ["a.example.com", "A.EXAMPLE.com."] {
+            let manager = ServerTrustManager(evaluators: ["a.example.com": .disabled, "A.Example.COM": .default()])
+            #expect(try manager.serverTrustEvaluator(forHost: host) is CompositeTrustEvaluator)
+        }
+    }
 }

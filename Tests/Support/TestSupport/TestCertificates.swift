@@ -35,6 +35,9 @@ public struct TestCertificates: Sendable {
     /// Certificate and key of the client in a PKCS #12 file, encrypted with ``passphrase``.
     public let clientPKCS12: String
 
+    /// The same in a file as of old, encrypted with RC2, which OpenSSL does not take any more.
+    public let legacyClientPKCS12: String
+
     /// What the files of the client are encrypted with.
     public let passphrase = "open-sesame"
 
@@ -43,6 +46,9 @@ public struct TestCertificates: Sendable {
 
     /// The key of ``stranger``.
     public let strangerKey: String
+
+    /// The certificates of clients whose keys are of other kinds, each with its key; signed by ``authority``.
+    public let otherClients: [(certificate: String, key: String)]
 
     /// Reads where they are from the environment.
     ///
@@ -60,7 +66,11 @@ public struct TestCertificates: Sendable {
         clientKeyDER = directory + "/client.key.der"
         encryptedClientKey = directory + "/client.encrypted.key"
         clientPKCS12 = directory + "/client.p12"
+        legacyClientPKCS12 = directory + "/client.legacy.p12"
         stranger = directory + "/stranger.pem"
         strangerKey = directory + "/stranger.key"
+        otherClients = ["rsa", "ed25519"].map {
+            (directory + "/client-\($0).pem", directory + "/client-\($0).key")
+        }
     }
 }

@@ -57,6 +57,9 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// nghttpx in front of ``proxy``: a proxy that is spoken to by TLS.
     case secureProxy = "BLUEBONNET_PROXY_TLS"
 
+    /// The same for clients with a certificate by ``TestCertificates/authority`` alone.
+    case secureProxyForClients = "BLUEBONNET_PROXY_TLS_CLIENT"
+
     /// Apache as an HTTP proxy that asks for Digest, for the same user.
     case digestProxy = "BLUEBONNET_PROXY_DIGEST"
 
@@ -86,6 +89,9 @@ public enum TestServers: String, CaseIterable, Sendable {
 
     /// The same with both, which answers with 400 unless the client shows a certificate by ``TestCertificates/authority``.
     case clientCertificates = "BLUEBONNET_TLS_CLIENT"
+
+    /// The same, but a client may do without.
+    case optionalClientCertificates = "BLUEBONNET_TLS_CLIENT_OPTIONAL"
 
     /// OpenSSL's server, which ends the handshake unless the client shows such a certificate.
     case handshakeEnder = "BLUEBONNET_TLS_ALERT"

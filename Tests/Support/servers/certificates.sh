@@ -37,8 +37,13 @@ CONFIGURATION
     : >"$1/index.txt"
 }
 
+# new_key FILE [KIND]: of the curve P-256, or of another kind: `rsa` or `ed25519`.
 new_key() {
-    openssl ecparam -name prime256v1 -genkey -noout -out "$1"
+    case ${2:-ec} in
+    rsa) openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out "$1" ;;
+    ed25519) openssl genpkey -algorithm ED25519 -out "$1" ;;
+    *) openssl ecparam -name prime256v1 -genkey -noout -out "$1" ;;
+    esac
 }
 
 # make_authority DIRECTORY NAME: writes NAME.pem and NAME.key.
@@ -48,13 +53,13 @@ make_authority() {
         -days 30 -subj "/CN=Bluebonnet tests $2"
 }
 
-# make_leaf DIRECTORY NAME SUBJECT_ALTERNATIVE_NAMES START END SIGNER [EXTENSIONS]: writes NAME.pem and NAME.key.
+# make_leaf DIRECTORY NAME SUBJECT_ALTERNATIVE_NAMES START END SIGNER [EXTENSIONS [KIND]]: writes NAME.pem and NAME.key.
 # SIGNER is the name of an authority, or `-selfsign`. Dates are YYYYMMDDHHMMSSZ. EXTENSIONS are `leaf` or `client`.
 make_leaf() {
     local directory=$1 name=$2 names=$3 start=$4 end=$5 signer=$6 extensions=${7:-leaf}
     local signing=(-cert "$directory/$signer.pem" -keyfile "$directory/$signer.key")
     [[ $signer != -selfsign ]] || signing=(-selfsign -keyfile "$directory/$name.key")
-    new_key "$directory/$name.key"
+    new_key "$directory/$name.key" "${8:-ec}"
     openssl req -new -config "$directory/openssl.cnf" -key "$directory/$name.key" -out "$directory/$name.csr" \
         -subj "/CN=Bluebonnet tests $name" -addext "subjectAltName=$names"
     openssl ca -config "$directory/openssl.cnf" -batch -notext -extensions "$extensions" "${signing[@]}" \
@@ -67,7 +72,9 @@ make_client_files() {
     openssl x509 -in "$client.pem" -outform der -out "$client.der" &&
         openssl ec -in "$client.key" -outform der -out "$client.key.der" &&
         openssl ec -in "$client.key" -aes256 -passout $password -out "$client.encrypted.key" &&
-        openssl pkcs12 -export -in "$client.pem" -inkey "$client.key" -passout $password -out "$client.p12"
+        openssl pkcs12 -export -in "$client.pem" -inkey "$client.key" -passout $password -out "$client.p12" &&
+        openssl pkcs12 -export -legacy -certpbe PBE-SHA1-RC2-40 -in "$client.pem" -inkey "$client.key" \
+            -passout $password -out "$client.legacy.p12"
 }
 
 # make_certificates DIRECTORY: an authority to trust, one not to, and a certificate for each way to be right or wrong.
@@ -88,6 +95,8 @@ make_certificates() {
             make_leaf "$directory" self-signed "$here" "$yesterday" "$later" -selfsign &&
             make_leaf "$directory" named "$here,IP:::1,DNS:named.test,DNS:*.named.test" "$yesterday" "$later" ca &&
             make_leaf "$directory" client "DNS:client.test" "$yesterday" "$later" ca client &&
+            make_leaf "$directory" client-rsa "DNS:client.test" "$yesterday" "$later" ca client rsa &&
+            make_leaf "$directory" client-ed25519 "DNS:client.test" "$yesterday" "$later" ca client ed25519 &&
             make_leaf "$directory" stranger "DNS:client.test" "$yesterday" "$later" untrusted-ca client &&
             make_client_files "$directory"
     } >"$directory/openssl.log" 2>&1 || {

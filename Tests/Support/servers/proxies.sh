@@ -19,15 +19,23 @@ CONFIGURATION
     start_server "$name" "${ports[$name]}" tinyproxy -d -c "$file"
 }
 
+# start_front NAME CERTIFICATE [OPTIONS]
+start_front() {
+    local name=$1 certificate=$2
+    shift 2
+    start_server "$name" "${ports[$name]}" nghttpx --conf=/dev/null --http2-proxy --single-process --workers=1 \
+        --frontend="127.0.0.1,${ports[$name]}" --backend="127.0.0.1,${ports[tinyproxy]}" --accesslog-file=/dev/null \
+        "$@" "$certificate.key" "$certificate.pem"
+}
+
 # Named after their ports; TestServers.swift says what each one is.
 start_proxies() {
     local python=$1 certificate=$servers_directory/certificates/server
     start_tinyproxy tinyproxy
     start_tinyproxy tinyproxy_auth "BasicAuth user secret"
-    # The front of the first one for those who come by TLS.
-    start_server nghttpx "${ports[nghttpx]}" nghttpx --conf=/dev/null --http2-proxy --single-process --workers=1 \
-        --frontend="127.0.0.1,${ports[nghttpx]}" --backend="127.0.0.1,${ports[tinyproxy]}" --accesslog-file=/dev/null \
-        "$certificate.key" "$certificate.pem"
+    # The fronts of the first one for those who come by TLS, the second with a certificate.
+    start_front nghttpx "$certificate"
+    start_front nghttpx_client "$certificate" --verify-client --verify-client-cacert="${certificate%/*}/ca.pem"
     start_server microsocks "${ports[microsocks]}" microsocks -i 127.0.0.1 -p "${ports[microsocks]}" -b 127.0.0.2
     start_server microsocks_auth "${ports[microsocks_auth]}" microsocks -i 127.0.0.1 \
         -p "${ports[microsocks_auth]}" -b 127.0.0.2 -u user -P secret
@@ -39,6 +47,7 @@ export_proxies() {
     export BLUEBONNET_PROXY=http://127.0.0.1:${ports[tinyproxy]}
     export BLUEBONNET_PROXY_AUTH=http://127.0.0.1:${ports[tinyproxy_auth]}
     export BLUEBONNET_PROXY_TLS=https://127.0.0.1:${ports[nghttpx]}
+    export BLUEBONNET_PROXY_TLS_CLIENT=https://127.0.0.1:${ports[nghttpx_client]}
     export BLUEBONNET_SOCKS=socks5h://127.0.0.1:${ports[microsocks]}
     export BLUEBONNET_SOCKS_AUTH=socks5h://127.0.0.1:${ports[microsocks_auth]}
     export BLUEBONNET_SOCKS_ECHO=socks5h://127.0.0.1:${ports[socks_echo]}

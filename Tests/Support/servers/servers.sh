@@ -72,6 +72,7 @@ start_nginx() {
         -e "s/@EXPIRED@/${ports[expired]}/" -e "s/@WRONG_HOST@/${ports[wrong_host]}/" \
         -e "s/@SELF_SIGNED@/${ports[self_signed]}/" -e "s/@UNTRUSTED@/${ports[untrusted]}/" \
         -e "s/@TLS12@/${ports[tls12]}/" -e "s/@TLS13@/${ports[tls13]}/" -e "s/@CLIENT_TLS@/${ports[client_tls]}/" \
+        -e "s/@CLIENT_OPTIONAL@/${ports[client_optional]}/" \
         -e "s/@IPV6@/$ipv6/" -e "s|@SOCKET@|$directory/socket|" \
         "$servers_sources/nginx.conf" >"$directory/nginx.conf"
     start_server nginx "${ports[nginx]}" nginx -e stderr -p "$directory/" -c nginx.conf
@@ -121,6 +122,7 @@ export_servers() {
     export BLUEBONNET_TLS_1_2=https://127.0.0.1:${ports[tls12]}
     export BLUEBONNET_TLS_1_3=https://127.0.0.1:${ports[tls13]}
     export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
+    export BLUEBONNET_TLS_CLIENT_OPTIONAL=https://127.0.0.1:${ports[client_optional]}
     export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
     export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
@@ -132,7 +134,8 @@ start_servers() {
     servers_directory=$1
     local python=$2 index
     local names=(httpbin httpbin_h2 nginx nginx_tls nghttpd nghttpd_h2c h2_origin
-        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls tls_alert tinyproxy tinyproxy_auth nghttpx
+        h2_one_stream expired wrong_host self_signed untrusted tls12 tls13 client_tls client_optional tls_alert
+        tinyproxy tinyproxy_auth nghttpx nghttpx_client
         microsocks microsocks_auth socks_echo ntlm kdc apache apache_proxy_negotiate apache_proxy_digest
         staple ocsp ocsp_openssl recorder "${CHAINS[@]/#/chain-}")
     local free

@@ -21,10 +21,49 @@ extension Session.Configuration {
         public var cipherSuites: [String] = []
 
         /// With what the client shows who it is to servers that ask; `nil`, the default, for nothing.
+        ///
+        /// Hosts of which ``clientIdentities`` says something get that instead.
         public var clientIdentity: ClientIdentity?
 
-        /// A file of PEM certificates to trust instead of the system's; `nil` by default.
+        /// The same for a few hosts; empty by default.
+        ///
+        /// Hosts have no ports. `*.` stands for exactly one label, and a host's own identity goes before that of a wildcard, as
+        /// with ``ServerTrustManager``. What an identity is for follows from the host of each request, also of those that a
+        /// redirect leads to: no other host is shown it. A key that is no host fails every request with
+        /// `.invalidRequest(.configuration)`, and so do two that are the same host.
+        public var clientIdentities: [String: ClientIdentity] = [:]
+
+        /// With what the client shows who it is to a proxy that is spoken to by TLS, if that asks; `nil`, the default, for
+        /// nothing.
+        ///
+        /// Servers are not shown it, and a proxy is not shown theirs.
+        public var proxyClientIdentity: ClientIdentity?
+
+        /// A file of PEM certificates, the authorities to trust instead of the system's; `nil` by default.
+        ///
+        /// Whatever is said here of authorities holds for proxies, too. Files and directories are read when a connection needs
+        /// them, and again when they have changed; a directory when a file was added or removed. One that cannot be read, or
+        /// that holds no certificate, fails the requests that need a connection with `.trust(.configuration)`.
         public var caFile: String?
+
+        /// A directory of certificates, the authorities to trust instead of the system's, or beside ``caFile``; `nil` by
+        /// default.
+        ///
+        /// Its files are those that ``Certificate/all(inDirectory:)`` reads, and those that OpenSSL finds by the hash of a
+        /// subject, as `openssl rehash` names them.
+        public var caDirectory: String?
+
+        /// The certificates of authorities to trust instead of the system's, or beside ``caFile`` and ``caDirectory``; `nil` by
+        /// default.
+        ///
+        /// Without any, an array fails every connection with `.trust(.configuration)`: it does not stand for the system's.
+        public var caCertificates: [Certificate]?
+
+        /// Whether the system's authorities are trusted beside those of ``caFile``, ``caDirectory`` and ``caCertificates``;
+        /// `false` by default.
+        ///
+        /// They are trusted in any case if those are all `nil`.
+        public var addsSystemAuthorities = false
 
         /// Creates the default settings.
         public init() {}

@@ -123,19 +123,39 @@ struct ConfigurationFlaw: Equatable {
         if let name = CipherNames.firstUnknownSuite(of: tls.cipherSuites) {
             return Self("tls.cipherSuites", "OpenSSL does not know \(name.debugDescription)")
         }
-        guard let identity = tls.clientIdentity else { return nil }
-        for source in [identity.certificate, identity.key] {
-            switch source {
-            case nil: break
-            case .file(let path) where !isText(path): return Self("tls.clientIdentity", "the path of a file is needed")
-            case .data(let data) where data.isEmpty: return Self("tls.clientIdentity", "there are no bytes")
-            case .file, .data: break
+        return ofIdentities(tls)
+    }
+
+    private static func ofIdentities(_ tls: Session.Configuration.TLS) -> Self? {
+        var identities = [
+            ("tls.clientIdentity", tls.clientIdentity), ("tls.proxyClientIdentity", tls.proxyClientIdentity),
+        ]
+        var names: [String: String] = [:]
+        for (host, identity) in tls.clientIdentities.sorted(by: { $0.key < $1.key }) {
+            guard let name = HostName.pattern(host) else {
+                return Self("tls.clientIdentities", "\(host.debugDescription) is no host")
             }
+            if let twin = names.updateValue(host, forKey: name) {
+                let words = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
+                return Self("tls.clientIdentities", words)
+            }
+            identities.append(("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
-        if identity.passphrase?.utf8.contains(0) == true {
-            return Self("tls.clientIdentity", "the pass phrase holds a NUL")
+        for (option, identity) in identities {
+            if let words = identity.flatMap(flaw) { return Self(option, words) }
         }
         return nil
+    }
+
+    private static func flaw(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
+        for source in [identity.certificate, identity.key] {
+            switch source {
+            case .file(let path) where !isText(path): return "the path of a file is needed"
+            case .data(let data) where data.isEmpty: return "there are no bytes"
+            case .file, .data, nil: break
+            }
+        }
+        return identity.passphrase?.utf8.contains(0) == true ? "the pass phrase holds a NUL" : nil
     }
 
     /// Whether a text is one that libcurl can be told: not empty, and without control characters.

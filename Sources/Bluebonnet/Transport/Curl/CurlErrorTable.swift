@@ -52,8 +52,9 @@ enum CurlErrorTable {
             .connection(.proxy)
         // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
         case CURLE_RECV_ERROR where isAlert(circumstances.message),
-            CURLE_SEND_ERROR where isAlert(circumstances.message):
-            .trust(.handshake)
+            CURLE_SEND_ERROR where isAlert(circumstances.message),
+            CURLE_SSL_CONNECT_ERROR where isAlert(circumstances.message):
+            .trust(reason(ofAlert: circumstances.message))
         case CURLE_WRITE_ERROR where circumstances.message.contains("unencoding"):
             .invalidResponse(.undecodableContent)
         default:
@@ -76,13 +77,22 @@ enum CurlErrorTable {
         message.contains("SSL routines") && message.contains(" alert ")
     }
 
+    /// What a server's alert says, by OpenSSL's words for it.
+    private static func reason(ofAlert message: String) -> RequestError.TrustReason {
+        let words = message.text(after: " alert ")
+        if words.hasPrefix("certificate required") { return .clientCertificateRequired }
+        let refusals = [
+            "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
+            "certificate unknown", "unknown ca",
+        ]
+        return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
+    }
+
     /// The option of the configuration that a code is about, as far as a code tells.
     static func option(for code: CURLcode) -> String? {
         switch code {
         case CURLE_INTERFACE_FAILED: "interface"
-        case CURLE_SSL_CERTPROBLEM: "tls.clientIdentity"
         case CURLE_SSL_CIPHER: "tls.ciphers or tls.cipherSuites"
-        case CURLE_SSL_CACERT_BADFILE: "tls.caFile"
         default: nil
         }
     }
@@ -132,5 +142,12 @@ extension RequestError.TrustReason {
             case 2, 19, 20, 21: .untrustedIssuer  // no issuer, a self-signed one in the chain, the first not verifiable
             default: .certificateRefused
             }
+    }
+}
+
+extension String {
+    /// What comes after the first place where some words are.
+    fileprivate func text(after words: String) -> Substring {
+        firstRange(of: words).map { self[$0.upperBound...] } ?? ""
     }
 }

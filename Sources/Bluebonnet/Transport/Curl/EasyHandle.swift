@@ -29,6 +29,12 @@ final class EasyHandle {
     var hasUsedCookies = false
     /// Who judges the servers of the connections that the handle has made.
     var trust: TrustPolicy?
+    /// With what the client shows servers who it is.
+    var identity: IdentityChoice?
+    /// The authorities that vouch for the servers with which the handle has TLS sessions.
+    private var authorities: TrustStore?
+    /// Whether the handle has sessions that others have vouched for.
+    private(set) var hasOtherSessions = false
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     /// Why libcurl refused an option since the last reset, and which.
@@ -61,6 +67,7 @@ final class EasyHandle {
         url = nil
         profile = nil
         trust = nil
+        identity = nil
         socketOwner = nil
         unsafe message[0] = 0
         firstFailure = CURLE_OK
@@ -76,8 +83,19 @@ final class EasyHandle {
         unsafe pointer = unsafe fresh
         hasUsedCookies = false
         usesAltSvc = false
+        authorities = nil
+        hasOtherSessions = false
         unsafe note(bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
         return true
+    }
+
+    /// Goes by these authorities; returns whether all sessions of the handle do.
+    ///
+    /// A session that is resumed shows no certificate, so whoever vouched for it is believed for as long as it lives.
+    func use(_ authorities: TrustStore) -> Bool {
+        if self.authorities == nil { self.authorities = authorities }
+        hasOtherSessions = self.authorities !== authorities
+        return !hasOtherSessions
     }
 
     /// Makes the handle ready for a request that differs from the last one in its URL at most.

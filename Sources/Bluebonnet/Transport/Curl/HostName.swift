@@ -17,6 +17,17 @@ enum HostName {
         return isWildcard ? "*.\(text)" : text
     }
 
+    /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
+    static func pattern(_ host: String) -> String? {
+        let name = canonical(host)
+        let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
+        if isAddress(rest) { return name == rest ? name : nil }
+        let isHost =
+            !rest.isEmpty
+            && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && !"*:/?#@[]\\%".utf8.contains($0) }
+        return isHost ? name : nil
+    }
+
     /// Whether a host is an IP address.
     static func isAddress(_ host: String) -> Bool { X509Certificate.isAddress(host) }
 

@@ -49,5 +49,13 @@ enum Libcurl {
     /// The address of the locale, which is made when the first international host name comes up, and kept.
     private static let utf8Locale = UInt(bitPattern: unsafe bb_make_utf8_locale())
 
+    /// The file with the authorities that libcurl trusts if it is not told otherwise; `nil` if it knows none.
+    static let authorityFile: String? = unsafe bb_curl_version()?.pointee.cainfo.map { unsafe String(cString: $0) }
+
+    /// The directory in which it looks for more.
+    static let authorityDirectory: String? = unsafe bb_curl_version()?.pointee.capath.map {
+        unsafe String(cString: $0)
+    }
+
     private static func quality(_ index: Int) -> String { index == 0 ? "1.0" : "0.\(max(1, 10 - index))" }
 }

@@ -4,9 +4,24 @@ import FoundationEssentials
 /// What the transfer knows of those who judge the servers of its connection.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
-    /// Has the policy judge the connections of one of OpenSSL's contexts; returns whether it will.
-    func appointJudge(for context: OpaquePointer) -> Bool {
-        guard let trust, let memory = trustMemory else { return false }
+    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy judge them if there
+    /// is one; returns whether they will.
+    func prepare(_ context: OpaquePointer) -> Bool {
+        handshakes += 1
+        guard let authorities, let easy else { return false }
+        do throws(RequestError) {
+            let store = try authorities.store()
+            guard easy.use(store) else {
+                isToBeSentAnew = true
+                return false
+            }
+            unsafe store.attach(to: context)
+        } catch {
+            reception.fail(with: error)
+            return false
+        }
+        guard let trust else { return true }
+        guard let memory = trustMemory else { return false }
         let judge = HandshakeJudge(policy: trust, memory: memory)
         judges.append(judge)
         return unsafe judge.attach(to: context)

@@ -59,6 +59,10 @@ final class Transfer {
     /// Whether libcurl was stopped to begin again.
     var isToBeSentAnew = false
 
+    /// Whom its connection's servers have to be vouched for by.
+    var authorities: AuthorityStore?
+    /// How many handshakes were begun for its connection, with a proxy or with the server.
+    var handshakes = 0
     /// Who judges the servers of its connection, if libcurl alone does not.
     var trust: TrustPolicy?
     /// What was accepted before, off the loop.

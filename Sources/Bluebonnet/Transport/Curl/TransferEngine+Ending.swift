@@ -74,9 +74,20 @@ extension TransferEngine {
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = CurlErrorTable.redacted(circumstances.message)
         if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
-        if let option = CurlErrorTable.option(for: code) { words = "\(option): \(words)" }
+        if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, of: transfer) {
+            words = "\(option): \(words)"
+        }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
         return error(kind, words, of: transfer)
+    }
+
+    /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.
+    private func identityOption(for code: CURLcode, of transfer: Transfer) -> String? {
+        guard code == CURLE_SSL_CERTPROBLEM else { return nil }
+        let tls = options.configuration.tls
+        let proxy = ProxyRoute.secureHost(of: transfer.request.proxy ?? options.configuration.proxy)
+        if tls.proxyClientIdentity != nil, proxy != nil, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
+        return transfer.easy?.identity?.option
     }
 
     /// Makes the error of a transfer, which says through which proxy that led.

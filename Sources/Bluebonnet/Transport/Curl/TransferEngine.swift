@@ -185,6 +185,8 @@ actor TransferEngine: EventLoopClient {
         transfer.easy = easy
         transfer.multi = multi
         transfer.judges.removeAll()
+        transfer.handshakes = 0
+        transfer.authorities = options.authorities
         do throws(RequestError) {
             transfer.trust = try trust?.policy(for: transfer.request, options)
             transfer.trustMemory = trust?.memory

@@ -5,7 +5,7 @@ import CCurl
 extension TransferOptions {
     /// Sets what the configuration says about TLS.
     ///
-    /// The identity is for servers; the rest holds for proxies, too.
+    /// It holds for proxies, too, but for who the client is: see ``apply(_:to:)``.
     func applyTLS(to easy: EasyHandle) {
         let tls = configuration.tls
         let versions = tls.minimumVersion.minimum | tls.maximum
@@ -21,32 +21,51 @@ extension TransferOptions {
             easy.set(CURLOPT_TLS13_CIPHERS, list)
             easy.set(CURLOPT_PROXY_TLS13_CIPHERS, list)
         }
-        if let identity = tls.clientIdentity { apply(identity, to: easy) }
-        if let file = tls.caFile {
-            // Debian's libcurl trusts the system's directory as well, unless it is told not to.
-            easy.set(CURLOPT_CAINFO, file)
-            unsafe easy.set(CURLOPT_CAPATH, pointer: nil)
-            easy.set(CURLOPT_PROXY_CAINFO, file)
-            unsafe easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
+        if let identity = tls.proxyClientIdentity { apply(identity, .ofProxies, to: easy) }
+        // Whom to trust, the context is told: see ``Transfer/prepare(_:)``.
+        for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
+            unsafe easy.set(option, pointer: nil)
         }
+        TransferCallbacks.installContext(on: easy)
     }
 
-    private func apply(_ identity: Session.Configuration.TLS.ClientIdentity, to easy: EasyHandle) {
-        easy.set(CURLOPT_SSLCERTTYPE, identity.format.rawValue)
+    /// Has the client show who it is to servers that ask.
+    func apply(_ choice: IdentityChoice?, to easy: EasyHandle) {
+        easy.identity = choice
+        if let choice { apply(choice.identity, .ofServers, to: easy) }
+    }
+
+    private func apply(
+        _ identity: Session.Configuration.TLS.ClientIdentity, _ options: IdentityOptions, to easy: EasyHandle
+    ) {
+        easy.set(options.format, identity.format.rawValue)
         switch identity.certificate {
-        case .file(let path): easy.set(CURLOPT_SSLCERT, path)
-        case .data(let data): easy.set(CURLOPT_SSLCERT_BLOB, bytes: data)
+        case .file(let path): easy.set(options.file, path)
+        case .data(let data): easy.set(options.blob, bytes: data)
         }
         if let key = identity.key {
-            easy.set(CURLOPT_SSLKEYTYPE, identity.format.rawValue)
+            easy.set(options.keyFormat, identity.format.rawValue)
             switch key {
-            case .file(let path): easy.set(CURLOPT_SSLKEY, path)
-            case .data(let data): easy.set(CURLOPT_SSLKEY_BLOB, bytes: data)
+            case .file(let path): easy.set(options.keyFile, path)
+            case .data(let data): easy.set(options.keyBlob, bytes: data)
             }
         }
         // Without one, OpenSSL would ask for it on the terminal, and the loop would wait.
-        easy.set(CURLOPT_KEYPASSWD, identity.passphrase ?? "")
+        easy.set(options.passphrase, identity.passphrase ?? "")
     }
+}
+
+/// By which of libcurl's options an identity is set.
+private struct IdentityOptions {
+    let format, file, blob, keyFormat, keyFile, keyBlob, passphrase: CURLoption
+
+    static let ofServers = IdentityOptions(
+        format: CURLOPT_SSLCERTTYPE, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB, keyFormat: CURLOPT_SSLKEYTYPE,
+        keyFile: CURLOPT_SSLKEY, keyBlob: CURLOPT_SSLKEY_BLOB, passphrase: CURLOPT_KEYPASSWD)
+    static let ofProxies = IdentityOptions(
+        format: CURLOPT_PROXY_SSLCERTTYPE, file: CURLOPT_PROXY_SSLCERT, blob: CURLOPT_PROXY_SSLCERT_BLOB,
+        keyFormat: CURLOPT_PROXY_SSLKEYTYPE, keyFile: CURLOPT_PROXY_SSLKEY, keyBlob: CURLOPT_PROXY_SSLKEY_BLOB,
+        passphrase: CURLOPT_PROXY_KEYPASSWD)
 }
 
 extension Session.Configuration.TLS.Version {

@@ -12,6 +12,5 @@ extension TransferOptions {
         if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
         if policy.judgesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
         if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        TransferCallbacks.installTrust(on: easy)
     }
 }

@@ -15,6 +15,9 @@ final class TransferOptions {
     /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
     let overrides: FieldList?
     let redirections: FieldList?
+    /// Whom the servers have to be vouched for by.
+    let authorities: AuthorityStore
+    private let identities: IdentityTable
     /// What is wrong with the configuration, which no request gets past.
     private let flaw: ConfigurationFlaw?
 
@@ -26,6 +29,8 @@ final class TransferOptions {
         acceptEncoding = Libcurl.acceptEncoding
         overrides = configuration.dns.overrideLines
         redirections = configuration.dns.connectToLines
+        authorities = AuthorityStore(Authorities(configuration.tls))
+        identities = IdentityTable(configuration.tls)
         flaw = ConfigurationFlaw(in: configuration)
     }
 
@@ -41,11 +46,16 @@ final class TransferOptions {
         noteProxy(of: transfer)
         let url = request.url.curlString
         if !Self.isASCII(url) { Libcurl.useUTF8() }
+        if easy.hasOtherSessions {
+            guard easy.replace() else { return RequestError(.internal, detail: "libcurl is out of memory") }
+            easy.profile = nil
+        }
+        let identity = identities.choice(for: request.url)
         let profile =
             transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
             ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
-            easy.trust === transfer.trust
+            easy.trust === transfer.trust, easy.identity === identity
         {
             easy.reuse(for: url)
             return nil
@@ -63,6 +73,7 @@ final class TransferOptions {
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
         if let error = applyCredential(of: transfer, to: easy) { return error }
+        apply(identity, to: easy)
         applyTrust(of: transfer, to: easy)
         TransferCallbacks.install(on: easy, isUploading: transfer.upload.isAskedFor)
         guard easy.firstFailure != CURLE_OK else {

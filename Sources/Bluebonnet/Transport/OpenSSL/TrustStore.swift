@@ -3,8 +3,13 @@ import COpenSSL
 /// Owns a store of OpenSSL's: the certificates that chains may end with.
 // Safety: nothing changes a store once it is made, and it lives as long as its owner.
 @safe
-final class TrustStore {
-    fileprivate let pointer: OpaquePointer
+final class TrustStore: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over a reference.
+    init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
 
     /// A store of certificates, none of which has to be a root.
     init?(anchors: [X509Certificate]) {
