@@ -124,6 +124,10 @@ import Testing
         let expected = fault == .another ? RequestError.RevocationReason.noResponse : fault.reason
         #expect(error.kind == Self.refusal(expected))
         #expect((error.underlying == nil) == fault.isAnswer)
+        if fault == .tooMuch || fault == .endless {
+            let cause = error.underlying as? RequestError
+            #expect(cause?.kind == .invalidResponse(.bodyTooLarge(limit: 65_536)))
+        }
         await asker.shutdown()
     }
 
