@@ -85,7 +85,7 @@ extension TransferEngine {
     private func identityOption(for code: CURLcode, of transfer: Transfer) -> String? {
         guard code == CURLE_SSL_CERTPROBLEM else { return nil }
         let tls = options.configuration.tls
-        let proxy = ProxyRoute.secureHost(of: transfer.request.proxy ?? options.configuration.proxy)
+        let proxy = options.secureProxyHost(for: transfer.request)
         if tls.proxyClientIdentity != nil, proxy != nil, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
         return transfer.easy?.identity?.option
     }

@@ -39,6 +39,11 @@ extension TransferOptions {
         }
     }
 
+    /// The host of the proxy that a request goes through, if that is spoken to with TLS.
+    func secureProxyHost(for request: HTTPRequest) -> String? {
+        ProxyRoute.secureHost(of: request.proxy ?? configuration.proxy, in: environment)
+    }
+
     /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle

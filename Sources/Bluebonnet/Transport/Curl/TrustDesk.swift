@@ -39,8 +39,7 @@ final class TrustDesk {
         for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
         let isSecure = request.url.scheme?.lowercased() == "https"
-        let proxy = ProxyRoute.secureHost(
-            of: request.proxy ?? options.configuration.proxy, in: options.environment)
+        let proxy = options.secureProxyHost(for: request)
         guard isSecure || proxy != nil else { return nil }
         let route = Route(host: HostName.canonical(request.url.host(percentEncoded: false) ?? ""), proxy: proxy)
         if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }
