@@ -34,6 +34,8 @@ struct URLErrorTests {
         (.trust(.untrustedIssuer), .serverCertificateHasUnknownRoot),
         (.trust(.selfSigned), .serverCertificateHasUnknownRoot), (.trust(.hostMismatch), .serverCertificateUntrusted),
         (.trust(.handshake), .secureConnectionFailed),
+        (.trust(.clientCertificateRequired), .clientCertificateRequired),
+        (.trust(.clientCertificateRefused), .clientCertificateRejected),
         (.trust(.publicKeyPinningFailed), .serverCertificateUntrusted),
         (.trust(.revocationCheckFailed(.revoked)), .serverCertificateUntrusted),
         (.trust(.notEvaluated), .secureConnectionFailed), (.invalidResponse(.malformed), .badServerResponse),

@@ -120,7 +120,9 @@ extension AFError.ServerTrustFailureReason {
             case .certificatePinningFailed: .certificatePinningFailed(error: error)
             case .publicKeyPinningFailed: .publicKeyPinningFailed(error: error)
             case .customEvaluationFailed: .customEvaluationFailed(error: cause)
-            case .certificateRefused, .handshake, .configuration, .notEvaluated: .trustEvaluationFailed(error: error)
+            case .certificateRefused, .handshake, .configuration, .notEvaluated, .clientCertificateRequired,
+                .clientCertificateRefused:
+                .trustEvaluationFailed(error: error)
             }
     }
 }

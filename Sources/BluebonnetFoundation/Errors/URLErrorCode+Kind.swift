@@ -70,6 +70,8 @@ extension URLError.Code {
         case .certificateExpired: self = .serverCertificateHasBadDate
         case .untrustedIssuer, .selfSigned: self = .serverCertificateHasUnknownRoot
         case .handshake, .configuration, .notEvaluated: self = .secureConnectionFailed
+        case .clientCertificateRequired: self = .clientCertificateRequired
+        case .clientCertificateRefused: self = .clientCertificateRejected
         default: self = .serverCertificateUntrusted
         }
     }
@@ -121,8 +123,9 @@ extension RequestError.Kind {
         case .serverCertificateHasBadDate, .serverCertificateNotYetValid: self = .trust(.certificateExpired)
         case .serverCertificateHasUnknownRoot: self = .trust(.untrustedIssuer)
         case .serverCertificateUntrusted: self = .trust(.certificateRefused)
-        case .secureConnectionFailed, .clientCertificateRejected, .clientCertificateRequired:
-            self = .trust(.handshake)
+        case .secureConnectionFailed: self = .trust(.handshake)
+        case .clientCertificateRequired: self = .trust(.clientCertificateRequired)
+        case .clientCertificateRejected: self = .trust(.clientCertificateRefused)
         case .badServerResponse: self = .invalidResponse(.malformed)
         case .dataLengthExceedsMaximum: self = .invalidResponse(.bodyTooLarge(limit: 0))
         case .cannotDecodeRawData, .cannotDecodeContentData: self = .invalidResponse(.undecodableContent)
