@@ -72,6 +72,9 @@ let package = Package(
             name: "BenchBluebonnet", dependencies: ["BenchSupport", "Bluebonnet"],
             path: "Tests/Benchmarks/BenchBluebonnet", swiftSettings: settings),
         .executableTarget(
+            name: "BenchGetJSON", dependencies: ["Bluebonnet"], path: "Tests/Benchmarks/BenchGetJSON",
+            swiftSettings: settings),
+        .executableTarget(
             name: "BenchURLSession", dependencies: ["BenchSupport"], path: "Tests/Benchmarks/BenchURLSession",
             swiftSettings: settings),
         .executableTarget(
