@@ -91,6 +91,9 @@ let package = Package(
             name: "BenchCallbacks", dependencies: ["BenchSupport", "BluebonnetCallbacks"],
             path: "Tests/Benchmarks/BenchCallbacks", swiftSettings: settings),
         .executableTarget(
+            name: "BenchGetJSON", dependencies: ["Bluebonnet"], path: "Tests/Benchmarks/BenchGetJSON",
+            swiftSettings: settings),
+        .executableTarget(
             name: "BenchURLSession", dependencies: ["BenchSupport"], path: "Tests/Benchmarks/BenchURLSession",
             swiftSettings: settings),
         .executableTarget(

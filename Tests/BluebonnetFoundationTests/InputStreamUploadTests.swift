@@ -175,17 +175,31 @@ import Testing
         let server = try await Self.server()
         let session = Scene.session()
         let gate = Latch()
-        let stream = ScriptedInputStream([.bytes(Data("first".utf8)), .wait(gate), .bytes(Data("late".utf8))])
+        let begun = Latch()
+        let steps: [ScriptedInputStream.Step] = [.bytes(Data("first".utf8)), .wait(gate), .bytes(Data("late".utf8))]
+        let stream = ScriptedInputStream(steps) { _ in begun.open() }
         let closed = stream.closed
         let task = session.upload(stream, to: server.url("/")).serializingString()
         async let response = task.response
-        try await server.waitForConnections(atLeast: 1)
+        await Scene.onThread { begun.wait() }
         task.cancel()
         #expect(await response.error?.kind == .cancelled)
         // Its thread ends when the stream lets it.
         gate.open()
         await Scene.onThread { closed.wait() }
         await session.shutdown()
+    }
+
+    @Test func `a task that waits for a silent stream can be cancelled`() async {
+        let gate = Latch()
+        let begun = Latch()
+        let stream = ScriptedInputStream([.bytes(Data("first".utf8)), .wait(gate)]) { _ in begun.open() }
+        let pieces = RequestBody.inputStream(stream).pieces
+        let task = Task { for try await _ in pieces {} }
+        await Scene.onThread { begun.wait() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        gate.open()
     }
 
     @Test func `a stream is read no faster than the network takes it`() async throws {

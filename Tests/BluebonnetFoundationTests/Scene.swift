@@ -16,8 +16,14 @@ enum Scene {
 
     static func url(_ text: String = "http://example.com/a") throws -> URL { try #require(URL(string: text)) }
 
-    /// Bytes of which none of the first thousands looks like its neighbours.
-    static func bytes(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+    /// Bytes that do not repeat themselves where pieces, whose sizes are powers of two, begin.
+    static func bytes(_ count: Int) -> Data {
+        var data = Data(capacity: count + pattern.count)
+        while data.count < count { data.append(pattern) }
+        return data.prefix(count)
+    }
+
+    private static let pattern = Data((0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
     /// Runs what blocks on a thread of its own.
     static func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
@@ -29,10 +35,24 @@ enum Scene {
 
 /// What httpbin says of a request.
 struct Echo: Decodable {
-    let args: [String: String]?
+    let args: [String: Texts]?
     let data: String?
-    let form: [String: String]?
+    let form: [String: Texts]?
     let headers: [String: String]
     let method: String?
     let url: String
+
+    /// The values of a name, of which httpbin makes a list when there are several.
+    struct Texts: Decodable, Equatable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
+        let texts: [String]
+
+        init(stringLiteral text: String) { texts = [text] }
+
+        init(arrayLiteral texts: String...) { self.texts = texts }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            texts = try (try? container.decode([String].self)) ?? [container.decode(String.self)]
+        }
+    }
 }

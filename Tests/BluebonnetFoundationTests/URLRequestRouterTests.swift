@@ -60,7 +60,7 @@ import Testing
 
     @Test func `a route creates`() async throws {
         let echo = try await Self.echo(.create(["name": "Ada", "tags": ["x", "y"]]))
-        #expect(echo.method == "POST" && echo.form?["name"] == "Ada")
+        #expect(echo.method == "POST" && echo.form == ["name": "Ada", "tags[]": ["x", "y"]])
         #expect(echo.headers["Content-Type"] == "application/x-www-form-urlencoded; charset=utf-8")
     }
 
@@ -139,7 +139,7 @@ import Testing
         let nested = try await session.request(get, parameters: ["a": ["x", 1] as [any Sendable]]).serializingDecodable(
             Echo.self
         ).value
-        #expect(nested.url.hasSuffix("?a[]=1&a[]=x"))
+        #expect(nested.args == ["a[]": ["1", "x"]])
         await session.shutdown()
     }
 
@@ -150,7 +150,7 @@ import Testing
         let encoding = URLEncoding(arrayEncoding: .noBrackets)
         let echo = try await session.request(url, parameters: parameters, encoding: encoding)
             .serializingDecodable(Echo.self).value
-        #expect(echo.url.hasSuffix("?a=1&a=x&b=1"))
+        #expect(echo.args == ["a": ["1", "x"], "b": "1"])
         final class Strange {}
         let strange: [String: Any] = ["a": Strange()]
         let error = try #require(await session.request(url, parameters: strange).serializingData().response.error)

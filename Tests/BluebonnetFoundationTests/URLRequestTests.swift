@@ -132,6 +132,22 @@ struct URLRequestTests {
         #expect(received?.error == nil)
     }
 
+    @Test func `the pieces of a body can be read as often as it can be sent`() async throws {
+        let bodies: [RequestBody] = [.data(Data("abc".utf8)), .inputStream(InputStream(data: Data("abc".utf8)))]
+        for body in bodies {
+            for attempt in 1...2 {
+                var data = Data()
+                do {
+                    for try await piece in body.pieces { data.append(piece) }
+                    #expect(data == Data("abc".utf8) && (body.isReplayable || attempt == 1))
+                } catch let error as RequestError {
+                    #expect(error.kind == .requestBody(.notReplayable) && !body.isReplayable && attempt == 2)
+                }
+            }
+        }
+        for try await _ in RequestBody.data(Data()).pieces { Issue.record("there is nothing to read") }
+    }
+
     @Test func `a file that is not there is the stream's error`() async throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/nonexistent/file"))
         let foundation = URLRequest(HTTPRequest(url: try Scene.url(), method: .post, body: body))
@@ -176,6 +192,20 @@ struct URLRequestTests {
         request.setValue(nil, forHTTPHeaderField: "X-A")
         request.timeoutInterval = 60
         #expect(request.headers.isEmpty && request.timeouts == nil && request.timeoutInterval == 60)
+    }
+
+    @Test(arguments: [(HTTPMethod.get, true, false), (.get, false, true), (.post, true, true)])
+    func `a GET has no body`(method: HTTPMethod, hasBody: Bool, isValid: Bool) throws {
+        var request = try URLRequest(url: "http://example.com/a", method: method)
+        if hasBody { request.httpBody = Data("a".utf8) }
+        #expect((try? request.validate()) != nil || !isValid)
+        #expect((try? request.validate()) == nil || isValid)
+    }
+
+    @Test func `a request of ours can be encoded like one of Foundation's`() throws {
+        let request = HTTPRequest(url: try Scene.url())
+        let encoded = try URLEncoding.default.encode(request, with: ["a": 1])
+        #expect(encoded.url?.absoluteString == "http://example.com/a?a=1")
     }
 
     // MARK: ParameterEncoder

@@ -26,7 +26,7 @@ extension Session {
 
     /// Makes a request with parameters of which the compiler does not know that they are sendable.
     ///
-    /// They are copied now, as ``ParameterEncoding/encode(_:with:)-([String:Any]?)`` says; what cannot be ends the request
+    /// They are copied now, as `ParameterEncoding` says; what cannot be ends the request
     /// with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:

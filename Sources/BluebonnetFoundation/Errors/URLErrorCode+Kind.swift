@@ -121,8 +121,8 @@ extension RequestError.Kind {
         case .serverCertificateHasBadDate, .serverCertificateNotYetValid: self = .trust(.certificateExpired)
         case .serverCertificateHasUnknownRoot: self = .trust(.untrustedIssuer)
         case .serverCertificateUntrusted: self = .trust(.certificateRefused)
-        case .secureConnectionFailed: self = .trust(.handshake)
-        case .clientCertificateRejected, .clientCertificateRequired: self = .trust(.configuration)
+        case .secureConnectionFailed, .clientCertificateRejected, .clientCertificateRequired:
+            self = .trust(.handshake)
         case .badServerResponse: self = .invalidResponse(.malformed)
         case .dataLengthExceedsMaximum: self = .invalidResponse(.bodyTooLarge(limit: 0))
         case .cannotDecodeRawData, .cannotDecodeContentData: self = .invalidResponse(.undecodableContent)

@@ -5,7 +5,7 @@ public import Foundation
 extension HTTPRequest {
     /// The longest time to connect and to be idle, in seconds; 60 where the request leaves that to the session.
     ///
-    /// Setting it replaces all limits of the session for this request; see ``Bluebonnet/HTTPRequest/init(_:)``.
+    /// Setting it replaces all limits of the session for this request; see `HTTPRequest.init(_:)`.
     public var timeoutInterval: TimeInterval {
         get { timeouts.map { TimeInterval($0) } ?? .defaultTimeout }
         set { timeouts = TimeInterval.timeouts(newValue) }

@@ -13,8 +13,8 @@ extension HTTPRequest {
     /// - The cache policy, as the field `Cache-Control` (RFC 9111 §5.2.1) where the request has none: `no-cache` for the
     ///   policies that ignore caches, with `Pragma: no-cache` for remote ones; `max-age=0` for revalidation; `max-stale`
     ///   for any data that a cache has. There is no cache to ask for data that must not be loaded.
-    /// - `Content-Length`, as the number of bytes of a body that is a stream; ``Bluebonnet/RequestBody/inputStream(_:length:)``
-    ///   says how that is read.
+    /// - `Content-Length`, as the number of bytes of a body that is a stream; `RequestBody.inputStream(_:length:)` says how that
+    ///   is read.
     ///
     /// Of no meaning are `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining`.
     ///
@@ -41,10 +41,17 @@ extension HTTPRequest {
     public var urlRequest: URLRequest { URLRequest(self) }
 }
 
+extension HTTPRequest: URLRequestConvertible {
+    /// Returns the request in Foundation's terms, as `URLRequest.init(_:)` makes it.
+    ///
+    /// - Returns: The request.
+    public func asURLRequest() -> URLRequest { urlRequest }
+}
+
 extension URLRequest {
     /// Creates a request from one of Bluebonnet's.
     ///
-    /// What becomes of each part is what ``Bluebonnet/HTTPRequest/init(_:)`` says, in the other direction. Repeated
+    /// What becomes of each part is what `HTTPRequest.init(_:)` says, in the other direction. Repeated
     /// fields become one, their values joined. A body that is not in memory becomes a stream, which blocks the thread
     /// that reads it. The credential, the version of HTTP, the proxy and the priority have no place in a `URLRequest`, and
     /// nor have limits for the exchange as a whole.

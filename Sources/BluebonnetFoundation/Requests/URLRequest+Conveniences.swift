@@ -29,6 +29,15 @@ extension URLRequest {
         get { HTTPHeaders(allHTTPHeaderFields ?? [:]) }
         set { allHTTPHeaderFields = newValue.dictionary }
     }
+
+    /// Checks that a GET has no body, as every request is checked before it is sent.
+    ///
+    /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` when it has one.
+    public func validate() throws(RequestError) {
+        guard method != .get || (httpBody == nil && httpBodyStream == nil) else {
+            throw RequestError(.invalidRequest(.bodyDataInGETRequest))
+        }
+    }
 }
 
 extension ParameterEncoder {

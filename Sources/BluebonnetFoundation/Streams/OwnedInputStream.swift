@@ -18,8 +18,8 @@ struct OwnedInputStream: @unchecked Sendable {
         guard Self.claimed.withLock({ $0.insert(ObjectIdentifier(stream)).inserted }) else { throw Self.notReplayable }
         switch stream.streamStatus {
         case .notOpen: stream.open()
-        case .opening, .open, .reading, .writing: break
-        case .atEnd, .closed, .error:
+        case .opening, .open, .reading, .writing, .error: break
+        case .atEnd, .closed:
             release()
             throw Self.notReplayable
         @unknown default: break

@@ -37,7 +37,7 @@ extension HTTPCookie {
 }
 
 extension CookieStore {
-    /// Keeps cookies of Foundation's, as ``Bluebonnet/CookieStore/set(_:)-(Cookie)`` keeps others.
+    /// Keeps cookies of Foundation's, as `set(_:)` keeps others.
     ///
     /// - Parameter cookies: The cookies, such as those of an `HTTPCookieStorage`.
     /// - Throws: `.cookies(…)` for the first that cannot be kept.

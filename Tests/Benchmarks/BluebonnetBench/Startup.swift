@@ -9,7 +9,7 @@ struct Startup {
         self.options = options
     }
 
-    /// Builds the snippet `GetJSON`, with what Swift needs in it and beside it, and measures both against the `curl` command
+    /// Builds `BenchGetJSON`, with what Swift needs in it and beside it, and measures both against the `curl` command
     /// line with hyperfine.
     ///
     /// - Throws: ``BenchFailure`` when a program is missing or fails.
@@ -45,9 +45,9 @@ struct Startup {
 
     /// Builds the program, and returns where it is.
     private func build(_ options: [String]) throws -> String {
-        try ChildProcess.run("swift", ["build", "-c", "release", "--product", "GetJSON"] + options)
+        try ChildProcess.run("swift", ["build", "-c", "release", "--product", "BenchGetJSON"] + options)
         let folder = try ChildProcess.run("swift", ["build", "-c", "release", "--show-bin-path"] + options)
-        return String(decoding: folder, as: UTF8.self).trimmed + "/GetJSON"
+        return String(decoding: folder, as: UTF8.self).trimmed + "/BenchGetJSON"
     }
 }
 

@@ -1,0 +1,18 @@
+import Bluebonnet
+import Glibc
+
+/// Gets JSON from a URL and prints it: what a small program does that links nothing else of this package.
+///
+/// The snippet `GetJSON` does the same, but SwiftPM links every library of the package into snippets.
+@main
+enum BenchGetJSON {
+    static func main() async {
+        do {
+            let url = CommandLine.arguments.dropFirst().first ?? ""
+            print(try await Session.default.request(url).validate().serializingJSON().value)
+        } catch {
+            print("error: \(error)")
+            exit(1)
+        }
+    }
+}
