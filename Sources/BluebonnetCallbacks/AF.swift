@@ -6,10 +6,10 @@
 /// The default session, by the name under which code in this style knows it.
 public let AF = Session.default
 
-/// The response of a ``DataRequest`` with the error type of this module.
+/// The response of a `DataRequest` with the error type of this module.
 public typealias AFDataResponse<Success: Sendable> = DataResponse<Success, AFError>
 
-/// The response of a ``DownloadRequest`` with the error type of this module.
+/// The response of a `DownloadRequest` with the error type of this module.
 public typealias AFDownloadResponse<Success: Sendable> = DownloadResponse<Success, AFError>
 
 /// A value, or an error of this module.

@@ -17,7 +17,7 @@ public typealias RetryHandler =
     ) -> Void
 
 extension Adapter {
-    /// Creates an adapter of a closure that answers by a completion handler; see ``CallbackRequestAdapter``.
+    /// Creates an adapter of a closure that answers by a completion handler; see `CallbackRequestAdapter`.
     ///
     /// - Parameter adaptHandler: Gets the request, its session and the completion handler.
     @preconcurrency
@@ -29,7 +29,7 @@ extension Adapter {
 }
 
 extension Retrier {
-    /// Creates a retrier of a closure that answers by a completion handler; see ``CallbackRequestRetrier``.
+    /// Creates a retrier of a closure that answers by a completion handler; see `CallbackRequestRetrier`.
     ///
     /// - Parameter retryHandler: Gets the request, its session, the error and the completion handler.
     @preconcurrency

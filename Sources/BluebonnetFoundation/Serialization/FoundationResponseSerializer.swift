@@ -74,28 +74,28 @@ extension SynchronousResponseSerializer {
 }
 
 extension DataResponseSerializer {
-    /// Returns the body, in Foundation's terms; see ``FoundationResponseSerializer``.
+    /// Returns the body, in Foundation's terms; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> Data { try value(request, response, data, error) }
 }
 
 extension StringResponseSerializer {
-    /// Returns the text, in Foundation's terms; see ``FoundationResponseSerializer``.
+    /// Returns the text, in Foundation's terms; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> String { try value(request, response, data, error) }
 }
 
 extension JSONObjectSerializer {
-    /// Returns the objects, in Foundation's terms; see ``FoundationResponseSerializer``.
+    /// Returns the objects, in Foundation's terms; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> any Sendable { try value(request, response, data, error) }
 }
 
 extension DecodableResponseSerializer {
-    /// Returns the value, in Foundation's terms; see ``FoundationResponseSerializer``.
+    /// Returns the value, in Foundation's terms; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject { try value(request, response, data, error) }
