@@ -63,6 +63,13 @@ static inline int bb_ssl_context_judge(
         && SSL_CTX_set_tlsext_status_cb(context, status) != 0 && SSL_CTX_set_tlsext_status_arg(context, argument) != 0;
 }
 
+// Has peers verified by a store, and the chain of one's own certificate completed from it.
+//
+// Libcurl fills the store of the context itself, and shares it between connections, after it has shown the context.
+static inline int bb_ssl_context_use_store(SSL_CTX *context, X509_STORE *store) {
+    return SSL_CTX_set1_verify_cert_store(context, store) == 1 && SSL_CTX_set1_chain_cert_store(context, store) == 1;
+}
+
 // What was kept with the context of a connection.
 static inline void *bb_ssl_context_argument(SSL *ssl, int index) {
     SSL_CTX *context = ssl == NULL ? NULL : SSL_get_SSL_CTX(ssl);

@@ -179,7 +179,9 @@ import Testing
             let text = try response.result.get()
             #expect(row.forServers ? text.hasSuffix(Self.client) : !text.contains("CN="))
         } else {
-            #expect(response.error?.kind == .trust(.clientCertificateRequired))
+            let error = try #require(response.error)
+            // The proxy says so after the handshake, and closes: the request may meet the closed connection first.
+            #expect([.trust(.clientCertificateRequired), .connection(.lost)].contains(error.kind), "\(error)")
             #expect(response.response == nil)
         }
         await session.shutdown()

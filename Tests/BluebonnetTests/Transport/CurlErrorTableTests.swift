@@ -80,7 +80,15 @@ import Testing
             code: CURLE_RECV_ERROR,
             circumstances: {
                 $0.message = "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"
-            }, kind: .trust(.handshake)),
+            }, kind: .trust(.clientCertificateRequired)),
+        Row(
+            code: CURLE_SSL_CONNECT_ERROR,
+            circumstances: { $0.message = "error:0A000418:SSL routines::tlsv1 alert unknown ca" },
+            kind: .trust(.clientCertificateRefused)),
+        Row(
+            code: CURLE_SSL_CONNECT_ERROR,
+            circumstances: { $0.message = "error:0A000410:SSL routines::sslv3 alert handshake failure" },
+            kind: .trust(.handshake)),
         Row(
             code: CURLE_SEND_ERROR, circumstances: { $0.message = "SSL_write() error:SSL routines::an alert came" },
             kind: .trust(.handshake)),

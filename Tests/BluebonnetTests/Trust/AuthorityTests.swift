@@ -215,7 +215,8 @@ import Testing
                 try? FileManager.default.removeItem(at: file)
                 if let authority { try FileManager.default.copyItem(at: URL(filePath: authority), to: file) }
                 let request = session.request(url, headers: ["Connection": "close"]) { $0.httpVersion = .http1_1 }
-                #expect(await request.serializingData().response.error?.kind == kind)
+                let error = await request.serializingData().response.error
+                #expect(error?.kind == kind, "\(authority ?? "nothing"): \(String(describing: error))")
             }
             await session.shutdown()
         }

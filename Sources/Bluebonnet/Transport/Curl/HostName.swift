@@ -22,6 +22,8 @@ enum HostName {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
         if isAddress(rest) { return name == rest ? name : nil }
+        // What ends in a number is an address, or nothing.
+        if name != rest, rest.split(separator: ".").last?.allSatisfy(\.isNumber) == true { return nil }
         let isHost =
             !rest.isEmpty
             && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && !"*:/?#@[]\\%".utf8.contains($0) }

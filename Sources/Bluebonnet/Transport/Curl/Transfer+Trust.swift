@@ -15,7 +15,7 @@ extension Transfer {
                 isToBeSentAnew = true
                 return false
             }
-            unsafe store.attach(to: context)
+            guard unsafe store.attach(to: context) else { return false }
         } catch {
             reception.fail(with: error)
             return false

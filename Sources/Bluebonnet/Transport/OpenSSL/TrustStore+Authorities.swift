@@ -55,10 +55,8 @@ extension TrustStore {
         unsafe self.init(owning: store)
     }
 
-    /// Has the connections of a context trust this store's authorities.
-    func attach(to context: OpaquePointer) {
-        unsafe SSL_CTX_set1_cert_store(context, pointer)
-    }
+    /// Has the connections of a context trust this store's authorities; returns whether they will.
+    func attach(to context: OpaquePointer) -> Bool { unsafe bb_ssl_context_use_store(context, pointer) == 1 }
 
     private static func load(file: String, into store: OpaquePointer) -> Bool {
         // An empty name would be none to OpenSSL.
