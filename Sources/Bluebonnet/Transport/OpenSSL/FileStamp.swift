@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// What tells whether a file or a directory is still the one that was read.
