@@ -8,8 +8,8 @@ enum ExchangeEvent: Sendable {
     case outcome(ExchangeOutcome)
 }
 
-/// The driver, when it waits for an event.
-typealias ExchangeContinuation = CheckedContinuation<ExchangeEvent, Never>
+/// The driver, when it waits for an event, which it takes from the mailbox itself.
+typealias ExchangeContinuation = CheckedContinuation<Void, Never>
 
 extension ExchangeEvent {
     /// The head, if nothing went wrong so far.

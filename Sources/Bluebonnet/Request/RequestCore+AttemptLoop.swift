@@ -124,13 +124,15 @@ extension RequestCore: ExchangeObserver {
 
     /// Waits for what happens next in the exchange.
     func nextEvent() async -> ExchangeEvent {
-        await withCheckedContinuation { continuation in
-            let event = mailbox.withLock { mailbox -> ExchangeEvent? in
-                let event = mailbox.takeEvent()
-                if event == nil { mailbox.driver = continuation }
-                return event
+        while true {
+            if let event = mailbox.withLock({ $0.takeEvent() }) { return event }
+            await withCheckedContinuation { continuation in
+                let isThere = mailbox.withLock { mailbox in
+                    if !mailbox.hasEvent { mailbox.driver = continuation }
+                    return mailbox.hasEvent
+                }
+                if isThere { continuation.resume() }
             }
-            if let event { continuation.resume(returning: event) }
         }
     }
 
@@ -158,19 +160,19 @@ extension RequestCore: ExchangeObserver {
         wakeDriver()
     }
 
-    /// Resumes the driver with what it is to know, or leaves that for the driver, which there will be.
+    /// Wakes the driver for what it is to know, or leaves that for the driver, which there will be.
     ///
     /// Not before the exchange is known here, which may be slower to return than its head is to come: what the driver has
     /// to say to it would be lost.
     private func wakeDriver() {
-        let (driver, event, needsDriver) = mailbox.withLock { mailbox in
-            guard mailbox.hasEvent else { return (nil as ExchangeContinuation?, nil as ExchangeEvent?, false) }
-            if let driver = mailbox.driver.take() { return (driver, mailbox.takeEvent(), false) }
+        let (driver, needsDriver) = mailbox.withLock { mailbox in
+            guard mailbox.hasEvent else { return (nil as ExchangeContinuation?, false) }
+            if let driver = mailbox.driver.take() { return (driver, false) }
             let needsDriver = !mailbox.isDriven
             mailbox.isDriven = true
-            return (nil, nil, needsDriver)
+            return (nil, needsDriver)
         }
-        if let event { driver?.resume(returning: event) }
+        driver?.resume()
         // Nobody awaits the answer for now; the request ends all the same.
         if needsDriver { Task { await drive() } }
     }

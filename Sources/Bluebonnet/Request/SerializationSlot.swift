@@ -20,7 +20,7 @@ final class SerializationSlot: Sendable {
 
     private struct State {
         var phase = Phase.empty
-        var waiting: [CheckedContinuation<Answer, Never>] = []
+        var waiting: [CheckedContinuation<Void, Never>] = []
         /// Ends a serializer that was attached when the request had been answered.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
@@ -101,16 +101,13 @@ final class SerializationSlot: Sendable {
 
     /// Hands the answer out, to all who wait and all who ask later.
     func deliver() {
-        let (answer, waiting) = state.withLock { state in
-            guard case .made(let answer) = state.phase else {
-                return (nil as Answer?, [] as [CheckedContinuation<Answer, Never>])
-            }
+        let waiting = state.withLock { state in
+            guard case .made(let answer) = state.phase else { return [] as [CheckedContinuation<Void, Never>] }
             state.phase = .delivered(answer)
             defer { state.waiting = [] }
-            return (answer, state.waiting)
+            return state.waiting
         }
-        guard let answer else { return }
-        for continuation in waiting { continuation.resume(returning: answer) }
+        for continuation in waiting { continuation.resume() }
     }
 
     private func input(of attempt: CompletedAttempt) throws(RequestError) -> SerializerInput {
@@ -159,15 +156,16 @@ final class SerializationSlot: Sendable {
 
     /// Waits for the answer.
     func wait() async -> Answer {
-        await withCheckedContinuation { continuation in
-            let answer = state.withLock { state in
-                guard case .delivered(let answer) = state.phase else {
+        while true {
+            if let answer { return answer }
+            await withCheckedContinuation { continuation in
+                let isThere = state.withLock { state in
+                    if case .delivered = state.phase { return true }
                     state.waiting.append(continuation)
-                    return nil as Answer?
+                    return false
                 }
-                return answer
+                if isThere { continuation.resume() }
             }
-            if let answer { continuation.resume(returning: answer) }
         }
     }
 }
