@@ -131,8 +131,17 @@ public struct HTTPRequest: Sendable {
 
     private final class Box: Sendable {
         let parts: Parts
+        let hasBody: Bool
+        /// See ``HTTPRequest/isPlain``.
+        let isPlain: Bool
 
-        init(_ parts: Parts) { self.parts = parts }
+        init(_ parts: Parts) {
+            hasBody = parts.body != nil
+            isPlain =
+                !hasBody && parts.headers.isEmpty && parts.credential == nil && parts.handlesCookies
+                && parts.proxy == nil && parts.priority == nil && !parts.omitsSessionSecrets
+            self.parts = parts
+        }
     }
 
     /// Creates a request to what can be converted to a URL.
@@ -156,16 +165,16 @@ public struct HTTPRequest: Sendable {
     }
 
     /// Whether nothing but the method, the URL, the timeouts and the version differs from what all requests have.
-    package var isPlain: Bool {
-        headers.isEmpty && body == nil && credential == nil && handlesCookies && proxy == nil && priority == nil
-            && !omitsSessionSecrets
-    }
+    package var isPlain: Bool { box.isPlain }
+
+    /// Whether there is something to be sent after the head.
+    package var hasBody: Bool { box.hasBody }
 
     /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.
     package func validate() throws(RequestError) {
         try url.checkRequestable()
         guard method.isValid else { throw RequestError(.invalidRequest(.method(method.rawValue))) }
-        guard body == nil || (method != .get && method != .head && method != .trace) else {
+        guard !hasBody || (method != .get && method != .head && method != .trace) else {
             throw RequestError(.invalidRequest(.bodyDataInGETRequest))
         }
         try headers.validate()

@@ -33,7 +33,7 @@ private struct CURLCommand {
     }
 
     private var method: String? {
-        switch (request.method, request.body == nil) {
+        switch (request.method, !request.hasBody) {
         case (.get, true), (.post, false): nil
         case (.head, true): "--head"
         default: "-X \(ShellWord.quote(request.method.rawValue))"
@@ -76,7 +76,7 @@ private struct CURLCommand {
         if !codings.isEmpty, !codings.isSameIgnoringCase(as: "identity") { options.append("--compressed") }
         let hasContentType = headers.contains { $0.name.isSameIgnoringCase(as: "Content-Type") }
         // The tool would call every body a form.
-        if request.body != nil, !hasContentType { options.append("-H 'Content-Type:'") }
+        if request.hasBody, !hasContentType { options.append("-H 'Content-Type:'") }
         return options
     }
 

@@ -99,7 +99,7 @@ struct RedirectChain: Sendable {
         init(_ request: HTTPRequest) {
             method = request.method
             url = Redaction.withoutFragment(request.url.absoluteString)
-            hasBody = request.body != nil
+            hasBody = request.hasBody
         }
     }
 }

@@ -21,14 +21,11 @@ final class CurlTransport: Transport {
     ) -> any Exchange {
         let id = lastID.add(1, ordering: .relaxed).newValue
         do throws(RequestError) {
-            let upload = try upload(for: request, id)
-            loop.submit { [engine] in
-                engine.assumeIsolated { $0.start(id, request, upload, options, observer) }
-            }
+            engine.accept(.start(id, request, try upload(for: request, id), options, observer))
         } catch {
-            loop.submit { [engine, error] in engine.assumeIsolated { $0.refuse(error, observer) } }
+            engine.accept(.refuse(error, observer))
         }
-        return CurlExchange(id: id, loop: loop, engine: engine)
+        return CurlExchange(id: id, engine: engine)
     }
 
     private func upload(for request: HTTPRequest, _ id: TransferID) throws(RequestError) -> UploadBody {
@@ -36,9 +33,7 @@ final class CurlTransport: Transport {
             return UploadBody(request.body?.data, of: request)
         }
         return .channel(
-            UploadChannel(opened, isReplayable: body.isReplayable) { [loop, engine] in
-                loop.submit { engine.assumeIsolated { $0.bodyArrived(id) } }
-            })
+            UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
     func shutDown() async {
@@ -60,26 +55,15 @@ final class CurlTransport: Transport {
 /// The handle of one transfer, for any thread.
 private struct CurlExchange: Exchange {
     let id: TransferID
-    let loop: EventLoop
     let engine: TransferEngine
 
-    func cancel() {
-        loop.submit { [engine, id] in engine.assumeIsolated { $0.cancel(id) } }
-    }
+    func cancel() { engine.accept(.cancel(id)) }
 
-    func suspend() {
-        loop.submit { [engine, id] in engine.assumeIsolated { $0.suspend(id) } }
-    }
+    func suspend() { engine.accept(.suspend(id)) }
 
-    func resume() {
-        loop.submit { [engine, id] in engine.assumeIsolated { $0.resume(id) } }
-    }
+    func resume() { engine.accept(.resume(id)) }
 
-    func receiveBody(with receiver: (any BodyReceiver)?) {
-        loop.submit { [engine, id] in engine.assumeIsolated { $0.receiveBody(id, with: receiver) } }
-    }
+    func receiveBody(with receiver: (any BodyReceiver)?) { engine.accept(.receiveBody(id, receiver)) }
 
-    func receiveMore() {
-        loop.submit { [engine, id] in engine.assumeIsolated { $0.receiveMore(id) } }
-    }
+    func receiveMore() { engine.accept(.receiveMore(id)) }
 }

@@ -11,7 +11,12 @@ final class EasyHandle {
     private let message: UnsafeMutablePointer<CChar>
     private var ownFields: UnsafeMutablePointer<curl_slist>?
     private var proxyFields: FieldList?
+    /// The URL as its request has it, while the handle is set up for it.
     private var url: String?
+    /// Whether libcurl's form of the URL is ASCII.
+    private(set) var hasPlainURL = true
+    /// The URL in parts, once it is used for another request.
+    private var urlParts: URLParts?
 
     /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
     var transfer: Transfer?
@@ -65,6 +70,7 @@ final class EasyHandle {
         unsafe ownFields = nil
         proxyFields = nil
         url = nil
+        urlParts = nil
         profile = nil
         trust = nil
         identity = nil
@@ -99,15 +105,31 @@ final class EasyHandle {
     }
 
     /// Makes the handle ready for a request that differs from the last one in its URL at most.
-    func reuse(for url: String) {
+    func reuse(for url: URL) {
         unsafe message[0] = 0
         setURL(url)
     }
 
-    func setURL(_ url: String) {
-        guard self.url != url else { return }
-        self.url = url
-        set(CURLOPT_URL, url)
+    /// Uses a URL, which libcurl takes to pieces for each transfer: one that is used again is handed over in pieces.
+    func setURL(_ url: URL) {
+        let text = url.absoluteString
+        guard self.url != text else {
+            if urlParts == nil { useURLParts(of: url) }
+            return
+        }
+        if unsafe urlParts?.pointer != nil { unsafe set(CURLOPT_CURLU, pointer: nil) }
+        urlParts = nil
+        self.url = text
+        let curlText = url.curlString
+        hasPlainURL = curlText.utf8.allSatisfy { $0 < 0x80 }
+        set(CURLOPT_URL, curlText)
+    }
+
+    private func useURLParts(of url: URL) {
+        let parts = URLParts(url.curlString)
+        urlParts = parts
+        // Of what is none, libcurl is to say so when it comes to it, as it would without this.
+        if let pointer = unsafe parts.pointer { unsafe set(CURLOPT_CURLU, pointer: UnsafeMutableRawPointer(pointer)) }
     }
 
     /// Libcurl's words about what failed; empty when it had none.

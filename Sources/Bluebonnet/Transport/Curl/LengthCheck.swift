@@ -7,7 +7,10 @@ struct LengthCheck: Equatable {
 
     /// Returns whether the line leaves no doubt; lines of other fields do not matter.
     mutating func accepts(_ line: Span<UInt8>) -> Bool {
-        guard Self.isContentLength(line) else { return true }
+        Self.isContentLength(line) ? acceptsLength(in: line) : true
+    }
+
+    private mutating func acceptsLength(in line: Span<UInt8>) -> Bool {
         var index = Self.nameCount + 1
         while true {
             Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }

@@ -13,6 +13,14 @@ final class Reactor {
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
+
+        /// Notes a wish; returns whether the kernel is to hear of a change that it was not to hear of before.
+        mutating func want(_ interest: Interest) -> Bool {
+            guard handler != nil else { return false }
+            wanted = interest.rawValue
+            defer { isChanged = true }
+            return !isChanged
+        }
     }
 
     var timers = TimerHeap()
@@ -59,11 +67,8 @@ final class Reactor {
     }
 
     func setInterest(_ interest: Interest, of descriptor: Int32) {
-        guard isWatching(descriptor) else { return }
         let index = Int(descriptor)
-        watches[index].wanted = interest.rawValue
-        guard !watches[index].isChanged else { return }
-        watches[index].isChanged = true
+        guard watches.indices.contains(index), watches[index].want(interest) else { return }
         changed.append(descriptor)
     }
 

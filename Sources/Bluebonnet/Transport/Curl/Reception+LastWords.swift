@@ -6,10 +6,10 @@ extension Reception {
         var start = 0
         // Informational heads may come first.
         while head == nil, let end = Self.endOfHead(in: words, from: start) {
-            let goesOn = unsafe words.withUnsafeBytes { bytes in
+            let progress = unsafe words.withUnsafeBytes { bytes in
                 unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
             }
-            guard goesOn else { return false }
+            if case .refused = progress { return false }
             start = end
         }
         guard head != nil else { return false }

@@ -41,11 +41,30 @@ struct Reception {
 
     // MARK: Head
 
-    /// Takes bytes of a head; returns whether to go on.
+    /// How far a head is when bytes of it came in.
+    enum HeadProgress {
+        /// There is more to come.
+        case begun
+        /// The head has just become complete.
+        case complete(ReceivedHead)
+        /// It was complete before: the bytes were of the trailers.
+        case trailers
+        /// The exchange is to be ended.
+        case refused
+    }
+
+    /// Takes bytes of a head; returns how far it is.
     ///
     /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
-    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> Bool {
+    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> HeadProgress {
         lastActivity = now
+        let earlier = head
+        guard unsafe receivedLines(bytes) else { return .refused }
+        guard let head else { return .begun }
+        return head === earlier ? .trailers : .complete(head)
+    }
+
+    private mutating func receivedLines(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var start = 0
         while start < bytes.count {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[start...])
@@ -61,8 +80,11 @@ struct Reception {
         return true
     }
 
-    /// The bytes of `HTTP/`, with which a status line begins.
-    private static let protocolName: [UInt8] = [0x48, 0x54, 0x54, 0x50, 0x2f]
+    /// Whether a line begins with `HTTP/`, as a status line does.
+    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard line.count > 4, unsafe line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 else { return false }
+        return unsafe line[3] == 0x50 && line[4] == 0x2f
+    }
 
     private static func lineLength(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard let base = bytes.baseAddress, let end = unsafe memchr(base, 0x0a, bytes.count) else { return nil }
@@ -77,7 +99,7 @@ struct Reception {
     }
 
     private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        let isStatusLine = unsafe line.starts(with: Self.protocolName)
+        let isStatusLine = unsafe Self.isStatusLine(line)
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
         if isStatusLine {
             statusCode = unsafe Self.statusCode(in: line)
@@ -95,10 +117,10 @@ struct Reception {
             head = nil
             announcedLength = nil
         case .append:
-            let start = headBytes.count
             unsafe headBytes.append(contentsOf: line)
-            let bytes = headBytes
-            guard lengthCheck.accepts(bytes.span.extracting(start...)) else { return refuse(.malformed) }
+            guard unsafe lengthCheck.accepts(line.assumingMemoryBound(to: UInt8.self).span) else {
+                return refuse(.malformed)
+            }
         case .completeHead:
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []

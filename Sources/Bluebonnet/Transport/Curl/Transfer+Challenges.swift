@@ -32,7 +32,7 @@ extension Transfer {
 
     private func judge(_ fields: [String], _ credential: Credential, _ onlyScheme: inout Credential.Schemes?) -> Bool {
         let schemes = credential.schemes.intersection(Libcurl.schemes)
-        switch ChallengeDecision(Challenge.parse(fields), schemes: schemes, hasBody: request.body != nil) {
+        switch ChallengeDecision(Challenge.parse(fields), schemes: schemes, hasBody: request.hasBody) {
         case .deliver, .answer:
             return true
         case .answerOnly(let scheme):

@@ -71,6 +71,7 @@ final class Transfer {
     var judges: [HandshakeJudge] = []
     /// What is awaited before a connection is made again.
     var awaitedVerdict: TrustMemory.Key?
+    var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
     /// How often that was so.
     var verdicts = 0
     /// Whether the request must not go out on a connection that is there already.
@@ -114,13 +115,27 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let goesOn = unsafe reception.receivedHead(bytes, now: turn.now)
-        noteStream()
-        if unsafe !hasNewCookies && Self.setsCookie(bytes) {
-            hasNewCookies = true
-            turn.withCookies.append(self)
+        let progress = unsafe reception.receivedHead(bytes, now: turn.now)
+        if unsafe Self.setsCookie(bytes) { noteCookies() }
+        switch progress {
+        case .begun: return true
+        case .complete(let head): return judgeHead(head)
+        case .trailers:
+            noteStream()
+            return true
+        case .refused: return false
         }
-        guard goesOn, let head = reception.head else { return goesOn }
+    }
+
+    private func noteCookies() {
+        guard !hasNewCookies else { return }
+        hasNewCookies = true
+        turn.withCookies.append(self)
+    }
+
+    /// Looks at a head that is complete; returns whether to go on.
+    private func judgeHead(_ head: ReceivedHead) -> Bool {
+        noteStream()
         if let url = easy?.upgradedURL(of: request.url) { reception.url = url }
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -135,7 +150,7 @@ final class Transfer {
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // It stops sending after a refusal, but not waiting for bytes that it has asked for.
         if head.statusCode >= 300, reception.state.isSendingPaused { turn.refused.append(self) }
-        return goesOn
+        return true
     }
 
     /// Takes decoded bytes of the body; returns what the state says.

@@ -24,7 +24,7 @@ extension TransferEngine {
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
-        if transfer.awaitedVerdict != nil { trust?.forget(transfer) }
+        if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         if case .copied(let data) = transfer.upload, wasSent(transfer) {
             reportSent(Int64(data.count), by: transfer)
         } else {

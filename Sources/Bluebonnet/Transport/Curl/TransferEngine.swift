@@ -17,6 +17,9 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     let trust: TrustDesk?
     let shared = EngineTurn()
+    private nonisolated let commands = EngineCommands()
+    /// Takes the commands' place while they are carried out.
+    private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
     var pool: [EasyHandle] = []
@@ -48,11 +51,56 @@ actor TransferEngine: EventLoopClient {
 
     // MARK: Work from the transport
 
-    func start(
+    /// Has the loop carry out a command, after those that were given before.
+    nonisolated func accept(_ command: EngineCommand) {
+        guard commands.add(command) else { return }
+        loop.submit { self.assumeIsolated { $0.carryOutCommands() } }
+    }
+
+    private func carryOutCommands() {
+        // What the commands lead to may be further commands, for which the loop comes back.
+        var batch = spareBatch
+        spareBatch = []
+        commands.take(into: &batch)
+        shared.now = Reactor.now()
+        for index in batch.indices { carryOut(batch[index]) }
+        batch.removeAll(keepingCapacity: true)
+        spareBatch = batch
+    }
+
+    private func carryOut(_ command: EngineCommand) {
+        switch command {
+        case .start(let id, let request, let upload, let options, let observer):
+            start(id, request, upload, options, observer)
+        case .refuse(let error, let observer):
+            observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
+        case .cancel(let id):
+            if let transfer = transfers[id] { finish(transfer, with: RequestError(.cancelled)) }
+        case .suspend(let id):
+            if let transfer = transfers[id] { perform(transfer.reception.state.suspended(), on: transfer) }
+        case .resume(let id):
+            guard let transfer = transfers[id] else { break }
+            transfer.reception.lastActivity = shared.now
+            perform(transfer.reception.state.resumed(), on: transfer)
+            if transfers[id] != nil { checkLimits(of: transfer) }
+        case .receiveBody(let id, let receiver):
+            guard let transfer = transfers[id] else { break }
+            transfer.receiver = receiver
+            transfer.reception.buffers = receiver == nil ? nil : shared.buffers
+            releaseBody(of: transfer)
+        case .receiveMore(let id):
+            if let transfer = transfers[id], transfer.receiver != nil { releaseBody(of: transfer) }
+        case .sendMore(let id):
+            guard let transfer = transfers[id] else { break }
+            transfer.reception.lastActivity = shared.now
+            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+        }
+    }
+
+    private func start(
         _ id: TransferID, _ request: HTTPRequest, _ upload: UploadBody, _ exchangeOptions: ExchangeOptions,
         _ observer: any ExchangeObserver
     ) {
-        shared.now = Reactor.now()
         let transfer = Transfer(
             id: id, request: request, observer: observer,
             timeouts: request.timeouts ?? options.configuration.timeouts,
@@ -72,55 +120,9 @@ actor TransferEngine: EventLoopClient {
         checkLimits(of: transfer)
     }
 
-    func cancel(_ id: TransferID) {
-        guard let transfer = transfers[id] else { return }
-        finish(transfer, with: RequestError(.cancelled))
-    }
-
-    func suspend(_ id: TransferID) {
-        guard let transfer = transfers[id] else { return }
-        perform(transfer.reception.state.suspended(), on: transfer)
-    }
-
-    func resume(_ id: TransferID) {
-        guard let transfer = transfers[id] else { return }
-        shared.now = Reactor.now()
-        transfer.reception.lastActivity = shared.now
-        perform(transfer.reception.state.resumed(), on: transfer)
-        if transfers[id] != nil { checkLimits(of: transfer) }
-    }
-
-    /// Says who takes the body that was held back; collects it if nobody does.
-    func receiveBody(_ id: TransferID, with receiver: (any BodyReceiver)?) {
-        guard let transfer = transfers[id] else { return }
-        transfer.receiver = receiver
-        transfer.reception.buffers = receiver == nil ? nil : shared.buffers
-        releaseBody(of: transfer)
-    }
-
-    /// There is room again where the body goes.
-    func receiveMore(_ id: TransferID) {
-        guard let transfer = transfers[id], transfer.receiver != nil else { return }
-        releaseBody(of: transfer)
-    }
-
-    /// There are bytes of the request's body that libcurl had asked for.
-    func bodyArrived(_ id: TransferID) {
-        guard let transfer = transfers[id] else { return }
-        shared.now = Reactor.now()
-        transfer.reception.lastActivity = shared.now
-        perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
-    }
-
     private func releaseBody(of transfer: Transfer) {
-        shared.now = Reactor.now()
         transfer.reception.lastActivity = shared.now
         perform(transfer.reception.state.bodyReleased(), on: transfer)
-    }
-
-    /// Answers a request whose body cannot be had.
-    func refuse(_ error: RequestError, _ observer: any ExchangeObserver) {
-        observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
     }
 
     func shutDown() {
@@ -151,7 +153,7 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .add:
             // One that was suspended and resumed while its server is judged goes on waiting.
-            if transfer.awaitedVerdict == nil { add(transfer) }
+            if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
             let state = transfer.reception.state

@@ -28,6 +28,7 @@ extension TransferOptions {
 
     /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
     func noteProxy(of transfer: Transfer) {
+        guard !transfer.request.isPlain || usesProxy else { return }
         switch transfer.request.proxy ?? configuration.proxy {
         case .none:
             break

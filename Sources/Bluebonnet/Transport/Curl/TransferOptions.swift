@@ -12,6 +12,8 @@ final class TransferOptions {
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
     private let acceptEncoding: String
+    /// Whether requests without a proxy of their own may go through one.
+    let usesProxy: Bool
     /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
     let overrides: FieldList?
     let redirections: FieldList?
@@ -27,6 +29,12 @@ final class TransferOptions {
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         acceptEncoding = Libcurl.acceptEncoding
+        usesProxy =
+            switch configuration.proxy {
+            case .none: false
+            case .environment: !environment.isEmpty
+            case .url: true
+            }
         overrides = configuration.dns.overrideLines
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
@@ -44,20 +52,20 @@ final class TransferOptions {
         let request = transfer.request
         easy.transfer = transfer
         noteProxy(of: transfer)
-        let url = request.url.curlString
-        if !Self.isASCII(url) { Libcurl.useUTF8() }
         if easy.hasOtherSessions {
             guard easy.replace() else { return RequestError(.internal, detail: "libcurl is out of memory") }
             easy.profile = nil
         }
+        defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
+        let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
         let profile =
             transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
-            ? TransferProfile(of: request, isSecure: Self.isSecure(url), timeouts: transfer.limits.timeouts) : nil
+            ? TransferProfile(of: request, isSecure: isSecure, timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust, easy.identity === identity
         {
-            easy.reuse(for: url)
+            easy.reuse(for: request.url)
             return nil
         }
         // A handle that has used cookies uses those of any share that it is given.
@@ -65,10 +73,10 @@ final class TransferOptions {
         easy.reset()
         applyConstants(to: easy)
         easy.use(share, withCookies: usesCookies)
-        easy.setURL(url)
+        easy.setURL(request.url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
-        applyVersion(of: request, isSecure: Self.isSecure(url), to: easy)
+        applyVersion(of: request, isSecure: isSecure, to: easy)
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
@@ -100,16 +108,16 @@ final class TransferOptions {
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {
         let method = request.method
         switch method {
-        case .get where request.body == nil:
+        case .get where !request.hasBody:
             break  // what a handle does after a reset
         case .head:
             easy.set(CURLOPT_NOBODY, 1)
         default:
             // RFC 9110 §8.6: a method that anticipates content says so when there is none.
-            if request.body != nil || method == .post || method == .put || method == .patch {
+            if request.hasBody || method == .post || method == .put || method == .patch {
                 applyBody(upload, to: easy)
             }
-            if method != .post || request.body == nil { easy.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+            if method != .post || !request.hasBody { easy.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
         }
     }
 
@@ -137,7 +145,7 @@ final class TransferOptions {
     private static let uploadBufferBytes = 128 * 1024
 
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
-        let hasBody = request.body != nil
+        let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
         // Libcurl puts these behind the session's own cookies, so that there is one field (RFC 6265 §5.4).
         let sharedCookies = request.omitsSessionSecrets ? nil : defaultCookies
@@ -192,14 +200,10 @@ final class TransferOptions {
     }
 
     /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.
-    private static func isSecure(_ url: String) -> Bool {
-        url.utf8.dropFirst(4).first.map { $0 | 0x20 == UInt8(ascii: "s") } ?? false
-    }
-
-    private static func isASCII(_ text: String) -> Bool {
+    private static func isSecure(_ url: URL) -> Bool {
+        let text = url.absoluteString
         let bytes = text.utf8.span
-        for index in bytes.indices where bytes[index] >= 0x80 { return false }
-        return true
+        return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")
     }
 
     /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one,
@@ -234,14 +238,18 @@ final class TransferOptions {
 ///
 /// Handles that are set up for the same are used again without a reset, which costs libcurl a tenth of a small request.
 struct TransferProfile: Equatable {
-    private let method: HTTPMethod
+    private let isHead: Bool
     private let isSecure: Bool
     private let version: HTTPVersionPreference?
     private let timeouts: Timeouts
 
     init?(of request: HTTPRequest, isSecure: Bool, timeouts: Timeouts) {
-        guard request.method == .get || request.method == .head, request.isPlain else { return nil }
-        method = request.method
+        guard request.isPlain else { return nil }
+        switch request.method {
+        case .get: isHead = false
+        case .head: isHead = true
+        default: return nil
+        }
         self.isSecure = isSecure
         version = request.httpVersion
         self.timeouts = timeouts
