@@ -45,9 +45,9 @@ extension HTTPRequestConvertible {
     /// Whether converting runs code of the user's, such as an encoder, which may take its time.
     var runsUserCode: Bool {
         switch self {
+        case let composed as ComposedRequest: composed.runsUserCode
         // Opening a file or a sequence may take its time, too.
         case let request as HTTPRequest: request.body.map { $0.data == nil } ?? false
-        case let composed as ComposedRequest: composed.runsUserCode
         default: true
         }
     }

@@ -9,7 +9,7 @@ enum ExchangeEvent: Sendable {
 }
 
 /// The driver, when it waits for an event, which it takes from the mailbox itself.
-typealias ExchangeContinuation = CheckedContinuation<Void, Never>
+typealias ExchangeContinuation = Resumption<Void>
 
 extension ExchangeEvent {
     /// The head, if nothing went wrong so far.

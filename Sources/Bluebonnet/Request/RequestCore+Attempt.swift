@@ -11,12 +11,21 @@ extension RequestCore {
         }
     }
 
+    /// Has a task launch the attempt that nobody has launched yet.
+    @inline(never)
+    func launchIfNeeded() {
+        guard mailbox.withLock({ $0.takeNeedsStart() }) else { return }
+        Task { launchAttempt() }
+    }
+
     /// Has a task convert and adapt the request and start its exchange; the next event tells what came of it.
     ///
-    /// The code of the user's that runs there is not waited for when the request is cancelled.
+    /// The task begins at once, in the caller's place, which must be one where code of the user's may run; most of them
+    /// are done before this returns. When the request is cancelled, what is left is not waited for.
+    @inline(never)
     func launchAttempt() {
         mailbox.withLock { $0.preparation = .converting }
-        let task = Task { await prepareAndStart() }
+        let task = Task.immediate { await prepareAndStart() }
         let isCancelled = mailbox.withLock { mailbox in
             guard mailbox.preparation != nil else { return false }
             mailbox.interruption = {

@@ -126,7 +126,7 @@ extension RequestCore: ExchangeObserver {
     func nextEvent() async -> ExchangeEvent {
         while true {
             if let event = mailbox.withLock({ $0.takeEvent() }) { return event }
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let isThere = mailbox.withLock { mailbox in
                     if !mailbox.hasEvent { mailbox.driver = continuation }
                     return mailbox.hasEvent
@@ -165,16 +165,17 @@ extension RequestCore: ExchangeObserver {
     /// Not before the exchange is known here, which may be slower to return than its head is to come: what the driver has
     /// to say to it would be lost.
     private func wakeDriver() {
-        let (driver, needsDriver) = mailbox.withLock { mailbox in
-            guard mailbox.hasEvent else { return (nil as ExchangeContinuation?, false) }
-            if let driver = mailbox.driver.take() { return (driver, false) }
-            let needsDriver = !mailbox.isDriven
-            mailbox.isDriven = true
-            return (nil, needsDriver)
-        }
-        driver?.resume()
+        switch mailbox.withLock({ $0.wake() }) {
+        case .nobody: break
+        case .driver(let driver): driver.resume()
         // Nobody awaits the answer for now; the request ends all the same.
-        if needsDriver { Task { await drive() } }
+        case .newDriver: driveInTask()
+        }
+    }
+
+    @inline(never)
+    func driveInTask() {
+        Task { await drive() }
     }
 
     // MARK: Step 5

@@ -87,7 +87,7 @@ extension RequestCore {
 
     /// Waits for the head of the response, if its body is held back meanwhile; throws why there will be none.
     func acceptedHead() async throws(RequestError) -> HTTPResponse {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             let isThere = mailbox.withLock { mailbox in
                 guard mailbox.response == nil, !mailbox.lifecycle.isSettled else { return true }
                 mailbox.headWaiters.append(continuation)

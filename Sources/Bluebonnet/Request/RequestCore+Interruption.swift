@@ -18,10 +18,11 @@ extension RequestCore {
     }
 
     /// Awaits the work or its interruption; `keep` keeps what ends the wait, and returns whether it is to be ended now.
+    @inline(never)
     private func raced(
         _ work: @escaping @Sendable () async -> Void, keep: (@escaping @Sendable () -> Void) -> Bool
     ) async -> Bool {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             let race = InterruptionRace(continuation)
             let task = Task {
                 await work()
@@ -38,9 +39,9 @@ extension RequestCore {
 
 /// Lets the first of two ends win.
 private final class InterruptionRace: Sendable {
-    private let waiting: Locked<CheckedContinuation<Bool, Never>?>
+    private let waiting: Locked<Resumption<Bool>?>
 
-    init(_ continuation: CheckedContinuation<Bool, Never>) {
+    init(_ continuation: Resumption<Bool>) {
         waiting = Locked(continuation)
     }
 

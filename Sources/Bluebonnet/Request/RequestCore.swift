@@ -12,6 +12,8 @@ public final class RequestCore: Sendable {
     let context: SessionContext
     /// Makes the request anew for every attempt.
     let convertible: any HTTPRequestConvertible
+    /// Whether making the request runs code of the user's, or opens something, which may take its time.
+    private let runsUserCode: Bool
     /// Where the bodies of the responses go.
     let sink: ResponseSink
     let mailbox = Locked(RequestMailbox())
@@ -20,11 +22,12 @@ public final class RequestCore: Sendable {
     private let needsTransport = Atomic<Bool>(true)
 
     init(
-        convertible: any HTTPRequestConvertible, context: SessionContext, sink: ResponseSink = .memory,
-        interceptor: (any RequestInterceptor)? = nil
+        convertible: any HTTPRequestConvertible, runsUserCode: Bool? = nil, context: SessionContext,
+        sink: ResponseSink = .memory, interceptor: (any RequestInterceptor)? = nil
     ) {
         if let interceptor { mailbox.withLock { $0.interceptors = [interceptor] } }
         self.convertible = convertible
+        self.runsUserCode = runsUserCode ?? convertible.runsUserCode
         self.context = context
         self.sink = sink
         id = RequestID.next()
@@ -79,7 +82,11 @@ public final class RequestCore: Sendable {
             if action != .serializeOutcome { mailbox.slots.append(slot) }
             return action
         }
-        guard action == .serializeOutcome else { return perform(action, for: request) }
+        action == .serializeOutcome ? serializeOutcomeInTask(into: slot) : perform(action, for: request)
+    }
+
+    @inline(never)
+    private func serializeOutcomeInTask(into slot: SerializationSlot) {
         Task { await serializeOutcome(into: slot) }
     }
 
@@ -121,19 +128,17 @@ public final class RequestCore: Sendable {
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
         if creationEpoch != context.cancellationEpoch { cancel() }
         // Not by whoever starts the request where code of the user's takes part, or a file.
-        let startsOffCaller = convertible.runsUserCode || !context.adapters.isEmpty
+        let startsOffCaller = runsUserCode || !context.adapters.isEmpty
         let start = mailbox.withLock { mailbox -> Start in
             mailbox.isRegistered = true
-            if sink.needsPreparation {
-                mailbox.needsStart = true
-                return .driven
-            }
-            return startsOffCaller || !mailbox.interceptors.isEmpty ? .launched : .plain
+            guard sink.needsPreparation || startsOffCaller || !mailbox.interceptors.isEmpty else { return .plain }
+            mailbox.needsStart = true
+            return sink.needsPreparation ? .driven : .queued
         }
         switch start {
         case .plain: startPlainExchange()
-        case .launched: launchAttempt()
-        case .driven: if claimDriving() { Task { await drive() } }
+        case .queued: context.startQueue.add(self)
+        case .driven: if claimDriving() { driveInTask() }
         }
     }
 
@@ -141,8 +146,8 @@ public final class RequestCore: Sendable {
     private enum Start {
         /// Whoever starts the request.
         case plain
-        /// A task that makes it ready first.
-        case launched
+        /// The driver, if there soon is one, or else a task: it has to be made ready first.
+        case queued
         /// The driver.
         case driven
     }

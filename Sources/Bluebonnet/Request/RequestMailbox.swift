@@ -47,7 +47,7 @@ struct RequestMailbox {
     /// The latest head that was accepted.
     var response: HTTPResponse?
     /// Those who wait for it.
-    var headWaiters: [CheckedContinuation<Void, Never>] = []
+    var headWaiters: [Resumption<Void>] = []
     /// How many bytes of the body earlier attempts have fetched, and how many there will be with them, if that is known.
     var bytesBefore: (count: Int64, total: Int64?)?
     var progress: TransferProgress?
@@ -57,13 +57,32 @@ struct RequestMailbox {
     var uploadMeter = ProgressMeter(now: 0)
     var sequences = RequestSequences()
 
-    mutating func takeHeadWaiters() -> [CheckedContinuation<Void, Never>] {
+    mutating func takeHeadWaiters() -> [Resumption<Void>] {
         defer { headWaiters.removeAll() }
         return headWaiters
     }
 
     /// Whether there is something that the driver does not know.
     var hasEvent: Bool { !isStarting && (head != nil || outcome != nil) }
+
+    /// Who is to hear that something has happened.
+    enum Wakeup {
+        case nobody
+        case driver(ExchangeContinuation)
+        /// Nobody drives the request yet.
+        case newDriver
+    }
+
+    mutating func wake() -> Wakeup {
+        guard hasEvent else { return .nobody }
+        if let driver {
+            self.driver = nil
+            return .driver(driver)
+        }
+        guard !isDriven else { return .nobody }
+        isDriven = true
+        return .newDriver
+    }
 
     /// What the driver learns next, in order.
     mutating func takeEvent() -> ExchangeEvent? {

@@ -20,7 +20,7 @@ final class SerializationSlot: Sendable {
 
     private struct State {
         var phase = Phase.empty
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [Resumption<Void>] = []
         /// Ends a serializer that was attached when the request had been answered.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
@@ -61,7 +61,7 @@ final class SerializationSlot: Sendable {
     /// Makes the answer of a successful attempt, without handing it out.
     func serialize(_ attempt: CompletedAttempt) {
         guard case .synchronous(let serialize) = serializer else { return }
-        let start = ContinuousClock.now
+        let start = Reactor.now()
         do {
             make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
@@ -72,7 +72,7 @@ final class SerializationSlot: Sendable {
     /// As ``serialize(_:)``, for a serializer that may suspend.
     func serializeAwaiting(_ attempt: CompletedAttempt) async {
         guard case .asynchronous(let serialize) = serializer else { return serialize(attempt) }
-        let start = ContinuousClock.now
+        let start = Reactor.now()
         do {
             make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
@@ -102,7 +102,7 @@ final class SerializationSlot: Sendable {
     /// Hands the answer out, to all who wait and all who ask later.
     func deliver() {
         let waiting = state.withLock { state in
-            guard case .made(let answer) = state.phase else { return [] as [CheckedContinuation<Void, Never>] }
+            guard case .made(let answer) = state.phase else { return [] as [Resumption<Void>] }
             state.phase = .delivered(answer)
             defer { state.waiting = [] }
             return state.waiting
@@ -121,10 +121,10 @@ final class SerializationSlot: Sendable {
 
     private func make(
         _ result: Result<any ValueHolder, RequestError>, of attempt: CompletedAttempt,
-        since start: ContinuousClock.Instant
+        since start: Int64
     ) {
         let answer = Answer(
-            attempt: attempt, duration: .now - start,
+            attempt: attempt, duration: .nanoseconds(Reactor.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
         // A serializer that went on after the request was cancelled comes too late.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
@@ -158,7 +158,7 @@ final class SerializationSlot: Sendable {
     func wait() async -> Answer {
         while true {
             if let answer { return answer }
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let isThere = state.withLock { state in
                     if case .delivered = state.phase { return true }
                     state.waiting.append(continuation)

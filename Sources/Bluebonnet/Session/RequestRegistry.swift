@@ -4,14 +4,14 @@ struct RequestRegistry {
     enum Action {
         case nothing
         /// Resume those whose wait is over.
-        case resume([CheckedContinuation<Void, Never>])
+        case resume([Resumption<Void>])
     }
 
     /// Someone who waits for requests to end.
     private struct Waiter {
         /// Those that have not ended.
         var requests: Set<RequestID>
-        let continuation: CheckedContinuation<Void, Never>
+        let continuation: Resumption<Void>
     }
 
     private(set) var requests: [RequestID: any Request] = [:]
@@ -39,7 +39,7 @@ struct RequestRegistry {
     }
 
     /// Someone waits for the requests to end that are there now.
-    mutating func awaited(by continuation: CheckedContinuation<Void, Never>) -> Action {
+    mutating func awaited(by continuation: Resumption<Void>) -> Action {
         guard !requests.isEmpty else { return .resume([continuation]) }
         waiters.append(Waiter(requests: Set(requests.keys), continuation: continuation))
         return .nothing

@@ -24,10 +24,12 @@ extension Session {
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
-        request(
-            ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
-            interceptor: interceptor)
+        let request = ComposedRequest(
+            url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil)
+        // Asked here, where the type is known: a cast for every request would cost more than making it.
+        return DataRequest(
+            core: RequestCore(
+                convertible: request, runsUserCode: request.runsUserCode, context: context, interceptor: interceptor))
     }
 
     /// Vends a request with parameters.

@@ -15,6 +15,7 @@ final class SessionContext: Sendable {
     let startsRequestsImmediately: Bool
     /// Why no request of the session can be sent: one of its own fields cannot.
     let configurationError: RequestError?
+    let startQueue = StartQueue()
     private let owner = Locked(SessionReference())
     private let registry = Locked(RequestRegistry())
     private let epoch = Atomic<Int>(0)
@@ -75,7 +76,7 @@ final class SessionContext: Sendable {
 
     /// Waits until the requests that are under way have ended.
     func drained() async {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             perform(registry.withLock { $0.awaited(by: continuation) })
         }
     }

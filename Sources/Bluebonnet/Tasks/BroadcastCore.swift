@@ -10,7 +10,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         case none
     }
 
-    private typealias Continuation = CheckedContinuation<Element?, Never>
+    private typealias Continuation = Resumption<Element?>
 
     private struct Observer {
         let id: UInt64
@@ -112,7 +112,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     /// Resumes the continuation with the next value of an observer, as soon as there is one.
-    func take(_ id: UInt64, _ continuation: CheckedContinuation<Element?, Never>) {
+    func take(_ id: UInt64, _ continuation: Resumption<Element?>) {
         let taken = state.withLock { state in
             let taken = state.take(id)
             if case .none = taken, let index = state.index(of: id) {

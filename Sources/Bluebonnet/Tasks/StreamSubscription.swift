@@ -23,7 +23,7 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
         case .none: break
         }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 core.take(id, continuation)
             }
         } onCancel: {

@@ -10,7 +10,7 @@ final class RefreshWaiter: Sendable {
 
     private enum State {
         case idle
-        case waiting(CheckedContinuation<Answer, Never>)
+        case waiting(Resumption<Answer>)
         case answered(Answer)
     }
 
@@ -19,7 +19,7 @@ final class RefreshWaiter: Sendable {
     /// Waits; once.
     func answer() async -> Answer {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let answer = state.withLock { state -> Answer? in
                     if case .answered(let answer) = state { return answer }
                     state = .waiting(continuation)
@@ -34,7 +34,7 @@ final class RefreshWaiter: Sendable {
 
     /// Ends the wait, unless it has ended.
     func end(with answer: Answer) {
-        let waiting = state.withLock { state -> CheckedContinuation<Answer, Never>? in
+        let waiting = state.withLock { state -> Resumption<Answer>? in
             switch state {
             case .idle:
                 state = .answered(answer)

@@ -8,18 +8,18 @@ final class BodyFanOut: BodyReceiver {
 
     private struct State {
         var body: BodyFanOutState
-        var waiting: [(id: ReaderID, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [(id: ReaderID, continuation: Resumption<Void>)] = []
         /// Lets more of the body come.
         var demand: (@Sendable () -> Void)?
         /// Ends the request that nobody reads any more.
         var cancel: (@Sendable () -> Void)?
 
-        mutating func takeWaiting() -> [CheckedContinuation<Void, Never>] {
+        mutating func takeWaiting() -> [Resumption<Void>] {
             defer { waiting.removeAll(keepingCapacity: true) }
             return waiting.map(\.continuation)
         }
 
-        mutating func takeWaiting(_ id: ReaderID) -> CheckedContinuation<Void, Never>? {
+        mutating func takeWaiting(_ id: ReaderID) -> Resumption<Void>? {
             guard let index = waiting.firstIndex(where: { $0.id == id }) else { return nil }
             return waiting.remove(at: index).continuation
         }
@@ -129,7 +129,7 @@ final class BodyFanOut: BodyReceiver {
 
     private nonisolated(nonsending) func waitForChange(_ id: ReaderID) async {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let isReady = state.withLock { state in
                     guard !Task.isCancelled, state.body.hasNothing(for: id) else { return true }
                     state.waiting.append((id, continuation))

@@ -44,7 +44,7 @@ final class CurlTransport: Transport {
     func onLoop<Result: Sendable>(
         _ work: @escaping @Sendable (isolated TransferEngine) -> Result
     ) async -> Result {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             loop.submit { [engine] in
                 continuation.resume(returning: engine.assumeIsolated { work($0) })
             }

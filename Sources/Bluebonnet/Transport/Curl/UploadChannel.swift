@@ -9,7 +9,7 @@ final class UploadChannel: Sendable {
         var channel: UploadChannelState
         var body: OpenBody?
         var task: Task<Void, Never>?
-        var writer: CheckedContinuation<Void, Never>?
+        var writer: Resumption<Void>?
         var hasBegun = false
         var isAbandoned = false
     }
@@ -69,7 +69,7 @@ final class UploadChannel: Sendable {
                 end += count
             }
             guard case .took(_, resumesReader: true) = action else {
-                return (action, begins, nil as CheckedContinuation<Void, Never>?)
+                return (action, begins, nil as Resumption<Void>?)
             }
             return (action, begins, state.writer.take())
         }
@@ -124,7 +124,7 @@ final class UploadChannel: Sendable {
         case .goOn: return true
         case .stop: return false
         case .wait:
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let goesOn = state.withLock { state in
                     guard state.channel.keepsReaderWaiting else { return true }
                     state.writer = continuation
