@@ -68,7 +68,7 @@ extension Request {
     public nonisolated var isFinished: Bool { state == .finished }
 
     /// The requests that were made, one for each attempt; the latest is the last.
-    public nonisolated var requests: [HTTPRequest] { core.mailbox.withLock { $0.requests } }
+    public nonisolated var requests: [HTTPRequest] { core.mailbox.withLock { $0.requests.array } }
 
     /// The latest request that was made.
     public nonisolated var request: HTTPRequest? { requests.last }

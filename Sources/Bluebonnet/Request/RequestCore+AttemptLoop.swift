@@ -23,7 +23,7 @@ extension RequestCore: ExchangeObserver {
     @concurrent
     func drive() async {
         var download = FileDownload(for: self)
-        var served: [SerializationSlot] = []
+        var served = FewOf<SerializationSlot>()
         var attempt: CompletedAttempt
         var earlier: RequestError?
         attempts: repeat {
@@ -41,12 +41,14 @@ extension RequestCore: ExchangeObserver {
             // 6: serialize, each in the order attached. What is attached meanwhile joins in.
             repeat {
                 let slots = mailbox.withLock { $0.takeSlots() }
-                served += slots
+                served.append(contentsOf: slots)
                 for slot in slots where await serialized(attempt, into: slot) == .again {
                     earlier = slot.failure
                     for slot in served { slot.forget() }
-                    mailbox.withLock { $0.slots = served + $0.slots }
-                    served = []
+                    mailbox.withLock { mailbox in
+                        served.append(contentsOf: mailbox.takeSlots())
+                        mailbox.slots = served.takeAll()
+                    }
                     download?.removeFile()
                     download = FileDownload(for: self)
                     continue attempts
@@ -261,7 +263,7 @@ extension RequestCore: ExchangeObserver {
     /// Makes the outcome final, unless there is a serializer left to serve; returns whether it is.
     ///
     /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
-    private func settle(_ attempt: CompletedAttempt, _ served: [SerializationSlot]) -> Bool {
+    private func settle(_ attempt: CompletedAttempt, _ served: FewOf<SerializationSlot>) -> Bool {
         let (isSettled, isCancelled) = mailbox.withLock { mailbox in
             guard mailbox.slots.isEmpty else { return (false, false) }
             mailbox.lifecycle.settled()
@@ -278,7 +280,7 @@ extension RequestCore: ExchangeObserver {
     }
 
     /// Answers with a cancellation what was cancelled while its serializers were at work.
-    private func replace(_ attempt: CompletedAttempt, in served: [SerializationSlot]) {
+    private func replace(_ attempt: CompletedAttempt, in served: FewOf<SerializationSlot>) {
         let error = RequestError.cancelled(after: attempt.error).during(attempt.request, attempts: attempt.attempts)
         let cancelled = attempt.failing(with: error)
         mailbox.withLock { mailbox in

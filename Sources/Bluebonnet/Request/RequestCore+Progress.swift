@@ -55,7 +55,6 @@ extension RequestCore {
 
     /// Ends every sequence that was asked for.
     func finishSequences() {
-        let sequences = mailbox.withLock { $0.sequences }
-        sequences.finish()
+        mailbox.withLock { $0.sequences.isEmpty ? nil : $0.sequences }?.finish()
     }
 }

@@ -11,7 +11,7 @@ struct RequestMailbox {
     /// Answers challenges of requests that have no credential of their own.
     var credential: Credential?
     /// Serializers that are to be served, in the order in which they were attached.
-    var slots: [SerializationSlot] = []
+    var slots = FewOf<SerializationSlot>()
 
     /// What has redirected the attempt under way, in order.
     var history: [HTTPResponse] = []
@@ -38,7 +38,7 @@ struct RequestMailbox {
     /// Ends the user's code that the driver awaits, or the preparation.
     var interruption: (@Sendable () -> Void)?
 
-    var requests: [HTTPRequest] = []
+    var requests = FewOf<HTTPRequest>()
     var attempts = 0
     var last: CompletedAttempt?
     var error: RequestError?
@@ -124,10 +124,7 @@ struct RequestMailbox {
         return preparation
     }
 
-    mutating func takeSlots() -> [SerializationSlot] {
-        defer { slots.removeAll() }
-        return slots
-    }
+    mutating func takeSlots() -> FewOf<SerializationSlot> { slots.takeAll() }
 }
 
 /// How far the request of an attempt is.

@@ -5,6 +5,10 @@ struct RequestSequences {
     var requests: Broadcast<HTTPRequest>?
     var responses: Broadcast<HTTPResponse>?
 
+    var isEmpty: Bool {
+        downloadProgress == nil && uploadProgress == nil && requests == nil && responses == nil
+    }
+
     /// Ends them all.
     func finish() {
         downloadProgress?.finish()

@@ -26,10 +26,10 @@ struct PendingValue<Value: Sendable>: Sendable {
 
     /// The value in an answer.
     func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
-        answer.result.flatMap { holder in
-            // The slot was made with a serializer of this very type.
-            guard let box = holder as? ValueBox<Value> else { return .failure(RequestError(.internal)) }
-            return .success(box.value)
+        switch answer.result {
+        // Safety: the slot was made with a serializer of this very type.
+        case .success(let holder): .success(unsafe unsafeDowncast(holder, to: ValueBox<Value>.self).value)
+        case .failure(let error): .failure(error)
         }
     }
 }

@@ -84,7 +84,7 @@ final class Transfer {
     private let turn: EngineTurn
 
     init(
-        id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, timeouts: Timeouts, state: TransferState,
+        id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits, state: TransferState,
         upload: UploadBody, credential: Credential?, announcesRedirects: Bool, turn: EngineTurn
     ) {
         self.id = id
@@ -96,7 +96,7 @@ final class Transfer {
         announcesHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
         reception = Reception(url: request.url, state: state, now: turn.now)
-        limits = TransferLimits(timeouts: timeouts, startedAt: turn.now, addedAt: turn.now)
+        self.limits = limits
     }
 
     // MARK: What libcurl's callbacks report

@@ -103,7 +103,7 @@ actor TransferEngine: EventLoopClient {
     ) {
         let transfer = Transfer(
             id: id, request: request, observer: observer,
-            timeouts: request.timeouts ?? options.configuration.timeouts,
+            limits: options.limits(for: request, now: shared.now),
             state: TransferState(
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,

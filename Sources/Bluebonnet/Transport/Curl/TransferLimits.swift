@@ -20,32 +20,53 @@ struct TransferLimits: Equatable {
     }
 
     let timeouts: Timeouts
-    let startedAt: Int64
+    private(set) var startedAt: Int64
     /// When libcurl was given the transfer, the last time.
     var addedAt: Int64
+    /// The limits in nanoseconds, since they are asked for often.
+    private let connect: Int64?
+    private let idle: Int64?
+    private let total: Int64?
+
+    init(timeouts: Timeouts, startedAt: Int64, addedAt: Int64) {
+        self.timeouts = timeouts
+        self.startedAt = startedAt
+        self.addedAt = addedAt
+        connect = timeouts.connect?.nanoseconds
+        idle = timeouts.idle?.nanoseconds
+        total = timeouts.total?.nanoseconds
+    }
+
+    /// The same limits for a transfer that starts now.
+    func starting(at now: Int64) -> TransferLimits {
+        var limits = self
+        limits.startedAt = now
+        limits.addedAt = now
+        return limits
+    }
 
     /// Nobody is looked at more often than this.
     private static let shortestInterval: Int64 = 5_000_000
 
     func verdict(in situation: Situation) -> Verdict {
         var next: Int64?
-        func isOver(_ limit: Duration?, since start: Int64) -> Bool {
+        func isOver(_ limit: Int64?, since start: Int64) -> Bool {
             guard let limit else { return false }
-            let end = start + limit.nanoseconds
+            let end = start + limit
             guard end > situation.now else { return true }
             next = min(next ?? end, end)
             return false
         }
-        if isOver(timeouts.total, since: startedAt) { return .exceeded(.total) }
+        if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !situation.isSuspended else { return .within(lookAgain: next) }
         guard situation.wasSent else {
-            if isOver(timeouts.connect, since: addedAt) { return .exceeded(.connect) }
+            if isOver(connect, since: addedAt) { return .exceeded(.connect) }
             // The limit for silence holds from when the request goes out, which is not known before one looks.
-            if let idle = timeouts.idle { next = min(next ?? .max, situation.now + Self.interval(idle)) }
+            if let idle { next = min(next ?? .max, situation.now + Self.interval(idle)) }
             return .within(lookAgain: next)
         }
-        if let idle = timeouts.idle {
-            guard situation.now - situation.lastActivity < idle.nanoseconds else { return .exceeded(.idle) }
+        if let idle {
+            guard situation.now - situation.lastActivity < idle else { return .exceeded(.idle) }
             next = min(next ?? .max, situation.now + Self.interval(idle))
         }
         return .within(lookAgain: next.map { max($0, situation.now + Self.shortestInterval) })
@@ -61,5 +82,5 @@ struct TransferLimits: Equatable {
     }
 
     /// Silence is noticed to an eighth of its limit, so that the limit costs nothing while bytes flow.
-    private static func interval(_ limit: Duration) -> Int64 { max(shortestInterval, limit.nanoseconds / 8) }
+    private static func interval(_ limit: Int64) -> Int64 { max(shortestInterval, limit / 8) }
 }

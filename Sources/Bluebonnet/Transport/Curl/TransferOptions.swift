@@ -12,6 +12,8 @@ final class TransferOptions {
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
     private let acceptEncoding: String
+    /// Those of requests that have none of their own.
+    private let limits: TransferLimits
     /// Whether requests without a proxy of their own may go through one.
     let usesProxy: Bool
     /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
@@ -29,6 +31,7 @@ final class TransferOptions {
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         acceptEncoding = Libcurl.acceptEncoding
+        limits = TransferLimits(timeouts: configuration.timeouts, startedAt: 0, addedAt: 0)
         usesProxy =
             switch configuration.proxy {
             case .none: false
@@ -89,6 +92,11 @@ final class TransferOptions {
             return nil
         }
         return RequestError(.invalidRequest(.configuration(easy.failureDescription)))
+    }
+
+    func limits(for request: HTTPRequest, now: Int64) -> TransferLimits {
+        guard let timeouts = request.timeouts else { return limits.starting(at: now) }
+        return TransferLimits(timeouts: timeouts, startedAt: now, addedAt: now)
     }
 
     private func applyConstants(to easy: EasyHandle) {
