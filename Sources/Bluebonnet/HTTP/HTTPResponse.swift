@@ -5,10 +5,10 @@ public import FoundationEssentials
 /// Small to copy. The fields are parsed when they are first asked for.
 public struct HTTPResponse: Sendable {
     /// The URL that answered.
-    public let url: URL
+    public var url: URL { answer.url }
 
     /// The head as it was received.
-    package let head: ReceivedHead
+    package var head: ReceivedHead { answer.head }
 
     /// The responses that redirected the request to this one, in order; they have no history of their own.
     public internal(set) var history: [HTTPResponse] = []
@@ -21,14 +21,25 @@ public struct HTTPResponse: Sendable {
     ///   - httpVersion: The version of HTTP.
     ///   - headers: The fields.
     public init(url: URL, statusCode: Int, httpVersion: HTTPVersion = .http1_1, headers: HTTPHeaders = [:]) {
-        self.url = url
-        head = ReceivedHead(statusCode: statusCode, httpVersion: httpVersion, headers: headers)
+        self.init(url: url, head: ReceivedHead(statusCode: statusCode, httpVersion: httpVersion, headers: headers))
     }
 
     /// Creates a response from a head that was received.
     package init(url: URL, head: ReceivedHead) {
-        self.url = url
-        self.head = head
+        answer = Answer(url: url, head: head)
+    }
+
+    /// On the heap: a response is handed on a dozen times, and a URL alone is five references.
+    private let answer: Answer
+
+    private final class Answer: Sendable {
+        let url: URL
+        let head: ReceivedHead
+
+        init(url: URL, head: ReceivedHead) {
+            self.url = url
+            self.head = head
+        }
     }
 
     /// The status code (RFC 9110 §15).
@@ -53,27 +64,10 @@ public struct HTTPResponse: Sendable {
     ///
     /// `nil` when the response does not say, and when the body has a content coding: then the length is that of the
     /// coded form, which nobody gets to see.
-    public var expectedContentLength: Int64? {
-        guard let text = head.value(for: "Content-Length"), let length = Self.length(text) else { return nil }
-        guard head.value(for: "Transfer-Encoding") == nil else { return nil }
-        guard let coding = head.value(for: "Content-Encoding") else { return length }
-        return coding.isSameIgnoringCase(as: "identity") || coding.isEmpty ? length : nil
-    }
+    public var expectedContentLength: Int64? { head.contentLength }
 
     private var mediaType: MediaType? {
         head.value(for: "Content-Type").flatMap { MediaType($0) }
-    }
-
-    /// Returns the length that a field gives, also when it does so several times (RFC 9110 §8.6).
-    private static func length(_ text: String) -> Int64? {
-        guard text.utf8.contains(0x2c) else { return digits(text) }
-        let lengths = text.split(separator: ",", omittingEmptySubsequences: false).map { digits($0.trimmed) }
-        guard let first = lengths[0], lengths.allSatisfy({ $0 == first }) else { return nil }
-        return first
-    }
-
-    private static func digits(_ text: some StringProtocol) -> Int64? {
-        text.utf8.allSatisfy { $0 &- 0x30 < 10 } ? Int64(text) : nil
     }
 }
 

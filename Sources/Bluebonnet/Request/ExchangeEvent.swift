@@ -21,7 +21,12 @@ extension ExchangeEvent {
     }
 
     /// Whether a complete response, or the head of one, may lead elsewhere (RFC 9110 §15.4).
-    var isRedirect: Bool { response.map { (300...399).contains($0.statusCode) } ?? false }
+    var isRedirect: Bool {
+        switch self {
+        case .head(let response): (300...399).contains(response.statusCode)
+        case .outcome(let outcome): outcome.error == nil && outcome.statusCode.map((300...399).contains) ?? false
+        }
+    }
 
     /// The same with what redirected to it.
     func with(_ history: [HTTPResponse]) -> ExchangeEvent {
@@ -34,6 +39,9 @@ extension ExchangeEvent {
 }
 
 extension ExchangeOutcome {
+    /// The status code of the response, if there is one.
+    fileprivate var statusCode: Int? { response?.statusCode }
+
     /// The same with what redirected to it.
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }

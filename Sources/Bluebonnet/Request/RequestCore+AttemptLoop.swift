@@ -72,7 +72,7 @@ extension RequestCore: ExchangeObserver {
         if mailbox.withLock({ $0.takeNeedsStart() }) { launchAttempt() }
         switch await nextAnswer() {
         case .outcome(let outcome):
-            if let response = outcome.response { tell(response) }
+            tellHead(of: outcome)
             return completed(outcome)
         // The head is judged before the body where the body is not collected.
         case .head(let response): return await received(response)

@@ -25,6 +25,11 @@ extension RequestCore {
     }
 
     /// Tells those who watch the heads of one.
+    func tellHead(of outcome: ExchangeOutcome) {
+        guard let responses = mailbox.withLock({ $0.sequences.responses }) else { return }
+        if let response = outcome.response { responses.send(response) }
+    }
+
     func tell(_ response: HTTPResponse) {
         let responses = mailbox.withLock { $0.sequences.responses }
         responses?.send(response)

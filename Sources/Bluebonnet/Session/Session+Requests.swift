@@ -27,9 +27,10 @@ extension Session {
         let request = ComposedRequest(
             url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil)
         // Asked here, where the type is known: a cast for every request would cost more than making it.
+        let runsUserCode = request.runsUserCode
         return DataRequest(
             core: RequestCore(
-                convertible: request, runsUserCode: request.runsUserCode, context: context, interceptor: interceptor))
+                convertible: request, runsUserCode: runsUserCode, context: context, interceptor: interceptor))
     }
 
     /// Vends a request with parameters.

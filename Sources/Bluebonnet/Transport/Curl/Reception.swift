@@ -16,22 +16,16 @@ struct Reception {
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
 
-    /// Where the response is from: the URL of the request, unless libcurl went to another.
-    var url: URL
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []
     private var lengthCheck = LengthCheck()
     private var statusCode: Int?
 
-    init(url: URL, state: TransferState, now: Int64) {
-        self.url = url
+    init(state: TransferState, now: Int64) {
         self.state = state
         lastActivity = now
     }
-
-    /// The head as a response, once it is complete.
-    var response: HTTPResponse? { head.map { HTTPResponse(url: url, head: $0) } }
 
     /// What is wrong although libcurl found nothing: it takes a connection that is closed within the head for a response.
     var headError: RequestError? {
@@ -177,7 +171,7 @@ struct Reception {
     var expectedBytes: Int64? {
         mutating get {
             if let announcedLength { return announcedLength }
-            let length = response?.expectedContentLength
+            let length = head?.contentLength
             if head != nil { announcedLength = .some(length) }
             return length
         }

@@ -40,7 +40,7 @@ extension Transfer {
             isToBeSentAnew = true
             return false
         case .refuse(let reason):
-            reception.fail(with: RequestError(.authentication(reason)).about(reception.response, body: nil))
+            reception.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
             return false
         }
     }

@@ -16,6 +16,13 @@ final class Transfer {
     var limits: TransferLimits
     var reception: Reception
 
+    /// The URL that libcurl went to in place of the request's.
+    private var upgradedURL: URL?
+    /// The head as a response, once it is complete.
+    var response: HTTPResponse? {
+        reception.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
+    }
+
     /// The handle that libcurl works with, and the multi that it is in, while the transfer is added.
     var easy: EasyHandle?
     var multi: MultiHandle?
@@ -95,7 +102,7 @@ final class Transfer {
         self.turn = turn
         announcesHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
-        reception = Reception(url: request.url, state: state, now: turn.now)
+        reception = Reception(state: state, now: turn.now)
         self.limits = limits
     }
 
@@ -136,7 +143,7 @@ final class Transfer {
     /// Looks at a head that is complete; returns whether to go on.
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
-        if let url = easy?.upgradedURL(of: request.url) { reception.url = url }
+        upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {

@@ -39,7 +39,7 @@ extension TransferEngine {
             reportProgress(of: transfer)
         }
         let outcome = ExchangeOutcome(
-            response: transfer.reception.response, body: transfer.reception.body,
+            response: transfer.response, body: transfer.reception.body,
             error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
         )
         if let easy = transfer.easy {

@@ -72,7 +72,7 @@ extension TransferEngine {
     func reportHeads() {
         guard !shared.withHeads.isEmpty else { return }
         for transfer in shared.withHeads {
-            if let response = transfer.reception.response { transfer.observer.exchangeDidReceiveHead(response) }
+            if let response = transfer.response { transfer.observer.exchangeDidReceiveHead(response) }
         }
         shared.withHeads.removeAll(keepingCapacity: true)
     }
