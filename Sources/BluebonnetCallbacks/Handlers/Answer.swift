@@ -1,4 +1,5 @@
 import Bluebonnet
+import Dispatch
 
 /// Waits for a completion handler of the user's code to be called.
 ///
