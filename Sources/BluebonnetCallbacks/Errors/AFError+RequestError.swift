@@ -16,6 +16,8 @@ extension AFError {
             case .invalidURL: .invalidURL(url: error.url ?? "")
             case .invalidRequest(.bodyDataInGETRequest): .urlRequestValidationFailed(reason: .bodyDataInGETRequest)
             case .invalidRequest: .createURLRequestFailed(error: cause)
+            case .parameterEncoding where cause is JSONEncoding.Error:
+                .parameterEncodingFailed(reason: .jsonEncodingFailed(error: cause))
             case .parameterEncoding: .parameterEncoderFailed(reason: .encoderFailed(error: cause))
             case .multipartEncoding(let reason): .multipartEncodingFailed(reason: reason.asAF(cause))
             case .requestBody: .createUploadableFailed(error: cause)

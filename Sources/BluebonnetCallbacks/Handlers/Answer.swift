@@ -16,10 +16,7 @@ final class Answer<Value: Sendable>: Sendable {
 
     deinit { give(fallback) }
 
-    private func give(_ value: Value) {
-        let continuation = continuation.withLock { $0.take() }
-        continuation?.resume(returning: value)
-    }
+    private func give(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 
     /// Calls user code with a completion handler, and returns what that is called with.
     nonisolated(nonsending) static func wait(

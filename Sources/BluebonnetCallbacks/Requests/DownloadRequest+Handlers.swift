@@ -13,9 +13,8 @@ nonisolated extension DownloadRequest: SerializingRequest {
 
     /// Makes a value with a serializer, and calls a handler with the response on a queue.
     ///
-    /// As `response(queue:responseSerializer:completionHandler:)` of a `DataRequest`: it starts the request, and handlers are
-    /// called in the order in which they were added, each exactly once, whatever happens. The serializer gets the whole
-    /// file, read.
+    /// Starts the request, and calls handlers in the order in which they were added, each exactly once, whatever happens,
+    /// as the handler of a `DataRequest` does. The serializer gets the whole file, read.
     ///
     /// - Parameters:
     ///   - queue: Where the handler is called.

@@ -42,7 +42,12 @@ nonisolated extension Request {
         return forEach(in: updates) { value in
             // While a call waits for the queue, it only learns what it will be about.
             guard latest.withLock({ exchange(&$0, with: value) }) == nil else { return }
-            queue.async { if let value = latest.withLock({ $0.take() }) { closure(Progress(value)) } }
+            queue.async {
+                guard let value = latest.withLock({ $0.take() }) else { return }
+                let progress = Progress(totalUnitCount: value.total ?? -1)
+                progress.completedUnitCount = value.completed
+                closure(progress)
+            }
         }
     }
 
