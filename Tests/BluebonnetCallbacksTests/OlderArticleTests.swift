@@ -25,7 +25,8 @@ struct OlderArticleTests {
                 .filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
             #expect(!code.isEmpty || side.hasPrefix("not "), "\(side)")
             for fragment in code {
-                #expect(compiled.contains(Self.squeezed(fragment)), "\(fragment) is not compiled")
+                let isCompiled = compiled.contains(Self.squeezed(fragment))
+                #expect(isCompiled, "\(fragment) is not compiled")
                 count += 1
             }
         }

@@ -34,7 +34,7 @@ public protocol SerializingRequest: Request {
 }
 
 nonisolated extension SerializingRequest {
-    /// Calls a handler with the body on a queue; see ``response(queue:responseSerializer:completionHandler:)``.
+    /// Calls a handler with the body on a queue; see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseData(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -55,7 +55,7 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as text on a queue; see ``response(queue:responseSerializer:completionHandler:)``.
+    /// Calls a handler with the body as text on a queue; see `response(queue:responseSerializer:completionHandler:)`.
     ///
     /// Without an encoding it is the one that the response names, or else UTF-8 or ISO-8859-1.
     @discardableResult @preconcurrency public func responseString(
