@@ -23,7 +23,7 @@ nonisolated extension DataStreamRequest {
     /// - Returns: The request.
     @discardableResult @preconcurrency
     public func responseStream(on queue: DispatchQueue, stream: @escaping Handler<Data, Never>) -> Self {
-        handle(on: queue, stream, { $0.streamingData() }, mapError: \.self)
+        handle(on: queue, stream, mapError: \.self) { $0.streamingData() }
     }
     /// As ``responseStream(on:stream:)``, on the main queue.
     @discardableResult public func responseStream(stream: @escaping MainHandler<Data, Never>) -> Self {
@@ -35,7 +35,7 @@ nonisolated extension DataStreamRequest {
         using serializer: Serializer, on queue: DispatchQueue,
         stream: @escaping Handler<Serializer.SerializedObject, AFError>
     ) -> Self {
-        handle(on: queue, stream, { $0.streamingResponses(using: serializer) }, mapError: AFError.init)
+        handle(on: queue, stream, mapError: AFError.init) { $0.streamingResponses(using: serializer) }
     }
     /// As ``responseStream(using:on:stream:)``, on the main queue.
     @discardableResult public func responseStream<Serializer: DataStreamSerializer>(
@@ -45,7 +45,7 @@ nonisolated extension DataStreamRequest {
     /// As ``responseStream(on:stream:)``, with the body as text; no character is cut apart.
     @discardableResult @preconcurrency
     public func responseStreamString(on queue: DispatchQueue, stream: @escaping Handler<String, Never>) -> Self {
-        handle(on: queue, stream, { $0.streamingStrings() }, mapError: \.self)
+        handle(on: queue, stream, mapError: \.self) { $0.streamingStrings() }
     }
     /// As ``responseStreamString(on:stream:)``, on the main queue.
     @discardableResult public func responseStreamString(stream: @escaping MainHandler<String, Never>) -> Self {
@@ -60,12 +60,9 @@ nonisolated extension DataStreamRequest {
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        handle(on: queue, stream) { task in
-            guard let preprocessor else { return task.streamingDecodables(type, decoder: decoder) }
-            return task.streamingResponses(
-                using: DecodableStreamSerializer<Value>(decoder: decoder, dataPreprocessor: preprocessor))
-        } mapError: {
-            AFError($0)
+        let serializer = preprocessor.map { DecodableStreamSerializer<Value>(decoder: decoder, dataPreprocessor: $0) }
+        return handle(on: queue, stream, mapError: AFError.init) { task in
+            serializer.map { task.streamingResponses(using: $0) } ?? task.streamingDecodables(type, decoder: decoder)
         }
     }
     /// As ``responseStreamDecodable(of:on:using:preprocessor:stream:)``, on the main queue.
@@ -80,8 +77,8 @@ nonisolated extension DataStreamRequest {
     /// Reads the body from now on, and hands each event to the handler once that has returned from the one before.
     private func handle<Success: Sendable, Failure: Error, HandlerFailure: Error>(
         on queue: DispatchQueue, _ handler: @escaping Handler<Success, HandlerFailure>,
-        _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>,
-        mapError: @escaping @Sendable (Failure) -> HandlerFailure
+        mapError: @escaping @Sendable (Failure) -> HandlerFailure,
+        _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>
     ) -> Self {
         // What the handler threw: it does not read on then, and the rest of the body is not for it.
         let thrown = Locked<RequestError?>(nil)

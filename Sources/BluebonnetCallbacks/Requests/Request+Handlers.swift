@@ -126,11 +126,11 @@ nonisolated extension Request {
     /// Does not start the request. When it ends without having been made, the handler gets what there is to say of it.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called; on a queue of the system's by default.
+    ///   - queue: Where the handler is called.
     ///   - handler: Gets the command, once.
     /// - Returns: The request.
     @discardableResult @preconcurrency public func cURLDescription(
-        on queue: DispatchQueue = .global(), calling handler: @escaping @Sendable (_ description: String) -> Void
+        on queue: DispatchQueue, calling handler: @escaping @Sendable (_ description: String) -> Void
     ) -> Self {
         let descriptions = cURLDescriptions()
         Task { [weak self] in
@@ -139,5 +139,10 @@ nonisolated extension Request {
             queue.async { handler(description) }
         }
         return self
+    }
+    /// As ``cURLDescription(on:calling:)``, on a queue of the system's.
+    @discardableResult @preconcurrency
+    public func cURLDescription(calling handler: @escaping @Sendable (_ description: String) -> Void) -> Self {
+        cURLDescription(on: .global(), calling: handler)
     }
 }

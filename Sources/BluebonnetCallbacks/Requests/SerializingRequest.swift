@@ -3,9 +3,7 @@ import BluebonnetFoundation
 public import Dispatch
 public import Foundation
 
-/// A request whose response is made into a value: a `DataRequest` or a `DownloadRequest`.
-///
-/// The handlers that are alike for both are here; not for types of your own.
+/// A request whose response is made into a value, with the handlers that `DataRequest` and `DownloadRequest` share.
 public protocol SerializingRequest: Request {
     /// The response with the body as bytes.
     associatedtype BytesResponse: Sendable
