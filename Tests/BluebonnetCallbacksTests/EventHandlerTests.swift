@@ -184,6 +184,19 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `Cancelling the task that adds a stream's handler cancels nothing`() async {
+        let session = Session(transport: StubTransport { _ in .text("petals") })
+        let log = CallLog<String>()
+        let task = Task { [queue, url] in
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            session.streamRequest(url).responseStreamString(on: queue) { stream in
+                log.note(stream.value ?? "\(stream.completion?.error == nil)")
+            }
+        }
+        await task.value
+        #expect(await log.wait(for: 2) == ["petals", "true"])
+    }
+
     @Test func `Sequences of a request that is gone unstarted end`() async {
         let session = Session(startRequestsImmediately: false, transport: StubTransport { _ in .ok })
         let updates = session.request(url).downloadProgressUpdates()

@@ -12,20 +12,6 @@ import Testing
         DispatchQueue(label: "wide", attributes: .concurrent),
     ]
 
-    /// Repeats `body` in groups that run at once, 10,000 times in all.
-    private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
-        for group in 0..<100 {
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for member in 0..<100 { tasks.addTask { try await body(group * 100 + member) } }
-                try await tasks.waitForAll()
-            }
-        }
-    }
-
-    private func dawdle(_ iteration: Int) async {
-        for _ in 0..<iteration % 23 { await Task.yield() }
-    }
-
     /// Adds as many handlers to a request, on any queues.
     private func add(_ count: Int, to request: DataRequest, _ log: CallLog<Int>, _ iteration: Int, first: Int = 0) {
         for number in first..<(first + count) {
@@ -76,6 +62,46 @@ import Testing
                     request.resume()
                 }
             }
+            #expect(await log.wait(for: 3) == [0, 1, 2])
+        }
+    }
+
+    @Test func `Streams that are cancelled, and whose sessions are shut down, end once for each handler`() async throws
+    {
+        try await race { iteration in
+            let session = Session(
+                startRequestsImmediately: iteration % 4 != 0, transport: StubTransport { _ in .text("petals") })
+            let ends = CallLog<Int>()
+            let request = session.streamRequest("http://stub.test/")
+            for number in 0..<3 {
+                request.responseStream(on: Self.queues[(iteration + number) % Self.queues.count]) { stream in
+                    if stream.completion != nil { ends.note(number) }
+                }
+            }
+            await dawdle(iteration)
+            if iteration % 2 == 0 { request.cancel() }
+            await session.shutdown()
+            #expect(await ends.wait(for: 3).sorted() == [0, 1, 2])
+        }
+    }
+
+    @Test func `Downloads that are cancelled, tried again and shut down`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await race(groups: 20) { iteration in
+            let session = Session(transport: StubTransport { _ in iteration % 3 == 0 ? .status(503) : .text("petals") })
+            let log = CallLog<Int>()
+            let file = directory.appendingPathComponent("\(iteration)")
+            let request = session.download(
+                "http://stub.test/", to: .file(file, options: [.createIntermediateDirectories])
+            )
+            .validate().retry(using: Retrier { request, _, _ in request.retryCount < 3 ? .retry : .doNotRetry })
+            request.responseURL(queue: Self.queues[iteration % Self.queues.count]) { _ in log.note(0) }
+                .responseData(queue: Self.queues[(iteration + 1) % Self.queues.count]) { _ in log.note(1) }
+            await dawdle(iteration)
+            if iteration % 2 == 0 { request.cancel { _ in } }
+            request.responseString(queue: Self.queues[(iteration + 2) % Self.queues.count]) { _ in log.note(2) }
+            await session.shutdown()
             #expect(await log.wait(for: 3) == [0, 1, 2])
         }
     }

@@ -70,6 +70,26 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 5) == [true, true, true, true, true])
     }
 
+    @Test func `By default an empty body is right where the serializers say so`() {
+        #expect(DataResponseSerializer.defaultEmptyResponseCodes == [204, 205])
+        #expect(DataResponseSerializer.defaultEmptyRequestMethods == [.head])
+    }
+
+    @Test func `Handlers are added alike to whatever request is made into a value`() async throws {
+        func add(to request: some SerializingRequest, _ log: CallLog<String>, _ name: String) {
+            request.responseData(queue: queue) { _ in log.note("\(name) data") }
+                .responseJSON(queue: queue) { _ in log.note("\(name) JSON") }
+        }
+        let (session, _) = session()
+        let log = CallLog<String>()
+        let download = session.download(url)
+        add(to: session.request(url), log, "memory")
+        #expect(await log.wait(for: 2) == ["memory data", "memory JSON"])
+        add(to: download, log, "file")
+        #expect(await log.wait(for: 4).suffix(2) == ["file data", "file JSON"])
+        if let file = download.fileURL { try FileManager.default.removeItem(at: file) }
+    }
+
     // MARK: Order
 
     @Test func `Handlers are called in the order in which they were added, on whatever queues`() async {

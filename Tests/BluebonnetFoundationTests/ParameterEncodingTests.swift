@@ -1,4 +1,5 @@
 import BluebonnetFoundation
+import BluebonnetTesting
 import Foundation
 import Testing
 
@@ -184,5 +185,17 @@ struct ParameterEncodingTests {
         let error = #expect(throws: RequestError.self) { try URLEncoding.default.encode(request, with: parameters) }
         #expect(error?.kind == .parameterEncoding(.encoderFailed))
         #expect(error?.description.contains(#""a[b][]" is a Strange"#) == true)
+    }
+
+    @Test func `fields that are repeated stay apart when parameters are put in`() async throws {
+        let session = Session(
+            transport: StubTransport { .text($0.headers.values(for: "X-Bed").joined(separator: "|")) })
+        var headers = HTTPHeaders()
+        for bed in ["roses", "irises"] { headers.add(name: "X-Bed", value: bed) }
+        let parameters: Parameters = ["a": NSNull()]
+        let beds = try await session.request(
+            "http://stub.test/", method: .post, parameters: parameters, encoding: JSONEncoding.default, headers: headers
+        ).serializingString().value
+        #expect(beds == "roses|irises")
     }
 }

@@ -40,9 +40,7 @@ extension AFError {
     /// Whether the exchange failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
     /// Whether the request cannot be sent as it is.
-    public var isURLRequestValidationError: Bool {
-        if case .urlRequestValidationFailed = self { true } else { false }
-    }
+    public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
     /// What caused the error: one of your own code's, or a `RequestError`.
     public var underlyingError: (any Error)? {
@@ -93,7 +91,6 @@ extension AFError {
     public var responseCode: Int? {
         if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { code } else { nil }
     }
-
     /// The content types that are acceptable, of a response that had none of them.
     public var acceptableContentTypes: [String]? {
         switch self {
@@ -102,30 +99,20 @@ extension AFError {
         default: nil
         }
     }
-
     /// The content type that was not acceptable.
     public var responseContentType: String? {
         if case .responseValidationFailed(.unacceptableContentType(_, let type)) = self { type } else { nil }
     }
-
     /// The encoding in which the body is not text.
     public var failedStringEncoding: String.Encoding? {
         if case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self { encoding } else { nil }
     }
-
     /// Where the file is that could not be moved.
-    public var sourceURL: URL? {
-        if case .downloadedFileMoveFailed(_, let source, _) = self { source } else { nil }
-    }
-
+    public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// Where the file was to be moved.
-    public var destinationURL: URL? {
-        if case .downloadedFileMoveFailed(_, _, let destination) = self { destination } else { nil }
-    }
-
+    public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }
     /// What the download that failed can be resumed with, if it can.
     public var downloadResumeData: Data? { requestError?.resumeData }
-
     /// The `RequestError` that the error was made of, if it keeps that.
     public var requestError: RequestError? {
         let error = underlyingError

@@ -16,18 +16,17 @@ extension AFError {
             case .invalidURL: .invalidURL(url: error.url ?? "")
             case .invalidRequest(.bodyDataInGETRequest): .urlRequestValidationFailed(reason: .bodyDataInGETRequest)
             case .invalidRequest: .createURLRequestFailed(error: cause)
+            case .parameterEncoding where cause is JSONEncoding.Error:
+                .parameterEncodingFailed(reason: .jsonEncodingFailed(error: cause))
             case .parameterEncoding: .parameterEncoderFailed(reason: .encoderFailed(error: cause))
-            case .multipartEncoding(let reason):
-                .multipartEncodingFailed(reason: MultipartEncodingFailureReason(reason, of: error))
+            case .multipartEncoding(let reason): .multipartEncodingFailed(reason: reason.asAF(cause))
             case .requestBody: .createUploadableFailed(error: cause)
             case .adaptation: .requestAdaptationFailed(error: cause)
             case .retry(let original):
                 .requestRetryFailed(retryError: cause, originalError: AFError(RequestError(original)))
-            case .validation(let reason):
-                .responseValidationFailed(reason: ResponseValidationFailureReason(reason, of: error))
-            case .serialization(let reason):
-                .responseSerializationFailed(reason: ResponseSerializationFailureReason(reason, of: error))
-            case .trust(let reason): .serverTrustEvaluationFailed(reason: ServerTrustFailureReason(reason, of: error))
+            case .validation(let reason): .responseValidationFailed(reason: reason.asAF(cause))
+            case .serialization(let reason): .responseSerializationFailed(reason: reason.asAF(cause))
+            case .trust(let reason): .serverTrustEvaluationFailed(reason: reason.asAF(error))
             case .download(.cannotMoveFile(let source, let destination)):
                 .downloadedFileMoveFailed(
                     error: error, source: URL(filePath: source), destination: URL(filePath: destination))
@@ -45,23 +44,21 @@ extension AFError {
     }
 }
 
-extension AFError.MultipartEncodingFailureReason {
-    init(_ reason: RequestError.MultipartEncodingReason, of error: RequestError) {
-        self =
-            switch reason {
-            case .bodyPartURLInvalid(let url): .bodyPartURLInvalid(url: Self.url(url))
-            case .bodyPartFilenameInvalid(let url): .bodyPartFilenameInvalid(in: Self.url(url))
-            case .bodyPartFileNotReachable(let path): .bodyPartFileNotReachable(at: Self.url(path))
-            case .bodyPartFileIsDirectory(let path): .bodyPartFileIsDirectory(at: Self.url(path))
-            case .bodyPartFileUnreadable(let path):
-                .bodyPartFileNotReachableWithError(atURL: Self.url(path), error: error.underlying ?? error)
-            case .outputFileAlreadyExists(let path): .outputStreamFileAlreadyExists(at: Self.url(path))
-            case .outputFileURLInvalid(let url): .outputStreamURLInvalid(url: Self.url(url))
-            case .outputFileWriteFailed: .outputStreamWriteFailed(error: error.underlying ?? error)
-            case .bodyPartLengthMismatch, .bodyPartSequenceFailed, .bodyPartNotReplayable, .boundaryInvalid,
-                .bodyPartHeaderInvalid:
-                .inputStreamReadFailed(error: error.underlying ?? error)
-            }
+extension RequestError.MultipartEncodingReason {
+    fileprivate func asAF(_ cause: any Error) -> AFError.MultipartEncodingFailureReason {
+        switch self {
+        case .bodyPartURLInvalid(let url): .bodyPartURLInvalid(url: Self.url(url))
+        case .bodyPartFilenameInvalid(let url): .bodyPartFilenameInvalid(in: Self.url(url))
+        case .bodyPartFileNotReachable(let path): .bodyPartFileNotReachable(at: Self.url(path))
+        case .bodyPartFileIsDirectory(let path): .bodyPartFileIsDirectory(at: Self.url(path))
+        case .bodyPartFileUnreadable(let path): .bodyPartFileNotReachableWithError(atURL: Self.url(path), error: cause)
+        case .outputFileAlreadyExists(let path): .outputStreamFileAlreadyExists(at: Self.url(path))
+        case .outputFileURLInvalid(let url): .outputStreamURLInvalid(url: Self.url(url))
+        case .outputFileWriteFailed: .outputStreamWriteFailed(error: cause)
+        case .bodyPartLengthMismatch, .bodyPartSequenceFailed, .bodyPartNotReplayable, .boundaryInvalid,
+            .bodyPartHeaderInvalid:
+            .inputStreamReadFailed(error: cause)
+        }
     }
 
     /// What stands in an error is the path of a file, or the text of a URL that is none of a file.
@@ -70,59 +67,46 @@ extension AFError.MultipartEncodingFailureReason {
     }
 }
 
-extension AFError.ResponseValidationFailureReason {
-    init(_ reason: RequestError.ValidationReason, of error: RequestError) {
-        self =
-            switch reason {
-            case .unacceptableStatusCode(let code): .unacceptableStatusCode(code: code)
-            case .missingContentType(let types): .missingContentType(acceptableContentTypes: types)
-            case .unacceptableContentType(let type, let types):
-                .unacceptableContentType(acceptableContentTypes: types, responseContentType: type)
-            case .customValidationFailed: .customValidationFailed(error: error.underlying ?? error)
-            }
+extension RequestError.ValidationReason {
+    fileprivate func asAF(_ cause: any Error) -> AFError.ResponseValidationFailureReason {
+        switch self {
+        case .unacceptableStatusCode(let code): .unacceptableStatusCode(code: code)
+        case .missingContentType(let types): .missingContentType(acceptableContentTypes: types)
+        case .unacceptableContentType(let type, let types):
+            .unacceptableContentType(acceptableContentTypes: types, responseContentType: type)
+        case .customValidationFailed: .customValidationFailed(error: cause)
+        }
     }
 }
 
-extension AFError.ResponseSerializationFailureReason {
-    init(_ reason: RequestError.SerializationReason, of error: RequestError) {
-        let cause = error.underlying ?? error
-        self =
-            switch reason {
-            case .inputDataNilOrZeroLength: .inputDataNilOrZeroLength
-            case .invalidEmptyResponse(let type): .invalidEmptyResponse(type: type)
-            case .stringSerializationFailed(let name): .stringSerializationFailed(encoding: Self.encoding(named: name))
-            case .jsonSerializationFailed: .jsonSerializationFailed(error: cause)
-            case .decodingFailed: .decodingFailed(error: cause)
-            case .customSerializationFailed: .customSerializationFailed(error: cause)
-            }
-    }
-
-    private static func encoding(named name: String) -> String.Encoding? {
-        let known: [String.Encoding] = [
-            .utf8, .isoLatin1, .ascii, .utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian,
-            .utf32LittleEndian, .windowsCP1252, .isoLatin2, .japaneseEUC, .shiftJIS,
-        ]
-        return known.first { "\($0)".lowercased().contains(name.lowercased()) }
+extension RequestError.SerializationReason {
+    fileprivate func asAF(_ cause: any Error) -> AFError.ResponseSerializationFailureReason {
+        switch self {
+        case .inputDataNilOrZeroLength: .inputDataNilOrZeroLength
+        case .invalidEmptyResponse(let type): .invalidEmptyResponse(type: type)
+        case .stringSerializationFailed(let name): .stringSerializationFailed(encoding: String.Encoding(ianaName: name))
+        case .jsonSerializationFailed: .jsonSerializationFailed(error: cause)
+        case .decodingFailed: .decodingFailed(error: cause)
+        case .customSerializationFailed: .customSerializationFailed(error: cause)
+        }
     }
 }
 
-extension AFError.ServerTrustFailureReason {
-    init(_ reason: RequestError.TrustReason, of error: RequestError) {
-        let cause = error.underlying ?? error
-        self =
-            switch reason {
-            case .noRequiredEvaluator(let host): .noRequiredEvaluator(host: host)
-            case .noCertificatesFound: .noCertificatesFound
-            case .noPublicKeysFound: .noPublicKeysFound
-            case .certificateExpired, .untrustedIssuer, .selfSigned: .defaultEvaluationFailed(error: error)
-            case .hostMismatch: .hostValidationFailed(error: error)
-            case .revocationCheckFailed: .revocationCheckFailed(error: error)
-            case .certificatePinningFailed: .certificatePinningFailed(error: error)
-            case .publicKeyPinningFailed: .publicKeyPinningFailed(error: error)
-            case .customEvaluationFailed: .customEvaluationFailed(error: cause)
-            case .certificateRefused, .handshake, .configuration, .notEvaluated, .clientCertificateRequired,
-                .clientCertificateRefused:
-                .trustEvaluationFailed(error: error)
-            }
+extension RequestError.TrustReason {
+    fileprivate func asAF(_ error: RequestError) -> AFError.ServerTrustFailureReason {
+        switch self {
+        case .noRequiredEvaluator(let host): .noRequiredEvaluator(host: host)
+        case .noCertificatesFound: .noCertificatesFound
+        case .noPublicKeysFound: .noPublicKeysFound
+        case .certificateExpired, .untrustedIssuer, .selfSigned: .defaultEvaluationFailed(error: error)
+        case .hostMismatch: .hostValidationFailed(error: error)
+        case .revocationCheckFailed: .revocationCheckFailed(error: error)
+        case .certificatePinningFailed: .certificatePinningFailed(error: error)
+        case .publicKeyPinningFailed: .publicKeyPinningFailed(error: error)
+        case .customEvaluationFailed: .customEvaluationFailed(error: error.underlying ?? error)
+        case .certificateRefused, .handshake, .configuration, .notEvaluated, .clientCertificateRequired,
+            .clientCertificateRefused:
+            .trustEvaluationFailed(error: error)
+        }
     }
 }

@@ -1,4 +1,5 @@
 import Bluebonnet
+import Dispatch
 
 /// Waits for a completion handler of the user's code to be called.
 ///
@@ -15,10 +16,7 @@ final class Answer<Value: Sendable>: Sendable {
 
     deinit { give(fallback) }
 
-    private func give(_ value: Value) {
-        let continuation = continuation.withLock { $0.take() }
-        continuation?.resume(returning: value)
-    }
+    private func give(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 
     /// Calls user code with a completion handler, and returns what that is called with.
     nonisolated(nonsending) static func wait(

@@ -11,12 +11,8 @@ struct HandlerTicket: Sendable {
         let body: @Sendable () -> Void
     }
 
-    private enum Event: Sendable {
-        case answered(Int, Call?)
-        case returned
-    }
-
-    private typealias Orders = Locked<[RequestID: HandlerOrder<Call>]>
+    private typealias Order = HandlerOrder<Call>
+    private typealias Orders = Locked<[RequestID: Order]>
 
     /// The orders of the requests with handlers, in several parts so that threads seldom meet.
     private static let parts: [Orders] = (0..<16).map { _ in Orders([:]) }
@@ -27,40 +23,33 @@ struct HandlerTicket: Sendable {
     /// Takes the next place.
     init(for request: RequestID) {
         self.request = request
-        number = Self.orders(of: request).withLock { $0[request, default: HandlerOrder()].added() }
+        number = Self.orders(of: request).withLock { $0[request, default: Order()].added() }
     }
 
     /// Has a handler called on a queue when its turn comes.
     func call(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
-        Self.report(.answered(number, Call(queue: queue, body: body)), of: request)
+        Self.report(of: request) { $0.answered(number, with: Call(queue: queue, body: body)) }
     }
 
     /// Leaves the place: there is nothing to call.
-    func leave() {
-        Self.report(.answered(number, nil), of: request)
-    }
+    func leave() { Self.report(of: request) { $0.answered(number, with: nil) } }
 
     /// Whether a request has handlers that are still to be called.
     static func hasHandlers(_ request: RequestID) -> Bool { orders(of: request).withLock { $0[request] != nil } }
 
     private static func orders(of request: RequestID) -> Orders { parts[abs(request.hashValue % parts.count)] }
 
-    private static func report(_ event: Event, of request: RequestID) {
-        let call = orders(of: request).withLock { orders -> Call? in
-            guard var order = orders[request] else { return nil }
-            let action =
-                switch event {
-                case .answered(let number, let call): order.answered(number, with: call)
-                case .returned: order.returned()
-                }
+    private static func report(of request: RequestID, _ event: (inout Order) -> Order.Action) {
+        let action = orders(of: request).withLock { orders -> Order.Action in
+            guard var order = orders[request] else { return .nothing }
+            let action = event(&order)
             if case .end = action { orders[request] = nil } else { orders[request] = order }
-            if case .call(let call) = action { return call }
-            return nil
+            return action
         }
-        guard let call else { return }
+        guard case .call(let call) = action else { return }
         call.queue.async {
             call.body()
-            report(.returned, of: request)
+            report(of: request) { $0.returned() }
         }
     }
 }

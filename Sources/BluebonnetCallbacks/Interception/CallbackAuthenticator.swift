@@ -60,18 +60,16 @@ extension CallbackAuthenticator {
     }
 
     /// Asks the method with a completion handler.
-    @concurrent
-    public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
-        let fallback = Result<Credential, any Error>.failure(Callbacks.CompletionNotCalled())
-        return try await Answer.wait(fallback: fallback) { refresh(credential, for: session, completion: $0) }.get()
+    @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
+        try await Callbacks.value { refresh(credential, for: session, completion: $0) }
     }
 
     /// Asks the method in Foundation's terms.
     public func didRequest(
         _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
     ) -> Bool {
-        let error = (error as? RequestError).map(AFError.init) ?? error
-        return didRequest(URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error)
+        didRequest(
+            URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error.asAFError ?? error)
     }
 
     /// Asks the method in Foundation's terms.

@@ -20,8 +20,7 @@ extension Adapter {
     /// Creates an adapter of a closure that answers by a completion handler; see `CallbackRequestAdapter`.
     ///
     /// - Parameter adaptHandler: Gets the request, its session and the completion handler.
-    @preconcurrency
-    public init(_ adaptHandler: @escaping AdaptHandler) {
+    @preconcurrency public init(_ adaptHandler: @escaping AdaptHandler) {
         self.init { request, state in
             try await Callbacks.adapt(request) { adaptHandler($0, state.session, $1) }
         }
@@ -32,8 +31,7 @@ extension Retrier {
     /// Creates a retrier of a closure that answers by a completion handler; see `CallbackRequestRetrier`.
     ///
     /// - Parameter retryHandler: Gets the request, its session, the error and the completion handler.
-    @preconcurrency
-    public init(_ retryHandler: @escaping RetryHandler) {
+    @preconcurrency public init(_ retryHandler: @escaping RetryHandler) {
         self.init { request, session, error in
             await Callbacks.retry(error) { retryHandler(request, session, $0, $1) }
         }
@@ -46,22 +44,19 @@ extension Interceptor {
     /// - Parameters:
     ///   - adaptHandler: Changes requests.
     ///   - retryHandler: Decides about requests that failed.
-    @preconcurrency
-    public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
+    @preconcurrency public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
         self.init(adapters: [Adapter(adaptHandler)], retriers: [Retrier(retryHandler)])
     }
 }
 
 extension RequestAdapter where Self == Adapter {
     /// An adapter of a closure that answers by a completion handler.
-    @preconcurrency
-    public static func adapter(using closure: @escaping AdaptHandler) -> Adapter { Adapter(closure) }
+    @preconcurrency public static func adapter(using closure: @escaping AdaptHandler) -> Adapter { Adapter(closure) }
 }
 
 extension RequestRetrier where Self == Retrier {
     /// A retrier of a closure that answers by a completion handler.
-    @preconcurrency
-    public static func retrier(using closure: @escaping RetryHandler) -> Retrier { Retrier(closure) }
+    @preconcurrency public static func retrier(using closure: @escaping RetryHandler) -> Retrier { Retrier(closure) }
 }
 
 extension RequestInterceptor where Self == Interceptor {

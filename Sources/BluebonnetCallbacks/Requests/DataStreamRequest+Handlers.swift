@@ -3,11 +3,10 @@ import BluebonnetFoundation
 public import Dispatch
 public import Foundation
 
-extension DataStreamRequest {
+nonisolated extension DataStreamRequest {
     /// Is called with what happens in a stream: a piece of the body for each event, and how the request ended last.
     public typealias Handler<Success: Sendable, Failure: Error> =
         @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
-
     /// As ``Handler``, on the main actor.
     public typealias MainHandler<Success: Sendable, Failure: Error> =
         @MainActor (_ stream: Stream<Success, Failure>) throws -> Void
@@ -23,44 +22,33 @@ extension DataStreamRequest {
     ///   - stream: Gets the events; the last, once, is the completion.
     /// - Returns: The request.
     @discardableResult @preconcurrency
-    public nonisolated func responseStream(on queue: DispatchQueue, stream: @escaping Handler<Data, Never>) -> Self {
-        handle(on: queue, stream, { $0.streamingData() }, event: { $0.event })
+    public func responseStream(on queue: DispatchQueue, stream: @escaping Handler<Data, Never>) -> Self {
+        handle(on: queue, stream, mapError: \.self) { $0.streamingData() }
     }
-
     /// As ``responseStream(on:stream:)``, on the main queue.
-    @discardableResult
-    public nonisolated func responseStream(stream: @escaping MainHandler<Data, Never>) -> Self {
+    @discardableResult public func responseStream(stream: @escaping MainHandler<Data, Never>) -> Self {
         responseStream(on: .main, stream: onMain(stream))
     }
 
     /// As ``responseStream(on:stream:)``, with each piece made into a value by a serializer.
-    @discardableResult @preconcurrency
-    public nonisolated func responseStream<Serializer: DataStreamSerializer>(
+    @discardableResult @preconcurrency public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer, on queue: DispatchQueue,
         stream: @escaping Handler<Serializer.SerializedObject, AFError>
     ) -> Self {
-        handle(on: queue, stream, { $0.streamingResponses(using: serializer) }, event: { $0.event.withAFError })
+        handle(on: queue, stream, mapError: AFError.init) { $0.streamingResponses(using: serializer) }
     }
-
     /// As ``responseStream(using:on:stream:)``, on the main queue.
-    @discardableResult
-    public nonisolated func responseStream<Serializer: DataStreamSerializer>(
+    @discardableResult public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer, stream: @escaping MainHandler<Serializer.SerializedObject, AFError>
-    ) -> Self {
-        responseStream(using: serializer, on: .main, stream: onMain(stream))
-    }
+    ) -> Self { responseStream(using: serializer, on: .main, stream: onMain(stream)) }
 
     /// As ``responseStream(on:stream:)``, with the body as text; no character is cut apart.
     @discardableResult @preconcurrency
-    public nonisolated func responseStreamString(
-        on queue: DispatchQueue, stream: @escaping Handler<String, Never>
-    ) -> Self {
-        handle(on: queue, stream, { $0.streamingStrings() }, event: { $0.event })
+    public func responseStreamString(on queue: DispatchQueue, stream: @escaping Handler<String, Never>) -> Self {
+        handle(on: queue, stream, mapError: \.self) { $0.streamingStrings() }
     }
-
     /// As ``responseStreamString(on:stream:)``, on the main queue.
-    @discardableResult
-    public nonisolated func responseStreamString(stream: @escaping MainHandler<String, Never>) -> Self {
+    @discardableResult public func responseStreamString(stream: @escaping MainHandler<String, Never>) -> Self {
         responseStreamString(on: .main, stream: onMain(stream))
     }
 
@@ -68,23 +56,17 @@ extension DataStreamRequest {
     ///
     /// What is in a line is decoded, whatever pieces the network makes of it. With a preprocessor, each piece is
     /// preprocessed and decoded by itself, for servers that flush a whole value at a time.
-    @discardableResult @preconcurrency
-    public nonisolated func responseStreamDecodable<Value: Decodable & Sendable>(
+    @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
     ) -> Self {
-        handle(on: queue, stream) { task in
-            guard let preprocessor else { return task.streamingDecodables(type, decoder: decoder) }
-            return task.streamingResponses(
-                using: DecodableStreamSerializer<Value>(decoder: decoder, dataPreprocessor: preprocessor))
-        } event: {
-            $0.event.withAFError
+        let serializer = preprocessor.map { DecodableStreamSerializer<Value>(decoder: decoder, dataPreprocessor: $0) }
+        return handle(on: queue, stream, mapError: AFError.init) { task in
+            serializer.map { task.streamingResponses(using: $0) } ?? task.streamingDecodables(type, decoder: decoder)
         }
     }
-
     /// As ``responseStreamDecodable(of:on:using:preprocessor:stream:)``, on the main queue.
-    @discardableResult
-    public nonisolated func responseStreamDecodable<Value: Decodable & Sendable>(
+    @discardableResult public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping MainHandler<Value, AFError>
     ) -> Self {
@@ -92,59 +74,36 @@ extension DataStreamRequest {
             of: type, on: .main, using: decoder, preprocessor: preprocessor, stream: onMain(stream))
     }
 
-    /// Reads the body now, and hands each event to the handler once that has returned from the one before.
-    private nonisolated func handle<Success: Sendable, Failure: Error, HandlerFailure: Error>(
+    /// Reads the body from now on, and hands each event to the handler once that has returned from the one before.
+    private func handle<Success: Sendable, Failure: Error, HandlerFailure: Error>(
         on queue: DispatchQueue, _ handler: @escaping Handler<Success, HandlerFailure>,
-        _ read: @escaping @Sendable (DataStreamTask) -> StreamOf<Stream<Success, Failure>>,
-        event: @escaping @Sendable (Stream<Success, Failure>) -> Event<Success, HandlerFailure>
+        mapError: @escaping @Sendable (Failure) -> HandlerFailure,
+        _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>
     ) -> Self {
-        let ticket = HandlerTicket(for: id)
-        // Before this returns, so that handlers that are added one after the other read the same body from its beginning.
-        Task.immediate {
-            // Whoever throws does not read on; the rest of the body is not for it.
-            var failure: RequestError?
-            for await element in read(streamTask(automaticallyCancelling: false)) {
-                let event = event(element).completed(with: failure)
-                if failure != nil, case .stream = event { continue }
-                do {
-                    try await queue.returning { try handler(Stream(event: event, request: self)) }
-                } catch {
-                    failure = RequestError(.serialization(.customSerializationFailed), underlying: error)
-                    cancel()
-                }
+        // What the handler threw: it does not read on then, and the rest of the body is not for it.
+        let thrown = Locked<RequestError?>(nil)
+        return forEach(in: read(streamTask(automaticallyCancelling: false))) { element in
+            let error = thrown.withLock(\.self)
+            let event: Event<Success, HandlerFailure>
+            switch element.event {
+            case .stream where error != nil: return
+            case .stream(let result): event = .stream(result.mapError(mapError))
+            case .complete(let completion): event = .complete(completion.caused(by: error))
             }
-            ticket.leave()
-        }
-        return self
-    }
-}
-
-extension DataStreamRequest.Event {
-    /// The event, its completion with the error of whoever ended the request, if that did.
-    fileprivate func completed(with error: RequestError?) -> Self {
-        guard let error, case .complete(let completion) = self, completion.error?.isCancellation != false else {
-            return self
-        }
-        return .complete(
-            DataStreamRequest.Completion(
-                request: completion.request, response: completion.response, metrics: completion.metrics, error: error))
-    }
-}
-
-extension DataStreamRequest.Event where Failure == RequestError {
-    fileprivate var withAFError: DataStreamRequest.Event<Success, AFError> {
-        switch self {
-        case .stream(let result): .stream(result.mapError(AFError.init))
-        case .complete(let completion): .complete(completion)
+            let result = await Answer<Result<Void, any Error>>.wait(fallback: .success(())) { returned in
+                queue.async { returned(Result { try handler(Stream(event: event, request: self)) }) }
+            }
+            guard case .failure(let error) = result else { return }
+            thrown.withLock { $0 = RequestError(.serialization(.customSerializationFailed), underlying: error) }
+            self.cancel()
         }
     }
 }
 
-extension DispatchQueue {
-    /// Calls a closure on the queue, and returns when it has returned.
-    fileprivate func returning(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            async { continuation.resume(with: Result { try body() }) }
-        }
+extension DataStreamRequest.Completion {
+    /// The completion, with the error of whoever ended the request, if that did.
+    fileprivate func caused(by cause: RequestError?) -> Self {
+        guard let cause, error?.isCancellation != false else { return self }
+        return Self(request: request, response: response, metrics: metrics, error: cause)
     }
 }

@@ -4,9 +4,7 @@ public import Dispatch
 public import Foundation
 public import FoundationNetworking
 
-extension Request {
-    // MARK: Progress
-
+nonisolated extension Request {
     /// Calls a handler on a queue as more of the request's body is sent.
     ///
     /// Any number of handlers may be set; each call has a value of its own, and those that the queue is too slow for are
@@ -17,47 +15,41 @@ extension Request {
     ///   - queue: Where the handler is called.
     ///   - closure: Gets how much was sent. `totalUnitCount` is -1 when the total is not known.
     /// - Returns: The request.
-    @discardableResult @preconcurrency
-    public nonisolated func uploadProgress(
+    @discardableResult @preconcurrency public func uploadProgress(
         queue: DispatchQueue, closure: @escaping @Sendable (_ progress: Progress) -> Void
-    ) -> Self {
-        watch(uploadProgressUpdates(), on: queue, closure)
-    }
-
+    ) -> Self { watch(uploadProgressUpdates(), on: queue, closure) }
     /// As ``uploadProgress(queue:closure:)``, on the main queue.
     @discardableResult
-    public nonisolated func uploadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
+    public func uploadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
         uploadProgress(queue: .main, closure: onMain(closure))
     }
 
     /// Calls a handler on a queue as more of the response's body is received; see ``uploadProgress(queue:closure:)``.
-    @discardableResult @preconcurrency
-    public nonisolated func downloadProgress(
+    @discardableResult @preconcurrency public func downloadProgress(
         queue: DispatchQueue, closure: @escaping @Sendable (_ progress: Progress) -> Void
-    ) -> Self {
-        watch(downloadProgressUpdates(), on: queue, closure)
-    }
-
+    ) -> Self { watch(downloadProgressUpdates(), on: queue, closure) }
     /// As ``downloadProgress(queue:closure:)``, on the main queue.
     @discardableResult
-    public nonisolated func downloadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
+    public func downloadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
         downloadProgress(queue: .main, closure: onMain(closure))
     }
 
-    private nonisolated func watch(
+    private func watch(
         _ updates: StreamOf<TransferProgress>, on queue: DispatchQueue,
         _ closure: @escaping @Sendable (Progress) -> Void
     ) -> Self {
-        let latest = LatestValue<TransferProgress>(queue: queue) { value in
-            let progress = Progress(totalUnitCount: value.total ?? -1)
-            progress.completedUnitCount = value.completed
-            closure(progress)
+        let latest = Locked<TransferProgress?>(nil)
+        return forEach(in: updates) { value in
+            // While a call waits for the queue, it only learns what it will be about.
+            guard latest.withLock({ exchange(&$0, with: value) }) == nil else { return }
+            queue.async {
+                guard let value = latest.withLock({ $0.take() }) else { return }
+                let progress = Progress(totalUnitCount: value.total ?? -1)
+                progress.completedUnitCount = value.completed
+                closure(progress)
+            }
         }
-        forEach(in: updates) { latest.send($0) }
-        return self
     }
-
-    // MARK: Messages
 
     /// Calls a handler on a queue with each request that is made, one for each attempt.
     ///
@@ -68,19 +60,12 @@ extension Request {
     ///   - queue: Where the handler is called.
     ///   - handler: Gets the request, as adapters have left it.
     /// - Returns: The request.
-    @discardableResult @preconcurrency
-    public nonisolated func onURLRequestCreation(
+    @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ request: URLRequest) -> Void
-    ) -> Self {
-        forEach(in: httpRequests()) { request in queue.async { handler(URLRequest(request)) } }
-        return self
-    }
-
+    ) -> Self { forEach(in: httpRequests()) { request in queue.async { handler(URLRequest(request)) } } }
     /// As ``onURLRequestCreation(on:perform:)``, on the main queue.
     @discardableResult
-    public nonisolated func onURLRequestCreation(
-        perform handler: @escaping @MainActor (_ request: URLRequest) -> Void
-    ) -> Self {
+    public func onURLRequestCreation(perform handler: @escaping @MainActor (_ request: URLRequest) -> Void) -> Self {
         onURLRequestCreation(on: .main, perform: onMain(handler))
     }
 
@@ -92,8 +77,7 @@ extension Request {
     ///   - queue: Where the handler is called.
     ///   - handler: Gets the head.
     /// - Returns: The request.
-    @discardableResult @preconcurrency
-    public nonisolated func onHTTPResponse(
+    @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ response: HTTPURLResponse) -> Void
     ) -> Self {
         onHTTPResponse(on: queue) { response, completion in
@@ -101,12 +85,9 @@ extension Request {
             completion(.allow)
         }
     }
-
     /// As the form with a queue, on the main queue.
     @discardableResult
-    public nonisolated func onHTTPResponse(
-        perform handler: @escaping @MainActor (_ response: HTTPURLResponse) -> Void
-    ) -> Self {
+    public func onHTTPResponse(perform handler: @escaping @MainActor (_ response: HTTPURLResponse) -> Void) -> Self {
         onHTTPResponse(on: .main, perform: onMain(handler))
     }
 
@@ -119,8 +100,7 @@ extension Request {
     ///   - handler: Gets the head, and a completion handler to be called with whether the body is wanted; the first call
     ///     counts. One that is dropped without a call says `.cancel`.
     /// - Returns: The request.
-    @discardableResult @preconcurrency
-    public nonisolated func onHTTPResponse(
+    @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue,
         perform handler:
             @escaping @Sendable (
@@ -133,19 +113,13 @@ extension Request {
             }
         }
     }
-
     /// As the form with a queue, on the main queue.
-    @discardableResult
-    public nonisolated func onHTTPResponse(
+    @discardableResult public func onHTTPResponse(
         perform handler:
             @escaping @MainActor (
                 _ response: HTTPURLResponse, _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
             ) -> Void
-    ) -> Self {
-        onHTTPResponse(on: .main, perform: onMain(handler))
-    }
-
-    // MARK: Descriptions
+    ) -> Self { onHTTPResponse(on: .main) { head, completion in onMain { handler($0, completion) }(head) } }
 
     /// Calls a handler on a queue with the request as a `curl` command, without secrets, once it has been made.
     ///
@@ -155,8 +129,7 @@ extension Request {
     ///   - queue: Where the handler is called.
     ///   - handler: Gets the command, once.
     /// - Returns: The request.
-    @discardableResult @preconcurrency
-    public nonisolated func cURLDescription(
+    @discardableResult @preconcurrency public func cURLDescription(
         on queue: DispatchQueue, calling handler: @escaping @Sendable (_ description: String) -> Void
     ) -> Self {
         let descriptions = cURLDescriptions()
@@ -167,12 +140,9 @@ extension Request {
         }
         return self
     }
-
     /// As ``cURLDescription(on:calling:)``, on a queue of the system's.
     @discardableResult @preconcurrency
-    public nonisolated func cURLDescription(
-        calling handler: @escaping @Sendable (_ description: String) -> Void
-    ) -> Self {
+    public func cURLDescription(calling handler: @escaping @Sendable (_ description: String) -> Void) -> Self {
         cURLDescription(on: .global(), calling: handler)
     }
 }

@@ -1,14 +1,14 @@
 import Bluebonnet
 public import Dispatch
 
-extension Session {
+nonisolated extension Session {
     /// Calls a closure with the requests that are under way or awaited.
     ///
     /// Returns at once; requests may begin and end before the closure is called.
     ///
     /// - Parameter action: Gets the requests, in the order of their creation; called on the global pool.
     @preconcurrency
-    public nonisolated func withAllRequests(perform action: @escaping @Sendable (_ requests: [any Request]) -> Void) {
+    public func withAllRequests(perform action: @escaping @Sendable (_ requests: [any Request]) -> Void) {
         Task { await withAllRequests(action) }
     }
 
@@ -21,28 +21,23 @@ extension Session {
     ///   - queue: Where the closure is called.
     ///   - completion: Called once.
     @preconcurrency
-    public nonisolated func cancelAllRequests(
-        completingOn queue: DispatchQueue, completion: @escaping @Sendable () -> Void
-    ) {
+    public func cancelAllRequests(completingOn queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
         // In the caller's order with the requests that it makes before and after this.
         Task.immediate {
             await cancelAllRequests()
             queue.async(execute: completion)
         }
     }
-
     /// As ``cancelAllRequests(completingOn:completion:)``, on the main queue.
     ///
     /// - Parameter completion: Called once, if there is one.
-    public nonisolated func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
-        cancelAllRequests(completingOn: .main, completion: onMain { completion?() })
+    public func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
+        cancelAllRequests(completingOn: .main) { onMain { completion?() }(()) }
     }
 
     /// As ``cancelAllRequests(completingOn:completion:)``.
     @preconcurrency
-    public nonisolated func cancelAllRequests(
-        completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void
-    ) {
+    public func cancelAllRequests(completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
         cancelAllRequests(completingOn: queue, completion: completion)
     }
 }

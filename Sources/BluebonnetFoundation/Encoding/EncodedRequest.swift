@@ -22,22 +22,6 @@ struct EncodedRequest: HTTPRequestConvertible {
         } catch {
             throw error as? RequestError ?? RequestError(.parameterEncoding(.encoderFailed), underlying: error)
         }
-        try request.change(from: before, to: after)
-        return request
-    }
-}
-
-extension HTTPRequest {
-    /// Takes over what was changed of the request in Foundation's terms, which has no place for all of it.
-    fileprivate mutating func change(from before: URLRequest, to after: URLRequest) throws {
-        let changed = try HTTPRequest(after)
-        url = changed.url
-        method = changed.method
-        handlesCookies = changed.handlesCookies
-        if after.httpBody != nil || after.httpBodyStream !== before.httpBodyStream { body = changed.body }
-        if after.timeoutInterval != before.timeoutInterval { timeouts = changed.timeouts }
-        if after.allHTTPHeaderFields != before.allHTTPHeaderFields || after.cachePolicy != before.cachePolicy {
-            headers = changed.headers
-        }
+        return try request.changed(from: before, to: after)
     }
 }

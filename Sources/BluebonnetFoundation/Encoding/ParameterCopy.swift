@@ -20,6 +20,11 @@ enum ParameterCopy {
         }
     }
 
+    /// Copies the parameters of a request, if it has any, and keeps why not for when the request is made.
+    static func result(of parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
+        Result { () throws(RequestError) in try parameters.map { (it) throws(RequestError) in try copy(it) } }
+    }
+
     private static func copy(members: [String: Any], key: String?) throws -> Parameters {
         var copies: Parameters = [:]
         for (name, value) in members { copies[name] = try copy(value, key: key.map { "\($0)[\(name)]" } ?? name) }

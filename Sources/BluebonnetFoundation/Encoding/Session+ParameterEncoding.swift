@@ -47,7 +47,7 @@ extension Session {
         request(
             EncodedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                parameters: Self.copy(parameters), encoding: encoding), interceptor: interceptor)
+                parameters: ParameterCopy.result(of: parameters), encoding: encoding), interceptor: interceptor)
     }
 
     /// Makes a request with parameters that have no type of their own, whose response goes into a file.
@@ -97,13 +97,7 @@ extension Session {
         download(
             EncodedRequest(
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
-                parameters: Self.copy(parameters), encoding: encoding), interceptor: interceptor, to: destination)
-    }
-
-    private static func copy(_ parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
-        Result { () throws(RequestError) -> Parameters? in
-            guard let parameters else { return nil }
-            return try ParameterCopy.copy(parameters)
-        }
+                parameters: ParameterCopy.result(of: parameters), encoding: encoding), interceptor: interceptor,
+            to: destination)
     }
 }

@@ -5,8 +5,8 @@ extension RequestError {
     /// The error as `URLSession` would have reported it, where it knows such an error.
     ///
     /// An underlying `URLError` is that itself; otherwise one is made whose user info has this error under
-    /// `NSUnderlyingErrorKey` and the URL, without its secrets, under `NSURLErrorFailingURLErrorKey`. It is `nil` for failures that `URLSession` does not have: of encoding, of adapting, of
-    /// validating, and of the user's own code.
+    /// `NSUnderlyingErrorKey` and the URL, without its secrets, under `NSURLErrorFailingURLErrorKey`. It is `nil` for
+    /// failures that `URLSession` does not have: of encoding, of adapting, of validating, and of the user's own code.
     public var urlError: URLError? {
         if let error = underlying as? URLError { return error }
         guard let code = URLError.Code(kind) else { return nil }

@@ -21,9 +21,10 @@ extension Session.Configuration {
     ///
     /// Of no meaning are `identifier` (nothing goes on when the process has ended), `networkServiceType`,
     /// `allowsCellularAccess`, `isDiscretionary`, `sharedContainerIdentifier`, `sessionSendsLaunchEvents`,
-    /// `shouldUseExtendedBackgroundIdleMode`, `httpShouldUsePipelining`, `urlCredentialStorage`, `urlCache` and
-    /// `protocolClasses`: a session's `transport` answers in place of the network. The versions of TLS are not in
-    /// Foundation's configuration on Linux: set `tls`.
+    /// `shouldUseExtendedBackgroundIdleMode`, `multipathServiceType`, `usesClassicLoadingMode`, `waitsForConnectivity` (an
+    /// `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage`, `urlCache` and `protocolClasses`: a
+    /// session's `transport` answers in place of the network. The versions of TLS are not in Foundation's configuration on
+    /// Linux: set `tls`.
     ///
     /// - Parameter urlSessionConfiguration: The configuration, read now.
     public init(_ urlSessionConfiguration: URLSessionConfiguration) {

@@ -41,12 +41,7 @@ enum DownloadTrack: CaseIterable, Sendable {
     private func race(_ body: @escaping Body) async throws {
         let directory = try TestDirectory()
         let path = directory.path
-        for group in 0..<15 {
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for member in 0..<20 { tasks.addTask { try await body(group * 20 + member, path) } }
-                try await tasks.waitForAll()
-            }
-        }
+        try await TestSupport.race(groups: 15, of: 20) { try await body($0, path) }
     }
 
     private static func dawdle(_ iteration: Int) async {

@@ -26,21 +26,6 @@ enum RaceTrack: CaseIterable, Sendable {
     }
 }
 
-/// Repeats `body` in groups that run at once, 10,000 times in all.
-private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
-    for group in 0..<100 {
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            for member in 0..<100 { tasks.addTask { try await body(group * 100 + member) } }
-            try await tasks.waitForAll()
-        }
-    }
-}
-
-/// Lets other tasks run, more or less.
-private func dawdle(_ iteration: Int) async {
-    for _ in 0..<iteration % 23 { await Task.yield() }
-}
-
 @Suite(.timeLimit(.minutes(10))) struct RequestRaces {
     @Test(arguments: RaceTrack.allCases)
     func `Cancelling against completion answers once, and as the state says`(track: RaceTrack) async throws {

@@ -1,6 +1,7 @@
 import BluebonnetTesting
 import FoundationEssentials
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -54,16 +55,6 @@ import Testing
         }
     }
 
-    /// Repeats `body` in groups that run at once, 600 times in all.
-    private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
-        for group in 0..<20 {
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for member in 0..<30 { tasks.addTask { try await body(group * 30 + member) } }
-                try await tasks.waitForAll()
-            }
-        }
-    }
-
     /// Lets other tasks run, more or less.
     private func dawdle(_ iteration: Int) async {
         for _ in 0..<(iteration * 7) % 61 { await Task.yield() }
@@ -85,7 +76,7 @@ import Testing
     @Test(arguments: Track.allCases)
     func `Cancelling against a body answers every reader once, and all the same`(track: Track) async throws {
         let scene = try await track.scene()
-        try await race { iteration in
+        try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let (bytes, others, events) = (task.bytes, task.bytes, task.streamingData())
             async let first = StreamScene.body(bytes)
@@ -117,7 +108,7 @@ import Testing
     func `Leaving at any moment ends the request, or lets it end`(track: Track) async throws {
         let scene = try await track.scene()
         let requests = Locked<[(DataStreamRequest, cancels: Bool)]>([])
-        try await race { iteration in
+        try await race(groups: 20, of: 30) { iteration in
             let cancels = !iteration.isMultiple(of: 3)
             let task = scene.task(automaticallyCancelling: cancels)
             requests.withLock { $0.append((task.request, cancels)) }
@@ -145,7 +136,7 @@ import Testing
     @Test(arguments: Track.allCases)
     func `Cancelling the task of a loop answers it, and ends the request`(track: Track) async throws {
         let scene = try await track.scene()
-        try await race { iteration in
+        try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let reader = Task {
                 if iteration.isMultiple(of: 2) { _ = try? await task.response }
@@ -161,7 +152,7 @@ import Testing
     @Test(arguments: Track.allCases)
     func `Storms of suspending and resuming lose nothing`(track: Track) async throws {
         let scene = try await track.scene()
-        try await race { iteration in
+        try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let bytes = task.bytes
             async let body = StreamScene.body(bytes)
@@ -186,7 +177,7 @@ import Testing
     @Test(arguments: Track.allCases)
     func `Slow and quick readers, and some that leave, disturb nobody`(track: Track) async throws {
         let scene = try await track.scene()
-        try await race { iteration in
+        try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let (whole, slow, short) = (task.bytes, task.bytes, task.bytes)
             async let quick = StreamScene.body(whole)

@@ -32,18 +32,6 @@ import Testing
         }
     }
 
-    /// Repeats `body` in groups that run at once.
-    private static func race(
-        groups: Int = 12, of size: Int = 20, _ body: @escaping @Sendable (_ iteration: Int) async throws -> Void
-    ) async throws {
-        for group in 0..<groups {
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for member in 0..<size { tasks.addTask { try await body(group * size + member) } }
-                try await tasks.waitForAll()
-            }
-        }
-    }
-
     private static func dawdle(_ iteration: Int) async {
         for _ in 0..<iteration * 7 % 53 { await Task.yield() }
     }
@@ -69,7 +57,7 @@ import Testing
         try Data(count: Self.length).write(to: file)
         let session = Weather.session { if interruption != .nothing { $0.continueTimeout = nil } }
         let whole = "\(Self.length)"
-        try await Self.race { iteration in
+        try await race(groups: 12, of: 20) { iteration in
             let limit = iteration * 7919 % Self.length
             let end =
                 switch interruption {
@@ -183,7 +171,7 @@ import Testing
             try Data(count: UploadRaces.length).write(to: file)
             func storm() async throws -> Int {
                 let session = Weather.session()
-                try await UploadRaces.race(groups: 8) { iteration in
+                try await race(groups: 8, of: 20) { iteration in
                     let (body, record) = UploadRaces.body(iteration, file)
                     let ends = ["read", "answer", "reset"]
                     let url = server.url("/\(ends[iteration % 3])/\(iteration * 7919 % UploadRaces.length)")
