@@ -19,8 +19,7 @@ public protocol ServerTrustEvaluating: Sendable {
 /// Decides whether a server is trusted, and may wait for something to do so.
 ///
 /// The handshake is broken off, the evaluator asked on the global pool, and the connection made again when it accepts,
-/// without asking it again for the same host, certificates, stapled response and verdict of OpenSSL's: an answer holds for
-/// five minutes. Requests that meet the same server meanwhile wait for the same answer; when the last of them has been
+/// without asking it again for the same host and all that a ``ServerTrust`` says of it: an answer holds for five minutes. Requests that meet the same server meanwhile wait for the same answer; when the last of them has been
 /// cancelled, so is the evaluator's task.
 public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
     /// Judges what a server has shown.

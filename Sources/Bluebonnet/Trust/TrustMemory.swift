@@ -4,18 +4,30 @@ import FoundationEssentials
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 final class TrustMemory {
-    /// A server, by what it has shown, and what OpenSSL makes of that: it may show that it was revoked, or have expired.
+    /// A server, by all that an evaluator may have judged.
+    ///
+    /// It may show later that it was revoked, have expired, or speak an older version of TLS.
     struct Key: Hashable {
         let host: String
         let chain: Data
+        let builtChain: Data
         let verdict: ServerTrust.Verdict
         let staple: Data?
+        let protocolVersion: String
+        let cipher: String
 
         init(_ trust: ServerTrust) {
             host = trust.host
-            chain = trust.chain.reduce(into: Data()) { $0 += OpenSSLBuffer.sha256(of: $1.derRepresentation) }
+            chain = Self.digests(of: trust.chain)
+            builtChain = Self.digests(of: trust.builtChain)
             verdict = trust.verdict
             staple = trust.stapledResponse.map(OpenSSLBuffer.sha256)
+            protocolVersion = trust.protocolVersion
+            cipher = trust.cipher
+        }
+
+        private static func digests(of chain: [Certificate]) -> Data {
+            chain.reduce(into: Data()) { $0 += OpenSSLBuffer.sha256(of: $1.derRepresentation) }
         }
     }
 

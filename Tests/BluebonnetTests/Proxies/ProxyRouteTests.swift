@@ -83,18 +83,22 @@ import Testing
 
     @Test(
         arguments: [
-            ([:], true, nil),
-            (["HTTP_PROXY": "https://a", "no_proxy": "*"], true, nil),
-            (["all_proxy": ""], true, nil),
-            (["all_proxy": "socks5://a"], false, nil),
-            (["http_proxy": "http://a", "ALL_PROXY": "HTTPS://B.example:3128"], false, "b.example"),
-            (["https_proxy": "https://user:word@c", "http_proxy": "https://d"], false, "c"),
-        ] as [([String: String], Bool, String?)])
-    func `what the environment says of proxies`(_ variables: [String: String], _ isEmpty: Bool, _ host: String?) {
+            ([:], true, []),
+            (["HTTP_PROXY": "https://a", "no_proxy": "*"], true, []),
+            (["all_proxy": ""], true, []),
+            (["all_proxy": "socks5://a"], false, []),
+            (["http_proxy": "http://a", "ALL_PROXY": "HTTPS://B.example:3128"], false, ["b.example"]),
+            (["https_proxy": "https://user:word@d", "http_proxy": "https://c"], false, ["c", "d"]),
+            // Read as libcurl reads it, which is who goes there.
+            (["all_proxy": "https://us{e|r:word@E.example.:1"], false, ["e.example"]),
+            (["all_proxy": "https://[0::1]:1"], false, ["::1"]),
+            (["all_proxy": "https://127.1"], false, ["127.0.0.1"]),
+        ] as [([String: String], Bool, [String])])
+    func `what the environment says of proxies`(_ variables: [String: String], _ isEmpty: Bool, _ hosts: [String]) {
         let environment = ProxyEnvironment(variables)
         #expect(environment.isEmpty == isEmpty)
-        #expect(ProxyRoute.secureHost(of: .environment, in: environment) == host)
-        #expect(ProxyRoute.secureHost(of: .none, in: environment) == nil)
-        #expect(ProxyRoute.secureHost(of: .url("https://e"), in: environment) == "e")
+        #expect(ProxyRoute.secureHosts(of: .environment, in: environment) == hosts)
+        #expect(ProxyRoute.secureHosts(of: .none, in: environment) == [])
+        #expect(ProxyRoute.secureHosts(of: .url("https://e"), in: environment) == ["e"])
     }
 }

@@ -14,15 +14,9 @@ import Testing
         }
     }
 
-    private static func error(
-        of row: String, _ evaluator: OCSPTrustEvaluator, _ timeouts: Timeouts? = nil
-    ) async throws -> RequestError? {
-        let session = try RevocationScene.session(evaluator)
-        let url = try RevocationFiles().address(of: row)
-        let request = session.request(url, requestModifier: { $0.timeouts = timeouts })
-        let error = await request.serializingData().response.error
-        await session.shutdown()
-        return error
+    /// A server that is refused gets nothing of the request.
+    private static func error(of row: String, _ evaluator: OCSPTrustEvaluator) async throws -> RequestError? {
+        try await RevocationScene.error(of: row, evaluator)
     }
 
     private static func refusal(_ reason: RequestError.RevocationReason) -> RequestError.Kind {

@@ -184,11 +184,12 @@ import Testing
         let good = try Certificate.all(inFile: files.url("good.pem"))
         let other = try Certificate.all(inFile: files.url("revoked.pem"))
         func trust(
-            _ chain: [Certificate], host: String = "a.test", staple: Data? = nil, code: Int = 0
+            _ chain: [Certificate], host: String = "a.test", staple: Data? = nil, code: Int = 0,
+            version: String = "TLSv1.3", cipher: String = "AES", built: [Certificate] = []
         ) -> ServerTrust {
             ServerTrust(
                 host: host, chain: chain, verdict: ServerTrust.Verdict(code: code, depth: 0), stapledResponse: staple,
-                protocolVersion: "TLSv1.3", cipher: "", builtChain: [], securityLevel: 0)
+                protocolVersion: version, cipher: cipher, builtChain: built, securityLevel: 0)
         }
         var now: Int64 = 0
         let memory = TrustMemory(now: { now })
@@ -199,6 +200,10 @@ import Testing
         // It may say meanwhile that it was revoked, or be no longer valid.
         #expect(!memory.hasAccepted(trust(good, staple: Data([1]))))
         #expect(!memory.hasAccepted(trust(good, code: 10)))
+        // An evaluator may have asked how it speaks, and who vouches for it.
+        #expect(!memory.hasAccepted(trust(good, version: "TLSv1.2")))
+        #expect(!memory.hasAccepted(trust(good, cipher: "CHACHA20")))
+        #expect(!memory.hasAccepted(trust(good, built: good + other)))
         now = TrustMemory.lifetime
         #expect(!memory.hasAccepted(trust(good)))
     }

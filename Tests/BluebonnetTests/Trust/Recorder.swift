@@ -8,7 +8,6 @@ struct Recorder: Sendable {
     struct Counts: Decodable, Sendable {
         let connections: Int
         let handshakes: Int
-        let resumed: Int
         let bytes: Int
         let requests: [String]
     }
@@ -22,11 +21,20 @@ struct Recorder: Sendable {
 
     /// Starts one that shows a chain, and speaks some protocols.
     init(_ chain: ChainServer, protocols: String = "h2,http/1.1") async throws {
+        try await self.init(chain: Self.path(of: chain.rawValue), protocols)
+    }
+
+    /// The same for a certificate that is revoked or not, and the response that is stapled: a row of `revocation.sh`.
+    init(row: String, protocols: String = "h2,http/1.1") async throws {
+        try await self.init(chain: "revocation/rows/\(row)", protocols)
+    }
+
+    private init(chain: String, _ protocols: String) async throws {
         var configuration = Session.Configuration()
         configuration.proxy = .none
         control = Session(configuration: configuration)
         port = try await control.request(
-            try TestServers.recorder.url("/start?chain=\(chain.rawValue)&alpn=\(protocols)")
+            try TestServers.recorder.url("/start?chain=\(chain)&alpn=\(protocols)")
         ).serializingDecodable(Start.self).value.port
     }
 
@@ -34,13 +42,18 @@ struct Recorder: Sendable {
 
     func counts() async throws -> Counts { try await act("counts") }
 
+    /// The same when all connections have ended, and nothing that was sent can be still to come.
+    func finalCounts() async throws -> Counts { try await act("final") }
+
     /// Shows another chain on the same port from now on, and closes the connections, as a server that starts anew.
-    func change(to chain: String) async throws { _ = try await act("change", "&chain=\(chain)") }
+    func change(to chain: String) async throws { _ = try await act("change", "&chain=\(Self.path(of: chain))") }
 
     func stop() async throws {
         _ = try await act("stop")
         await control.shutdown()
     }
+
+    private static func path(of chain: String) -> String { "certificates/chains/\(chain)" }
 
     private func act(_ name: String, _ more: String = "") async throws -> Counts {
         try await control.request(try TestServers.recorder.url("/\(name)?port=\(port)\(more)"))

@@ -92,15 +92,12 @@ import Testing
     }
 
     private func expect(_ lists: [CertificateRevocationList], _ verdicts: String) async throws {
-        let files = try RevocationFiles()
         let options = [RevocationTrustEvaluator.Options.crl, [.crl, .requirePositiveResponse]]
         let cells = ["none", "none-revoked"].flatMap { row in options.map { (row, $0) } }
         for ((row, options), letter) in zip(cells, verdicts) {
-            let session = try RevocationScene.session(.revocation(options: options, lists: lists))
-            let error = await session.request(files.address(of: row)).serializingData().response.error
+            let error = try await RevocationScene.error(of: row, .revocation(options: options, lists: lists))
             let reason = RevocationMatrixTests.reason(letter)
             #expect(error?.kind == reason.map { .trust(.revocationCheckFailed($0)) }, "\(row) \(options)")
-            await session.shutdown()
         }
     }
 }

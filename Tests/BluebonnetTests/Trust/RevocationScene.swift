@@ -2,6 +2,7 @@ import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
+import Testing
 
 /// What the tests of revocation have in common: evaluators by name, sessions, and an OCSP responder that does as told.
 enum RevocationScene {
@@ -43,6 +44,39 @@ enum RevocationScene {
     static func session(_ manager: ServerTrustManager?, _ version: HTTPVersionPreference = .automatic) throws -> Session
     {
         Session(configuration: try configuration { $0.httpVersion = version }, serverTrustManager: manager)
+    }
+
+    /// What becomes of a request with secrets to a server that records what it gets: see ``Recorder``.
+    static func error(
+        of row: String, at server: Recorder, _ evaluator: any ServerTrustEvaluating,
+        _ version: HTTPVersionPreference = .automatic,
+        _ change: (inout Session.Configuration) -> Void = { _ in }
+    ) async throws -> RequestError? {
+        let configuration = try configuration { configuration in
+            configuration.httpVersion = version
+            configuration.dns.overrides = ["*:\(server.port)": ["127.0.0.1"]]
+            change(&configuration)
+        }
+        let session = Session(
+            configuration: configuration, serverTrustManager: ServerTrustManager { _ in evaluator })
+        let response = await session.request(
+            server.url("/?secret", host: "\(row).staple.test"), method: .post, parameters: ["password": "hidden"],
+            headers: ["Authorization": "Bearer hidden"]
+        ).serializingData().response
+        await session.shutdown()
+        return response.error
+    }
+
+    /// The same for a server of its own, which gets nothing if it is refused, and something if not.
+    static func error(
+        of row: String, _ evaluator: any ServerTrustEvaluating,
+        _ change: (inout Session.Configuration) -> Void = { _ in }
+    ) async throws -> RequestError? {
+        let server = try await Recorder(row: row)
+        let error = try await error(of: row, at: server, evaluator, .automatic, change)
+        #expect(try await (server.finalCounts().bytes == 0) == (error != nil))
+        try await server.stop()
+        return error
     }
 
     /// A session that asks responders; those of the given names, with their ports, are at the given URLs.

@@ -66,7 +66,7 @@ import Testing
                 }
                 await session.shutdown()
             }
-            let counts = try await server.counts()
+            let counts = try await server.finalCounts()
             #expect(counts.bytes == 0 && counts.requests.isEmpty)
             // They were there, and showed their certificates.
             #expect(refused > 0 && counts.connections == refused)
@@ -102,7 +102,7 @@ import Testing
             #expect(response.error?.kind == .trust(.handshake))
             await session.shutdown()
         }
-        let counts = try await server.counts()
+        let counts = try await server.finalCounts()
         #expect(counts.bytes == 0 && counts.handshakes == 0 && counts.connections == Judge.allCases.count)
         try await server.stop()
     }
@@ -126,14 +126,14 @@ import Testing
             }
             async let response = way.send(to: server.url("/?secret"), with: session)
             await gate.arrival()
-            #expect(try await server.counts().bytes == 0)
+            #expect(try await server.finalCounts().bytes == 0)
             await gate.open()
             let error = await response.error
             #expect(error?.kind == (isAccepted ? nil : .trust(.customEvaluationFailed)))
-            let counts = try await server.counts()
+            await session.shutdown()
+            let counts = try await server.finalCounts()
             #expect((counts.bytes > 0) == isAccepted)
             #expect(counts.connections == (isAccepted ? 2 : 1))
-            await session.shutdown()
             try await server.stop()
         }
     }
@@ -150,7 +150,7 @@ import Testing
             let error = await session.request(url, method: .post).serializingData().response.error
             #expect(error?.kind == .trust(.publicKeyPinningFailed))
         }
-        #expect(try await proxy.counts().bytes == 0)
+        #expect(try await proxy.finalCounts().bytes == 0)
         #expect(try await proxy.counts().connections == 2)
         #expect(try await server.counts().connections == 0)
         await session.shutdown()
@@ -172,7 +172,7 @@ import Testing
         let response = await session.request(url, method: .post, headers: ["Authorization": "hidden"])
             .serializingData().response
         #expect(response.error?.kind == .trust(.certificatePinningFailed))
-        #expect(try await server.counts().bytes == 0)
+        #expect(try await server.finalCounts().bytes == 0)
         #expect(try await server.counts().connections == 1)
         await session.shutdown()
         try await server.stop()

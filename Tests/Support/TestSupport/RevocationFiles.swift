@@ -36,13 +36,4 @@ public struct RevocationFiles: Sendable {
     ///   - path: The path, with its leading slash.
     /// - Returns: An absolute URL.
     public func address(of row: String, _ path: String = "/") -> String { "https://\(row).staple.test:\(port)\(path)" }
-
-    /// The requests that the servers have got since they were started, a line each: the name of the server, the target and
-    /// the version of HTTP.
-    ///
-    /// - Returns: The lines.
-    /// - Throws: An error when the file cannot be read.
-    public func requests() throws -> [Substring] {
-        String(decoding: try Data(contentsOf: url("access.log")), as: UTF8.self).split(separator: "\n")
-    }
 }

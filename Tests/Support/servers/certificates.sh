@@ -1,13 +1,17 @@
 # shellcheck shell=bash
 # Makes the certificates of the test servers with the openssl command. Sourced by servers.sh.
 
-# Writes the configuration for `openssl ca`, which unlike `openssl x509` in version 3.0 sets both ends of the validity.
+# write_ca_configuration DIRECTORY [NAME]: writes NAME.cnf, `openssl` if not said, and NAME.txt, its records.
+#
+# It is for `openssl ca`, which unlike `openssl x509` in version 3.0 sets both ends of the validity. Who needs more than these
+# extensions appends sections; one that is there already goes on.
 write_ca_configuration() {
-    cat >"$1/openssl.cnf" <<CONFIGURATION
+    local file=$1/${2:-openssl}
+    cat >"$file.cnf" <<CONFIGURATION
 [ca]
 default_ca = tests
 [tests]
-database = $1/index.txt
+database = $file.txt
 new_certs_dir = $1
 rand_serial = yes
 unique_subject = no
@@ -34,7 +38,7 @@ basicConstraints = critical, CA:FALSE
 keyUsage = critical, digitalSignature
 extendedKeyUsage = clientAuth
 CONFIGURATION
-    : >"$1/index.txt"
+    : >"$file.txt"
 }
 
 # new_key FILE [KIND]: of the curve P-256, or of another kind: `rsa` or `ed25519`.

@@ -9,40 +9,13 @@ readonly CHAINS=(three-levels not-yet-valid wildcard wildcard-two wildcard-top w
     constrained not-ca expired-intermediate too-long critical impostor old-tls early-tls)
 
 write_chain_configuration() {
-    cat >"$1/openssl.cnf" <<CONFIGURATION
-[ca]
-default_ca = tests
-[tests]
-database = $1/index.txt
-new_certs_dir = $1
-rand_serial = yes
-unique_subject = no
-default_md = sha256
-policy = any
-copy_extensions = copy
-[any]
-commonName = supplied
-[req]
-distinguished_name = name
-prompt = no
-[name]
-commonName = Bluebonnet tests
-[leaf]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = serverAuth
+    write_ca_configuration "$1"
+    cat >>"$1/openssl.cnf" <<CONFIGURATION
 [loose]
 basicConstraints = CA:FALSE
 [critical]
 basicConstraints = critical, CA:FALSE
 1.2.3.4.5 = critical, DER:0500
-[client]
-basicConstraints = critical, CA:FALSE
-extendedKeyUsage = clientAuth
-[intermediate]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
 [last]
 basicConstraints = critical, CA:TRUE, pathlen:0
 keyUsage = critical, keyCertSign, cRLSign
@@ -52,7 +25,6 @@ basicConstraints = critical, CA:TRUE
 keyUsage = critical, keyCertSign, cRLSign
 nameConstraints = critical, permitted;DNS:elsewhere.test, permitted;IP:10.0.0.0/255.0.0.0
 CONFIGURATION
-    : >"$1/index.txt"
 }
 
 # issue NAME EXTENSIONS SIGNER [NAMES [COMMON_NAME [START [END [DIGEST]]]]]: writes NAME.pem, and NAME.key unless it is there.
@@ -86,15 +58,15 @@ make_intermediates() {
     local root=$1/ca past yesterday
     past=$(date -u -d '-30 days' +%Y%m%d%H%M%SZ)
     yesterday=$(date -u -d '-1 day' +%Y%m%d%H%M%SZ)
-    issue intermediate intermediate "$root" &&
-        issue other-intermediate intermediate "$root" &&
-        issue expired-authority intermediate "$root" "" "" "$past" "$yesterday" &&
+    issue intermediate authority "$root" &&
+        issue other-intermediate authority "$root" &&
+        issue expired-authority authority "$root" "" "" "$past" "$yesterday" &&
         issue constrained-authority constrained "$root" &&
         issue leaf-authority loose "$root" &&
         openssl genrsa -out "$chains/rsa-authority.key" 2048 && # there is no MD5 with elliptic curves
-        issue rsa-authority intermediate "$root" &&
+        issue rsa-authority authority "$root" &&
         issue last-authority last "$root" &&
-        issue beyond-last-authority intermediate "$chains/last-authority"
+        issue beyond-last-authority authority "$chains/last-authority"
 }
 
 # make_chains CERTIFICATES: beside the authority of the other certificates, which is the root of these.
@@ -143,11 +115,9 @@ make_chains() {
     }
 }
 
-# start_chains PYTHON: one server for each of CHAINS. Its answer and its log have the number of the connection.
-#
-# Another server makes more of them when it is asked to; recorder.py says how.
+# start_chains: one server for each of CHAINS. Its answer and its log have the number of the connection.
 start_chains() {
-    local python=$1 name protocols user="" directory=$servers_directory/chains
+    local name protocols user="" directory=$servers_directory/chains
     chains=$servers_directory/certificates/chains
     [[ $EUID -ne 0 ]] || user="user root;"
     mkdir -p "$directory/temp"
@@ -200,7 +170,6 @@ MinProtocol = None
 CONFIGURATION
     start_server chains "${ports[chain-three-levels]}" env OPENSSL_CONF="$directory/openssl.cnf" \
         nginx -e stderr -p "$directory/" -c nginx.conf
-    start_server recorder "${ports[recorder]}" "$python" "$servers_sources/recorder.py" "${ports[recorder]}" "$chains"
 }
 
 export_chains() {
@@ -208,5 +177,4 @@ export_chains() {
     for name in "${CHAINS[@]}"; do all+=("$name=${ports[chain-$name]}"); done
     export BLUEBONNET_CHAINS=${all[*]}
     export BLUEBONNET_CHAINS_LOG=$servers_directory/chains/access.log
-    export BLUEBONNET_RECORDER=http://127.0.0.1:${ports[recorder]}
 }

@@ -1,11 +1,13 @@
-"""Servers with TLS that record what they have decrypted: recorder.py PORT CERTIFICATES.
+"""Servers with TLS that record what they have decrypted: recorder.py PORT DIRECTORY.
 
 PORT is for a plain server that is told what to do, and answers with JSON:
 
-    /start?chain=NAME&alpn=PROTOCOLS   starts a server on a free port with the chain CERTIFICATES/NAME.chain.pem, and the key
-                                       CERTIFICATES/NAME.key; PROTOCOLS are `h2,http/1.1` or one of them. {"port": N}
+    /start?chain=NAME&alpn=PROTOCOLS   starts a server on a free port with the chain DIRECTORY/NAME.chain.pem, and the key
+                                       DIRECTORY/NAME.key; if there is DIRECTORY/NAME.staple, it is the OCSP response that is
+                                       stapled. PROTOCOLS are `h2,http/1.1` or one of them. {"port": N}
     /change?port=N&chain=NAME          has that server show another chain, and closes its connections
-    /counts?port=N                     {"connections", "handshakes", "resumed", "bytes", "requests": [heads' first lines]}
+    /counts?port=N                     {"connections", "handshakes", "bytes", "requests": [heads' first lines]}
+    /final?port=N                      the same when all of its connections have ended, so that nothing is still to come
     /stop?port=N                       stops that server
 
 The servers answer every request with 200 and the number of the connection, when they have all of it. `bytes` are those
@@ -14,18 +16,20 @@ that were decrypted, whatever they were: the preface of HTTP/2 is among them.
 
 import http.server
 import json
+import os.path
 import socket
-import ssl
+import struct
 import sys
 import threading
 import urllib.parse
-import warnings
 
 import h2.config
 import h2.connection
 import h2.events
+from OpenSSL import SSL  # Python's own module cannot staple
 
-warnings.simplefilter("ignore", DeprecationWarning)  # old versions of TLS are what some tests are about
+# Nobody takes that long; in seconds.
+PATIENCE = 30
 
 
 class Recorder:
@@ -33,9 +37,10 @@ class Recorder:
 
     def __init__(self, folder, chain, protocols):
         self.folder = folder
-        self.protocols = protocols
+        self.protocols = [protocol.encode() for protocol in protocols]
         self.lock = threading.Lock()
-        self.connections = self.handshakes = self.resumed = self.bytes = 0
+        self.ended = threading.Condition(self.lock)
+        self.connections = self.handshakes = self.bytes = 0
         self.requests = []
         self.open = set()
         self.context = self.make_context(chain)
@@ -44,16 +49,24 @@ class Recorder:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def make_context(self, chain):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        context.minimum_version = ssl.TLSVersion.TLSv1
-        if chain == "old-tls":
-            context.maximum_version = ssl.TLSVersion.TLSv1_1
-        if chain == "early-tls":
-            context.maximum_version = ssl.TLSVersion.TLSv1
-        context.load_cert_chain(f"{self.folder}/{chain}.chain.pem", f"{self.folder}/{chain}.key")
-        context.set_alpn_protocols(self.protocols)
+        path = os.path.join(self.folder, chain)
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        context.set_cipher_list(b"ALL:@SECLEVEL=0")
+        context.set_min_proto_version(SSL.TLS1_VERSION)
+        oldest = {"old-tls": SSL.TLS1_1_VERSION, "early-tls": SSL.TLS1_VERSION}
+        context.set_max_proto_version(oldest.get(os.path.basename(chain), 0))
+        context.use_certificate_chain_file(f"{path}.chain.pem")
+        context.use_privatekey_file(f"{path}.key")
+        context.set_alpn_select_callback(self.choose_protocol)
+        if os.path.exists(f"{path}.staple"):
+            with open(f"{path}.staple", "rb") as file:
+                staple = file.read()
+            context.set_ocsp_server_callback(lambda connection, data: staple)
         return context
+
+    def choose_protocol(self, connection, offered):
+        common = [protocol for protocol in self.protocols if protocol in offered]
+        return common[0] if common else SSL.NO_OVERLAPPING_PROTOCOLS
 
     def accept(self):
         while True:
@@ -70,26 +83,33 @@ class Recorder:
 
     def serve(self, plain, context, number):
         try:
-            plain.settimeout(30)
-            with context.wrap_socket(plain, server_side=True) as connection:
-                with self.lock:
-                    self.handshakes += 1
-                    self.resumed += connection.session_reused
-                    self.open.add(connection)
-                answer = f"{number}\n".encode()
-                if connection.selected_alpn_protocol() == "h2":
-                    self.serve_http2(connection, answer)
-                else:
-                    self.serve_http1(connection, answer)
-                self.open.discard(connection)
-        except (OSError, ValueError, h2.exceptions.ProtocolError):
+            # Python's timeouts would make it one that does not block, to OpenSSL.
+            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                plain.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", PATIENCE, 0))
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = SSL.Connection(context, plain)
+            connection.set_accept_state()
+            connection.do_handshake()
+            with self.lock:
+                self.handshakes += 1
+            answer = f"{number}\n".encode()
+            if connection.get_alpn_proto_negotiated() == b"h2":
+                self.serve_http2(connection, answer)
+            else:
+                self.serve_http1(connection, answer)
+        except (OSError, ValueError, SSL.Error, h2.exceptions.ProtocolError):
             pass
         finally:
-            self.open.discard(plain)
             plain.close()
+            with self.lock:
+                self.open.discard(plain)
+                self.ended.notify_all()
 
     def receive(self, connection):
-        data = connection.recv(65536)
+        try:
+            data = connection.recv(65536)
+        except SSL.ZeroReturnError:  # the client has said that it is done
+            return b""
         with self.lock:
             self.bytes += len(data)
         return data
@@ -160,12 +180,13 @@ class Recorder:
         self.listener.close()
         self.close_connections()
 
-    def counts(self):
+    def counts(self, are_final=False):
         with self.lock:
+            if are_final and not self.ended.wait_for(lambda: not self.open, PATIENCE):
+                raise TimeoutError("there are connections that do not end")
             return {
                 "connections": self.connections,
                 "handshakes": self.handshakes,
-                "resumed": self.resumed,
                 "bytes": self.bytes,
                 "requests": list(self.requests),
             }
@@ -173,6 +194,7 @@ class Recorder:
 
 class Control(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets
     recorders = {}
     folder = ""
 
@@ -197,7 +219,7 @@ class Control(http.server.BaseHTTPRequestHandler):
         elif path == "/stop":
             recorder.stop()
             del self.recorders[recorder.port]
-        return recorder.counts()
+        return recorder.counts(are_final=path == "/final")
 
     def log_message(self, *arguments):
         pass

@@ -37,27 +37,14 @@ write_revocation_configuration() {
 keyUsage = critical, digitalSignature
 authorityKeyIdentifier = keyid
 subjectAltName = DNS:*.staple.test"
-    cat >"$1/$2.cnf" <<CONFIGURATION
-[ca]
-default_ca = tests
+    write_ca_configuration "$1" "$2"
+    cat >>"$1/$2.cnf" <<CONFIGURATION
 [tests]
-database = $1/$2.txt
-new_certs_dir = $1
-rand_serial = yes
-unique_subject = no
-default_md = sha256
 default_days = 10
 default_crl_days = 10
-policy = any
 certificate = $1/$2.pem
 private_key = $1/$2.key
-[any]
-commonName = supplied
-[authority]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-[leaf]
+[plain]
 $common
 extendedKeyUsage = serverAuth
 authorityInfoAccess = OCSP;URI:http://127.0.0.1:${ports[ocsp]}/
@@ -92,7 +79,6 @@ fullname = URI:http://lists.test/another.crl
 [delta]
 2.5.29.27 = critical, DER:02:01:01
 CONFIGURATION
-    : >"$1/$2.txt"
 }
 
 # sign DIRECTORY AUTHORITY NAME EXTENSIONS: writes NAME.pem, by the authority.
@@ -183,10 +169,23 @@ make_lists() {
         cat "$directory/crls/int.pem" "$directory/crls/root.pem" "$directory/crls/branch.pem" >"$directory/crls/all.pem"
 }
 
+# make_rows DIRECTORY: what the servers show, as recorder.py wants it, too: rows/NAME.chain.pem, NAME.key and NAME.staple.
+make_rows() {
+    local directory=$1 name leaf response issuer
+    mkdir -p "$directory/rows"
+    while read -r name leaf response; do
+        [[ -n $name ]] || continue
+        issuer=int
+        [[ $leaf != branch-leaf ]] || issuer=branch
+        cat "$directory/$leaf.pem" "$directory/$issuer.pem" >"$directory/rows/$name.chain.pem" || return 1
+        cp "$directory/leaf.key" "$directory/rows/$name.key" || return 1
+        [[ -z $response ]] || cp "$directory/$response" "$directory/rows/$name.staple" || return 1
+    done <<<"$STAPLE_ROWS"
+}
+
 # make_revocation_files DIRECTORY
 make_revocation_files() {
-    local directory=$1 name
-    mkdir -p "$directory/shown"
+    local directory=$1
     {
         write_revocation_configuration "$directory" root &&
             make_revocation_root "$directory" root && make_revocation_root "$directory" other-root &&
@@ -194,9 +193,9 @@ make_revocation_files() {
             new_key "$directory/leaf.key" &&
             openssl req -new -config "$directory/root.cnf" -key "$directory/leaf.key" -subj "/CN=leaf" \
                 -out "$directory/leaf.csr" &&
-            sign "$directory" int good leaf && sign "$directory" int revoked leaf && sign "$directory" int stranger leaf &&
+            sign "$directory" int good plain && sign "$directory" int revoked plain && sign "$directory" int stranger plain &&
             sign "$directory" int must must && sign "$directory" int must-revoked must &&
-            sign "$directory" int delegate delegate && sign "$directory" branch branch-leaf leaf &&
+            sign "$directory" int delegate delegate && sign "$directory" branch branch-leaf plain &&
             sign "$directory" int many many && sign "$directory" int secure secure &&
             cp "$directory/leaf.key" "$directory/good.key" && cp "$directory/leaf.key" "$directory/delegate.key" &&
             openssl req -x509 -config "$directory/root.cnf" -extensions authority -key "$directory/other-root.key" \
@@ -206,11 +205,7 @@ make_revocation_files() {
             openssl ca -config "$directory/root.cnf" -revoke "$directory/branch.pem" &&
             # The authority has forgotten one.
             sed -i '/revocation stranger$/d' "$directory/int.txt" &&
-            make_staples "$directory" && make_lists "$directory" &&
-            for name in good revoked stranger must must-revoked many secure; do
-                cat "$directory/$name.pem" "$directory/int.pem" >"$directory/shown/$name.pem" || return 1
-            done &&
-            cat "$directory/branch-leaf.pem" "$directory/branch.pem" >"$directory/shown/branch-leaf.pem"
+            make_staples "$directory" && make_lists "$directory" && make_rows "$directory"
     } >"$directory/openssl.log" 2>&1 || {
         echo "error: openssl could not make the certificates that are revoked or not:" >&2
         cat "$directory/openssl.log" >&2
@@ -225,9 +220,10 @@ write_staple_servers() {
         echo "server {"
         echo "    listen 127.0.0.1:${ports[staple]} ssl http2;"
         echo "    server_name $name.staple.test;"
-        echo "    ssl_certificate shown/$leaf.pem;"
+        echo "    ssl_certificate rows/$name.chain.pem;"
+        echo "    ssl_certificate_key rows/$name.key;"
         [[ $name != responder ]] || echo "    location / { proxy_pass http://127.0.0.1:${ports[ocsp_openssl]}/; }"
-        [[ -z $response ]] || echo "    ssl_stapling on; ssl_stapling_file $directory/$response;"
+        [[ -z $response ]] || echo "    ssl_stapling on; ssl_stapling_file $directory/rows/$name.staple;"
         echo "}"
     done <<<"$STAPLE_ROWS"
 }

@@ -103,6 +103,9 @@ start_python_servers() {
         "${ports[httpbin_h2]}" "$certificate.pem" "$certificate.key"
     start_server h2-origin "${ports[h2_origin]}" "$python" "$servers_sources/h2_origin.py" \
         "$certificate.pem" "$certificate.key" "${ports[h2_origin]}" "${ports[h2_one_stream]}"
+    # It makes servers when it is asked to, with the certificates of all of these.
+    start_server recorder "${ports[recorder]}" "$python" "$servers_sources/recorder.py" "${ports[recorder]}" \
+        "$servers_directory"
 }
 
 # Exports the addresses, for TestServers.swift.
@@ -124,6 +127,7 @@ export_servers() {
     export BLUEBONNET_TLS_CLIENT=https://127.0.0.1:${ports[client_tls]}
     export BLUEBONNET_TLS_CLIENT_OPTIONAL=https://127.0.0.1:${ports[client_optional]}
     export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
+    export BLUEBONNET_RECORDER=http://127.0.0.1:${ports[recorder]}
     export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
     export BLUEBONNET_CERTIFICATES=$servers_directory/certificates
@@ -154,7 +158,7 @@ start_servers() {
     start_proxies "$python"
     start_kerberos
     start_revocation
-    start_chains "$python"
+    start_chains
     await_servers
     export_servers
     export_proxies

@@ -38,8 +38,11 @@ enum HostName {
         if isPlain, !mayBeAddress(name) { return name }
         // In a URL these would end the host, or stand before it.
         guard !name.utf8.contains(where: "/?#@\\".utf8.contains) else { return nil }
-        return Libcurl.withUTF8 { host(of: "https://\(name)/") }
+        return Libcurl.withUTF8 { host(in: "https://\(name)/") }
     }
+
+    /// The canonical form of a URL's host, as libcurl reads it; `nil` if it cannot.
+    static func host(ofURL url: String) -> String? { Libcurl.withUTF8 { host(in: url) }.map(canonical) }
 
     /// Whether a name may be an address, of which there are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`.
     private static func mayBeAddress(_ name: String) -> Bool {
@@ -53,7 +56,7 @@ enum HostName {
     }
 
     /// The host of a URL, as libcurl writes it: it rewrites what it has read, and nothing else.
-    private static func host(of text: String) -> String? {
+    private static func host(in text: String) -> String? {
         guard let url = unsafe curl_url() else { return nil }
         defer { unsafe curl_url_cleanup(url) }
         var host: UnsafeMutablePointer<CChar>?

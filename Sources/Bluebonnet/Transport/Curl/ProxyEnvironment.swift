@@ -6,14 +6,14 @@ import FoundationEssentials
 struct ProxyEnvironment: Sendable {
     /// Whether there is no proxy in it.
     let isEmpty: Bool
-    /// The host of the proxy that is spoken to with TLS: of several, the first by the names below.
-    let secureHost: String?
+    /// The hosts of the proxies that are spoken to with TLS, in the order of their names.
+    let secureHosts: [String]
 
     private static let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
 
     init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
         let urls = Self.names.compactMap { environment[$0] }.filter { !$0.isEmpty }
         isEmpty = urls.isEmpty
-        secureHost = urls.lazy.compactMap { ProxyRoute.secureHost(in: $0) }.first
+        secureHosts = Set(urls.compactMap { ProxyRoute.secureHost(in: $0) }).sorted()
     }
 }

@@ -62,21 +62,21 @@ struct ProxyRoute: Equatable {
     /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
     static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
 
-    /// The host of a proxy that is spoken to with TLS; `nil` for others.
-    static func secureHost(
+    /// The hosts of the proxies that are spoken to with TLS; only an environment can have several.
+    static func secureHosts(
         of proxy: Session.Configuration.Proxy, in environment: ProxyEnvironment
-    ) -> String? {
+    ) -> [String] {
         switch proxy {
-        case .none: nil
-        case .url(let url, _, _): secureHost(in: url)
-        case .environment: environment.secureHost
+        case .none: []
+        case .url(let url, _, _): secureHost(in: url).map { [$0] } ?? []
+        case .environment: environment.secureHosts
         }
     }
 
     /// The host of a proxy's URL if that speaks TLS.
     static func secureHost(in url: String) -> String? {
         guard url.prefix(8).lowercased() == "https://" else { return nil }
-        return URL(string: url)?.host(percentEncoded: false).map(HostName.canonical)
+        return HostName.host(ofURL: url)
     }
 
     static func hasUserInfo(_ url: String) -> Bool { url.utf8.contains(0x40) }

@@ -58,5 +58,7 @@ extension Transfer {
         return nil
     }
 
-    private var isSecure: Bool { request.url.scheme?.lowercased() == "https" }
+    private var isSecure: Bool {
+        request.url.scheme?.lowercased() == "https" || easy?.upgradedURL(of: request.url) != nil
+    }
 }

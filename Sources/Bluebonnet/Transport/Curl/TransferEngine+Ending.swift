@@ -85,8 +85,8 @@ extension TransferEngine {
     private func identityOption(for code: CURLcode, of transfer: Transfer) -> String? {
         guard code == CURLE_SSL_CERTPROBLEM else { return nil }
         let tls = options.configuration.tls
-        let proxy = options.secureProxyHost(for: transfer.request)
-        if tls.proxyClientIdentity != nil, proxy != nil, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
+        let isProxied = !options.secureProxyHosts(for: transfer.request).isEmpty
+        if tls.proxyClientIdentity != nil, isProxied, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }
         return transfer.easy?.identity?.option
     }
 

@@ -40,9 +40,9 @@ extension TransferOptions {
         }
     }
 
-    /// The host of the proxy that a request goes through, if that is spoken to with TLS.
-    func secureProxyHost(for request: HTTPRequest) -> String? {
-        ProxyRoute.secureHost(of: request.proxy ?? configuration.proxy, in: environment)
+    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their names.
+    func secureProxyHosts(for request: HTTPRequest) -> [String] {
+        ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
 
     /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.

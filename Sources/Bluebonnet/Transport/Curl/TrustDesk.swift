@@ -26,8 +26,9 @@ final class TrustDesk {
     }
 
     private struct Route: Hashable {
-        let host: String
-        let proxy: String?
+        /// The host of the URL, if that may be spoken to with TLS.
+        let host: String?
+        let proxies: [String]
     }
 
     init(_ manager: ServerTrustManager) {
@@ -38,20 +39,33 @@ final class TrustDesk {
     func policy(
         for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
+        let host = HostName.canonical(request.url.host(percentEncoded: false) ?? "")
         let isSecure = request.url.scheme?.lowercased() == "https"
-        let proxy = options.secureProxyHost(for: request)
-        guard isSecure || proxy != nil else { return nil }
-        let route = Route(host: HostName.canonical(request.url.host(percentEncoded: false) ?? ""), proxy: proxy)
+        // A host that wants TLS is spoken to with it, whatever the URL says; an address cannot want it (RFC 6797 §8.3).
+        let mayBeSecure = isSecure || options.configuration.hsts != .off && !HostName.isAddress(host)
+        let proxies = options.secureProxyHosts(for: request)
+        guard mayBeSecure || !proxies.isEmpty else { return nil }
+        if isSecure { _ = try evaluator(forHost: host) }
+        let route = Route(host: mayBeSecure ? host : nil, proxies: proxies)
         if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }
         // Connections of a policy that is forgotten are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
         if evaluators.count >= Self.policyLimit { evaluators.removeAll() }
-        let evaluator = isSecure ? try evaluator(forHost: route.host) : nil
-        var through: (host: String, evaluator: (any ServerTrustEvaluating)?)?
-        if let proxy { through = (proxy, try self.evaluator(forHost: proxy)) }
-        let policy = TrustPolicy(host: route.host, evaluator: evaluator, proxy: through)
+        var judges: [String: (any ServerTrustEvaluating)?] = [:]
+        for proxy in proxies { judges[proxy] = .some(try evaluator(forHost: proxy)) }
+        let policy = TrustPolicy(
+            host: route.host, evaluator: mayBeSecure ? evaluatorOrRefusal(forHost: host) : nil, proxies: judges)
         policies[route] = policy
         return policy.judgesHost || policy.judgesProxy ? policy : nil
+    }
+
+    /// The evaluator of a host that may not need one, or one that says in a handshake that there is none.
+    private func evaluatorOrRefusal(forHost host: String) -> (any ServerTrustEvaluating)? {
+        do throws(RequestError) {
+            return try evaluator(forHost: host)
+        } catch {
+            return ClosureTrustEvaluator { _, _ in throw error }
+        }
     }
 
     private func evaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {

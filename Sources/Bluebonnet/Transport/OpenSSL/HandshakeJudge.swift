@@ -60,7 +60,10 @@ final class HandshakeJudge {
     }
 
     private func judged(_ trust: ServerTrust?, _ evaluator: (any ServerTrustEvaluating)?) -> Outcome {
-        guard let trust, let evaluator else { return .refused(RequestError(.trust(.notEvaluated))) }
+        guard let trust, let evaluator else {
+            let words = "an HTTPS proxy and a host that are both addresses cannot be told apart"
+            return .refused(RequestError(.trust(.notEvaluated), detail: words))
+        }
         if evaluator.isAwaited {
             return memory.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
         }

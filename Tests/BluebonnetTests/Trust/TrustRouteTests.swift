@@ -1,0 +1,150 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Hosts are judged whichever way a request comes to them: through proxies, and by way of URLs without TLS.
+@Suite(.timeLimit(.minutes(1))) struct TrustRouteTests {
+    private static func secureProxy(host: String = "localhost") throws -> Session.Configuration.Proxy {
+        .url(try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: host))
+    }
+
+    private static func kind(_ session: Session, _ url: String) async -> RequestError.Kind? {
+        await session.request(url, method: .post, headers: ["Authorization": "hidden"]).serializingData().response
+            .error?.kind
+    }
+
+    @Test func `a host behind an https proxy is judged, whatever was asked of it without TLS before`() async throws {
+        let server = try await Recorder(.threeLevels)
+        let wrong = try TrustScene.evaluator(.otherKey, for: .threeLevels)
+        let manager = ServerTrustManager(evaluators: ["localhost": .default(), "127.0.0.1": wrong])
+        let proxy = try Self.secureProxy()
+        let session = try TrustScene.session(manager) { $0.proxy = proxy }
+        let plain = try TestServers.nginx.url("/small.json").absoluteString
+        for _ in 1...2 {
+            #expect(await session.request(plain).serializingData().response.error == nil)
+            #expect(await Self.kind(session, server.url("/?secret")) == .trust(.publicKeyPinningFailed))
+        }
+        await session.shutdown()
+        let counts = try await server.finalCounts()
+        #expect(counts.bytes == 0 && counts.connections == 2)
+        try await server.stop()
+    }
+
+    @Test func `an https proxy is judged for a request without TLS, also to the same host`() async throws {
+        let (right, wrong) = (
+            try TrustScene.evaluator(.leafKey, for: .nginxTLS), try TrustScene.evaluator(.otherKey, for: .nginxTLS)
+        )
+        let url = try TestServers.nginx.url("/small.json").absoluteString.replacing("127.0.0.1", with: "localhost")
+        for (evaluator, kind) in [(right, nil), (wrong, RequestError.Kind.trust(.publicKeyPinningFailed))] {
+            let proxy = try Self.secureProxy()
+            let session = try TrustScene.session(evaluator, host: "localhost") { $0.proxy = proxy }
+            #expect(await session.request(url).serializingData().response.error?.kind == kind)
+            await session.shutdown()
+        }
+    }
+
+    /// Addresses are not named in handshakes, but here there is only one.
+    @Test(arguments: [TrustScene.Judge.leafKey, .otherKey])
+    func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustScene.Judge) async throws {
+        let proxy = try Self.secureProxy(host: "127.0.0.1")
+        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: .nginxTLS)) { $0.proxy = proxy }
+        // Nobody is there, which the proxy says with a response.
+        let response = await session.request("http://127.0.0.2:1/").serializingData().response
+        if judge == .leafKey {
+            #expect(response.response?.statusCode ?? 0 >= 500)
+        } else {
+            #expect(response.error?.kind == .trust(.publicKeyPinningFailed))
+        }
+        await session.shutdown()
+    }
+
+    @Test func `what cannot be told apart is refused, and the error says so`() async throws {
+        let server = try await Recorder(.threeLevels)
+        let proxy = try Self.secureProxy(host: "127.0.0.1")
+        let session = try TrustScene.session(ServerTrustManager { _ in DisabledTrustEvaluator() }) { $0.proxy = proxy }
+        let response = await session.request(server.url(host: "127.0.0.2")).serializingData().response
+        #expect(response.error?.kind == .trust(.notEvaluated))
+        #expect(response.error?.detail?.contains("cannot be told apart") == true)
+        await session.shutdown()
+        #expect(try await server.counts().connections == 0)
+        try await server.stop()
+    }
+
+    /// Libcurl makes an https request of one for a host that wants TLS (RFC 6797), and asks nobody.
+    @Test func `a host that wants TLS is judged when it is asked for without`() async throws {
+        let directory = try TestDirectory()
+        try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
+        let file = directory.path("hsts.txt")
+        let server = try await Recorder(.wildcard)
+        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let manager = ServerTrustManager(evaluators: [
+            "a.example.test": try TrustScene.evaluator(.otherKey, for: .wildcard),
+            "b.example.test": AsyncClosureTrustEvaluator { _, _ in throw TestFailure("not this one") },
+            "c.example.test": .default(),
+        ])
+        let session = try TrustScene.session(manager) {
+            $0.hsts = .file(file)
+            $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)", ":80": "127.0.0.1:\(plain.port)"]
+        }
+        for (host, kind) in [
+            ("a", RequestError.Kind.trust(.publicKeyPinningFailed)), ("b", .trust(.customEvaluationFailed)),
+            ("other", .trust(.noRequiredEvaluator(host: "other.example.test"))),
+        ] {
+            for _ in 1...2 { #expect(await Self.kind(session, "http://\(host).example.test/?secret") == kind) }
+        }
+        let counts = try await server.finalCounts()
+        #expect(counts.bytes == 0 && counts.connections == 6)
+        // One that is accepted is so with its URL of either kind, on one connection.
+        for scheme in ["http", "https", "http"] {
+            #expect(await Self.kind(session, "\(scheme)://c.example.test/") == nil)
+        }
+        #expect(try await server.counts().requests.count == 3)
+        #expect(try await server.counts().connections == 7)
+        #expect(plain.requestCount == 0)
+        // A host that goes without TLS needs no evaluator.
+        #expect(await Self.kind(session, "http://other.test/") == nil)
+        #expect(plain.requestCount == 1)
+        await session.shutdown()
+        try await server.stop()
+    }
+
+    // MARK: As a table
+
+    /// A host, if it is spoken to with TLS, the proxies, the name that a handshake is for, and whom that is with.
+    static let handshakes: [(host: String?, proxies: [String], name: String?, expected: String?)] = [
+        ("a.test", [], nil, "a.test"),
+        ("a.test", [], "other.test", "a.test"),
+        ("1.1.1.1", [], nil, "1.1.1.1"),
+        ("a.test", ["p.test"], "a.test", "a.test"),
+        ("a.test", ["p.test"], "P.test", "p.test"),
+        ("a.test", ["p.test", "q.test"], "q.test", "q.test"),
+        ("a.test", ["p.test", "q.test"], "a.test", "a.test"),
+        ("a.test", ["1.1.1.1"], nil, "1.1.1.1"),
+        ("1.1.1.1", ["p.test"], nil, "1.1.1.1"),
+        ("1.1.1.1", ["1.1.1.1"], nil, "1.1.1.1"),
+        ("p.test", ["p.test"], "p.test", "p.test"),
+        (nil, ["1.1.1.1"], nil, "1.1.1.1"),
+        (nil, ["p.test"], "p.test", "p.test"),
+        (nil, ["p.test"], "a.test", nil),
+        ("1.1.1.1", ["1.1.1.2"], nil, nil),
+        (nil, ["1.1.1.1", "1.1.1.2"], nil, nil),
+        ("a.test", ["p.test"], nil, nil),
+    ]
+
+    @Test(arguments: handshakes)
+    func `whom a handshake is with`(_ host: String?, _ proxies: [String], _ name: String?, _ expected: String?) {
+        let evaluators = Dictionary(uniqueKeysWithValues: proxies.map { ($0, Named(host: $0)) })
+        let policy = TrustPolicy(host: host, evaluator: host.map(Named.init), proxies: evaluators)
+        #expect(policy.host(named: name) == expected)
+        #expect((policy.evaluator(named: name) as? Named)?.host == expected)
+    }
+
+    private struct Named: ServerTrustEvaluating {
+        let host: String
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) {}
+    }
+}
