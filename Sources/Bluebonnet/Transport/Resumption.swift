@@ -12,7 +12,11 @@ struct Resumption<Value: Sendable>: Sendable {
     #endif
 
     func resume(returning value: Value) {
-        unsafe continuation.resume(returning: value)
+        #if DEBUG
+            continuation.resume(returning: value)
+        #else
+            unsafe continuation.resume(returning: value)
+        #endif
     }
 }
 
