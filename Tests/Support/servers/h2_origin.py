@@ -456,6 +456,8 @@ async def goaway_in_body(stream):
 
 @path("/refused")
 async def refused(stream):
+    # Once all of it is here: what libcurl does depends on how much of the body it has sent.
+    await stream.ended.wait()
     await stream.reset(ErrorCodes.REFUSED_STREAM)
 
 

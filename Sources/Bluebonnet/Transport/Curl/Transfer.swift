@@ -91,7 +91,8 @@ final class Transfer {
     private let turn: EngineTurn
 
     init(
-        id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits, state: TransferState,
+        id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
+        state: TransferState,
         upload: UploadBody, credential: Credential?, announcesRedirects: Bool, turn: EngineTurn
     ) {
         self.id = id
