@@ -20,6 +20,9 @@ struct BenchmarkReport {
         /// The CPU time of the round.
         let cpuSeconds: Double
         let yardstick: BenchmarkClient
+        /// Round by round: requests per second, and CPU microseconds per request.
+        let rates: [Double]
+        let cpuTimes: [Double]
     }
 
     private var rows: [Row] = []
@@ -28,10 +31,7 @@ struct BenchmarkReport {
     mutating func add(
         _ benchmark: BenchmarkCase, _ client: BenchmarkClient, _ concurrency: Int, _ samples: [Sample]
     ) {
-        func median(_ value: (Sample) -> Double) -> Double {
-            let sorted = samples.map(value).sorted()
-            return (sorted[sorted.count / 2] + sorted[(sorted.count - 1) / 2]) / 2
-        }
+        func median(_ value: (Sample) -> Double) -> Double { Self.median(samples.map(value)) }
         func perSecond(_ workloads: Workload...) -> Double? {
             guard workloads.contains(benchmark.workload) else { return nil }
             return median { Double($0.requests * benchmark.length) / $0.seconds }
@@ -46,12 +46,19 @@ struct BenchmarkReport {
                 connections: median { Double($0.connections) },
                 bytesPerSecond: perSecond(.downloadChunks, .downloadFile, .uploadFile, .uploadSequence),
                 linesPerSecond: perSecond(.lines), cpuSeconds: median { $0.cpuSeconds },
-                yardstick: benchmark.yardstick))
+                yardstick: benchmark.yardstick, rates: samples.map { Double($0.requests) / $0.seconds },
+                cpuTimes: samples.map { $0.cpuSeconds / Double($0.requests) * 1e6 }))
+    }
+
+    private static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        guard !sorted.isEmpty else { return 0 }
+        return (sorted[sorted.count / 2] + sorted[(sorted.count - 1) / 2]) / 2
     }
 
     /// The tables for people.
     ///
-    /// Ratios are those of the medians.
+    /// Ratios are the medians of the rounds' ratios: the machine may not be as fast in the next round as in the last.
     var table: String {
         let isBody = { (row: Row) in row.bytesPerSecond != nil || row.linesPerSecond != nil }
         return [requestTable(rows.filter { !isBody($0) }), bodyTable(rows.filter(isBody))]
@@ -69,8 +76,8 @@ struct BenchmarkReport {
             lines.append(
                 line(
                     row.case, row.client.rawValue, "\(row.concurrency)", String(format: "%.0f", row.rps),
-                    ratio(row, \.rps), String(format: "%.1f", row.cpuMicrosecondsPerRequest),
-                    ratio(row, \.cpuMicrosecondsPerRequest), String(format: "%.0f", row.peakKiB),
+                    ratio(row, \.rates), String(format: "%.1f", row.cpuMicrosecondsPerRequest),
+                    ratio(row, \.cpuTimes), String(format: "%.0f", row.peakKiB),
                     row.concurrency < 1000 ? "" : String(format: "%.1f", row.kibPerRequestInFlight),
                     row.connections == 0 ? "" : String(format: "%.0f", row.connections)))
         }
@@ -86,18 +93,20 @@ struct BenchmarkReport {
                 ?? row.linesPerSecond.map { String(format: "%.0f l/s", $0) } ?? ""
             lines.append(
                 line(
-                    row.case, row.client.rawValue, "", speed, ratio(row, \.rps),
-                    String(format: "%.3f", row.cpuSeconds), ratio(row, \.cpuSeconds),
-                    String(format: "%.1f", row.peakKiB / 1024), ratio(row, \.rps, to: .curl)))
+                    row.case, row.client.rawValue, "", speed, ratio(row, \.rates),
+                    String(format: "%.3f", row.cpuSeconds), ratio(row, \.cpuTimes),
+                    String(format: "%.1f", row.peakKiB / 1024), ratio(row, \.rates, to: .curl)))
         }
         return lines.joined(separator: "\n")
             + "\n\nspeed: bytes or lines a second. ratio: to libcurl, for lines to those in memory."
     }
 
     /// A row's value by that of the same case with another client; nothing if there is no such row.
-    private func ratio(_ row: Row, _ value: (Row) -> Double, to client: BenchmarkClient? = nil) -> String {
-        let other = rows.first { $0.case == row.case && $0.client == client ?? row.yardstick }
-        return other.map { String(format: "%.2f", value(row) / value($0)) } ?? ""
+    private func ratio(_ row: Row, _ values: (Row) -> [Double], to client: BenchmarkClient? = nil) -> String {
+        guard let other = rows.first(where: { $0.case == row.case && $0.client == client ?? row.yardstick }) else {
+            return ""
+        }
+        return String(format: "%.2f", Self.median(zip(values(row), values(other)).map { $0 / $1 }))
     }
 
     /// The rows as a JSON array.
