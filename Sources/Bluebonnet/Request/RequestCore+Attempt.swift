@@ -1,3 +1,4 @@
+import CSystem
 import FoundationEssentials
 
 /// One attempt up to the answer: convert, adapt, send, follow redirects.
@@ -11,10 +12,15 @@ extension RequestCore {
         }
     }
 
-    /// Has a task launch the attempt that nobody has launched yet.
-    @inline(never)
-    func launchIfNeeded() {
+    /// Launches the attempt, if nobody has yet: in a task of its own, or in the caller's place.
+    func launchIfNeeded(inTask: Bool) {
         guard mailbox.withLock({ $0.takeNeedsStart() }) else { return }
+        // The driver is on the main thread when its task began at once there (`Task.immediate`), whatever its isolation.
+        if inTask || bb_is_main_thread() { launchInTask() } else { launchAttempt() }
+    }
+
+    @inline(never)
+    func launchInTask() {
         Task { launchAttempt() }
     }
 
@@ -24,7 +30,11 @@ extension RequestCore {
     /// are done before this returns. When the request is cancelled, what is left is not waited for.
     @inline(never)
     func launchAttempt() {
-        mailbox.withLock { $0.preparation = .converting }
+        let isWanted = mailbox.withLock { mailbox in
+            mailbox.preparation = .converting
+            return mailbox.lifecycle.state != .cancelled
+        }
+        guard isWanted else { return abandonPreparation() }
         let task = Task.immediate { await prepareAndStart() }
         let isCancelled = mailbox.withLock { mailbox in
             guard mailbox.preparation != nil else { return false }

@@ -69,7 +69,7 @@ extension RequestCore: ExchangeObserver {
     private func attempted(_ download: inout FileDownload?) async -> CompletedAttempt {
         guard mailbox.withLock({ $0.isRegistered }) else { return completed(await nextOutcome()) }
         if download != nil { return await downloaded(by: &download) }
-        if mailbox.withLock({ $0.takeNeedsStart() }) { launchAttempt() }
+        launchIfNeeded(inTask: false)
         switch await nextAnswer() {
         case .outcome(let outcome):
             tellHead(of: outcome)

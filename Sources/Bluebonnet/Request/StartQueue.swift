@@ -19,7 +19,7 @@ final class StartQueue: Sendable {
                 defer { waiting.removeAll() }
                 return waiting
             }
-            for core in cores { core.launchIfNeeded() }
+            for core in cores { core.launchIfNeeded(inTask: true) }
         }
     }
 }

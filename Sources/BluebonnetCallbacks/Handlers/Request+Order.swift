@@ -1,18 +1,17 @@
 import Bluebonnet
 import Dispatch
 
-// What is done in a task of its own that nobody cancels, whatever becomes of the caller's, and drives the request.
 nonisolated extension Request {
-    /// Awaits a response from now on, and has a handler called with it in its turn.
-    func handle<Response: Sendable>(
+    /// Makes a task, in the order of the handlers, and has a handler called with its response in its turn.
+    func handle<Awaited: Sendable, Response: Sendable>(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
-        _ response: @escaping @Sendable () async -> Response
+        _ begin: @escaping @Sendable () -> Awaited, _ response: @escaping @Sendable (Awaited) async -> Response
     ) -> Self {
-        let ticket = HandlerTicket(for: id)
-        // Asked for before this returns, so that serializers are in the order of the request's handlers.
-        Task.immediate {
-            let response = await response()
-            ticket.call(on: queue) { handler(response) }
+        Task.immediate { [ticket = HandlerTicket(for: id)] in
+            let task = begin()
+            // What drives the request may run code of the user's, which is not for the caller's thread.
+            await Task.yield()
+            ticket.call(on: queue) { [response = await response(task)] in handler(response) }
         }
         return self
     }
@@ -23,9 +22,8 @@ nonisolated extension Request {
     func forEach<Value: Sendable>(
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
-        let ticket = HandlerTicket(for: id)
         // Begun before this returns, so that nothing is missed; and not kept by the request, or that by it.
-        Task.immediate {
+        Task.immediate { [ticket = HandlerTicket(for: id)] in
             for await value in sequence { await body(value) }
             ticket.leave()
         }

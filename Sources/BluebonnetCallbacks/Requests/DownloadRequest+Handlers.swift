@@ -25,8 +25,8 @@ nonisolated extension DownloadRequest: SerializingRequest {
         queue: DispatchQueue, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        handle(on: queue, completionHandler) {
-            await self.serializingResponse(using: responseSerializer).response.mapError(AFError.init)
+        handle(on: queue, completionHandler, { self.serializingResponse(using: responseSerializer) }) {
+            await $0.response.mapError(AFError.init)
         }
     }
     /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.
@@ -50,7 +50,9 @@ nonisolated extension DownloadRequest: SerializingRequest {
     /// Calls a handler with where the file is on a queue; see ``response(queue:responseSerializer:completionHandler:)``.
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
-    ) -> Self { handle(on: queue, completionHandler) { await self.serializingURL().response.mapError(AFError.init) } }
+    ) -> Self {
+        handle(on: queue, completionHandler, { self.serializingURL() }) { await $0.response.mapError(AFError.init) }
+    }
     /// As ``responseURL(queue:completionHandler:)``, on the main queue.
     @discardableResult
     public func responseURL(completionHandler: @escaping @MainActor (AFDownloadResponse<URL>) -> Void) -> Self {
