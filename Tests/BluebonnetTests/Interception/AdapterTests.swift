@@ -1,5 +1,5 @@
 import BluebonnetTesting
-import FoundationEssentials
+import Foundation
 import Testing
 
 @testable import Bluebonnet
@@ -121,5 +121,74 @@ private struct Refusal: Error, Equatable {}
             requestModifier: { $0.headers.add(name: "X-Order", value: "1") })
         _ = try await request.serializingString().value
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["1", "2", "3"])
+    }
+
+    @Test func `A request that nobody awaits is adapted and sent all the same`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(interceptor: adding("1"), transport: transport)
+        let tasks = (0..<20).map { session.request("http://stub.test/\($0)").serializingString() }
+        // The sequence of the heads is not the answer's: nobody drives the requests but the session.
+        for task in tasks {
+            for await response in task.request.httpResponses() { #expect(response.statusCode == 200) }
+        }
+        #expect(transport.requestCount == 20)
+        #expect(transport.requests.allSatisfy { $0.headers["X-Order"] == "1" })
+    }
+
+    @Test func `An adapter that waits keeps no other request waiting`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let gate = AsyncStream<Void>.makeStream()
+        let slow = (0..<100).map { _ in
+            session.request("http://stub.test/slow").adapt { request, _ in
+                for await _ in gate.stream {}
+                return request
+            }.serializingString()
+        }
+        let quick = session.request("http://stub.test/quick").adapt { request, _ in request }
+        #expect(try await quick.serializingString().value == "x")
+        #expect(transport.requestCount == 1)
+        gate.continuation.finish()
+        for task in slow { #expect(try await task.value == "x") }
+    }
+
+    @Test func `A task that begins at once on the main thread takes no adapter there`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let isMain = Locked<[Bool]>([])
+        let task = await MainActor.run { beginning(with: session, isMain) }
+        #expect(try await task.value == "x")
+        // Where the task began, and where the adapter ran.
+        #expect(isMain.withLock { $0 } == [true, false])
+    }
+
+    /// A task without an actor, which begins on the caller's thread.
+    private nonisolated func beginning(with session: Session, _ isMain: Locked<[Bool]>) -> Task<String, any Error> {
+        Task.immediate {
+            isMain.withLock { $0.append(Thread.isMainThread) }
+            return try await session.request("http://stub.test/")
+                .adapt { request, _ in
+                    isMain.withLock { $0.append(Thread.isMainThread) }
+                    return request
+                }
+                .serializingString().value
+        }
+    }
+
+    @Test func `A request that is cancelled before it is made is not adapted`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let asked = Locked(0)
+        let tasks = (0..<200).map { _ in
+            let request = session.request("http://stub.test/").adapt { request, _ in
+                asked.withLock { $0 += 1 }
+                return request
+            }
+            request.cancel()
+            return request.serializingString()
+        }
+        for task in tasks { #expect(await task.response.error?.isCancellation == true) }
+        #expect(asked.withLock { $0 } == 0)
+        #expect(transport.requestCount == 0)
     }
 }
