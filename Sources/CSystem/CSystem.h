@@ -7,7 +7,6 @@
 #include <locale.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -81,13 +80,6 @@ static inline int64_t bb_monotonic_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-// Whether the caller is on the thread that the program began with; asked of the system once by each thread.
-static inline bool bb_is_main_thread(void) {
-    static __thread signed char answer = -1;
-    if (answer < 0) answer = syscall(SYS_gettid) == getpid();
-    return answer == 1;
 }
 
 // Names the calling thread for debuggers; 15 bytes are shown.

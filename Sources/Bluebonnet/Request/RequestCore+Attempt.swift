@@ -1,4 +1,3 @@
-import CSystem
 import FoundationEssentials
 
 /// One attempt up to the answer: convert, adapt, send, follow redirects.
@@ -15,8 +14,8 @@ extension RequestCore {
     /// Launches the attempt, if nobody has yet: in a task of its own, or in the caller's place.
     func launchIfNeeded(inTask: Bool) {
         guard mailbox.withLock({ $0.takeNeedsStart() }) else { return }
-        // The driver is on the main thread when its task began at once there (`Task.immediate`), whatever its isolation.
-        if inTask || bb_is_main_thread() { launchInTask() } else { launchAttempt() }
+        // A driver that prefers the loop is there.
+        if inTask || EventLoop.isOnLoop { launchInTask() } else { launchAttempt() }
     }
 
     @inline(never)

@@ -1,5 +1,5 @@
 import BluebonnetTesting
-import Foundation
+import FoundationEssentials
 import Testing
 
 @testable import Bluebonnet
@@ -152,29 +152,6 @@ private struct Refusal: Error, Equatable {}
         for task in slow { #expect(try await task.value == "x") }
     }
 
-    @Test func `A task that begins at once on the main thread takes no adapter there`() async throws {
-        let transport = StubTransport { _ in .text("x") }
-        let session = Session(transport: transport)
-        let isMain = Locked<[Bool]>([])
-        let task = await MainActor.run { beginning(with: session, isMain) }
-        #expect(try await task.value == "x")
-        // Where the task began, and where the adapter ran.
-        #expect(isMain.withLock { $0 } == [true, false])
-    }
-
-    /// A task without an actor, which begins on the caller's thread.
-    private nonisolated func beginning(with session: Session, _ isMain: Locked<[Bool]>) -> Task<String, any Error> {
-        Task.immediate {
-            isMain.withLock { $0.append(Thread.isMainThread) }
-            return try await session.request("http://stub.test/")
-                .adapt { request, _ in
-                    isMain.withLock { $0.append(Thread.isMainThread) }
-                    return request
-                }
-                .serializingString().value
-        }
-    }
-
     @Test func `A request that is cancelled before it is made is not adapted`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
@@ -190,5 +167,24 @@ private struct Refusal: Error, Equatable {}
         for task in tasks { #expect(await task.response.error?.isCancellation == true) }
         #expect(asked.withLock { $0 } == 0)
         #expect(transport.requestCount == 0)
+    }
+
+    @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
+        let server = try await LocalServer { router in router.otherwise { _ in .text("x") } }
+        let session = Weather.session()
+        let isOnLoop = Locked<[Bool]>([])
+        let text = try await withTaskExecutorPreference(session.executor) {
+            isOnLoop.withLock { $0.append(EventLoop.isOnLoop) }
+            return try await session.request(server.url("/"))
+                .adapt { request, _ in
+                    isOnLoop.withLock { $0.append(EventLoop.isOnLoop) }
+                    return request
+                }
+                .serializingString().value
+        }
+        #expect(text == "x")
+        // Where the task is, and where the adapter was.
+        #expect(isOnLoop.withLock { $0 } == [true, false])
+        try await Weather.end(session, server)
     }
 }

@@ -98,6 +98,16 @@ public final class EventLoop: TaskExecutor {
 
     private static var currentThread: UInt { UInt(pthread_self()) }
 
+    /// Whether the caller is on the thread of some loop.
+    static var isOnLoop: Bool { unsafe pthread_getspecific(mark) != nil }
+
+    /// What the threads of loops have a value for.
+    private static let mark: pthread_key_t = {
+        var key = pthread_key_t()
+        unsafe pthread_key_create(&key, nil)
+        return key
+    }()
+
     // MARK: On the loop's thread
 
     /// Calls `client` in every turn of the loop.
@@ -180,6 +190,7 @@ public final class EventLoop: TaskExecutor {
 
     private func run() {
         threadIdentity.store(Self.currentThread, ordering: .relaxed)
+        unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
         unsafe bb_name_current_thread(name)
         var batch: [LoopInbox.Entry] = []
         var turnsSincePoll = 0
