@@ -180,7 +180,7 @@ public final class RequestCore: Sendable {
         let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
         for slot in slots {
             slot.fail(outcome, error)
-            slot.deliver()
+            slot.deliver(isOnPool: false)
         }
         finishSequences()
         answerHeadWaiters()

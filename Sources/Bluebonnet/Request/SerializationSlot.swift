@@ -21,6 +21,8 @@ final class SerializationSlot: Sendable {
     private struct State {
         var phase = Phase.empty
         var waiting: [Resumption<Void>] = []
+        /// Called with the answer, in the order in which they were added.
+        var handlers: [@Sendable (Answer) -> Void] = []
         /// Ends a serializer that was attached when the request had been answered.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
@@ -100,14 +102,26 @@ final class SerializationSlot: Sendable {
     }
 
     /// Hands the answer out, to all who wait and all who ask later.
-    func deliver() {
-        let waiting = state.withLock { state in
-            guard case .made(let answer) = state.phase else { return [] as [Resumption<Void>] }
+    ///
+    /// - Parameter isOnPool: Whether code of the user's may run here.
+    func deliver(isOnPool: Bool = true) {
+        let (waiting, handlers, answer) = state.withLock { state in
+            guard case .made(let answer) = state.phase else {
+                return ([], [], nil) as ([Resumption<Void>], [@Sendable (Answer) -> Void], Answer?)
+            }
             state.phase = .delivered(answer)
-            defer { state.waiting = [] }
-            return state.waiting
+            defer { (state.waiting, state.handlers) = ([], []) }
+            return (state.waiting, state.handlers, answer)
         }
         for continuation in waiting { continuation.resume() }
+        guard let answer, !handlers.isEmpty else { return }
+        guard isOnPool else { return Self.callInTask(handlers, with: answer) }
+        for handler in handlers { handler(answer) }
+    }
+
+    @inline(never)
+    private static func callInTask(_ handlers: [@Sendable (Answer) -> Void], with answer: Answer) {
+        Task { for handler in handlers { handler(answer) } }
     }
 
     private func input(of attempt: CompletedAttempt) throws(RequestError) -> SerializerInput {
@@ -152,6 +166,16 @@ final class SerializationSlot: Sendable {
     /// The answer, if it has been handed out.
     var answer: Answer? {
         state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
+    }
+
+    /// Has a closure called with the answer, on the global pool.
+    func handle(_ handler: @escaping @Sendable (Answer) -> Void) {
+        let answer = state.withLock { state -> Answer? in
+            if case .delivered(let answer) = state.phase { return answer }
+            state.handlers.append(handler)
+            return nil
+        }
+        if let answer { Self.callInTask([handler], with: answer) }
     }
 
     /// Waits for the answer.

@@ -16,22 +16,38 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Everything about the exchange: request, response, body, metrics and the value or the error.
     public var response: DataResponse<Value, RequestError> {
         get async {
-            let answer = await pending.answer()
-            return DataResponse(
-                attempt: answer.attempt, serializationDuration: answer.duration, result: pending.result(of: answer))
+            Self.response(from: await pending.answer())
         }
     }
 
     /// The value or the error.
     public var result: Result<Value, RequestError> {
-        get async { pending.result(of: await pending.answer()) }
+        get async { PendingValue<Value>.result(of: await pending.answer()) }
     }
 
     /// The value.
     ///
     /// Throws the ``RequestError`` that ended the request or kept its response from becoming a value.
     public var value: Value {
-        get async throws(RequestError) { try pending.result(of: await pending.answer()).get() }
+        get async throws(RequestError) { try PendingValue<Value>.result(of: await pending.answer()).get() }
+    }
+
+    /// Has a closure called with the response, for code that cannot await it.
+    ///
+    /// Returns at once. The closure is called exactly once, whatever happens, also when the response has been there before;
+    /// the closures of one task in the order in which they were added. What cancels the calling task does not cancel the
+    /// request then.
+    ///
+    /// - Parameter handler: Gets the response. Runs on the global pool, or on the executor that a task prefers that
+    ///   awaits the same request; it must return quickly and not block.
+    public func onCompletion(_ handler: @escaping @Sendable (DataResponse<Value, RequestError>) -> Void) {
+        pending.handle { handler(Self.response(from: $0)) }
+    }
+
+    private static func response(from answer: SerializationSlot.Answer) -> DataResponse<Value, RequestError> {
+        DataResponse(
+            attempt: answer.attempt, serializationDuration: answer.duration,
+            result: PendingValue<Value>.result(of: answer))
     }
 
     /// Cancels the request.

@@ -16,23 +16,33 @@ public struct DownloadTask<Value: Sendable>: Sendable {
     /// Everything about the exchange: request, response, file, metrics and the value or the error.
     public var response: DownloadResponse<Value, RequestError> {
         get async {
-            let answer = await pending.answer()
-            return DownloadResponse(
-                attempt: answer.attempt, fileURL: answer.attempt.fileURL, resumeData: answer.attempt.resumeData,
-                serializationDuration: answer.duration, result: pending.result(of: answer))
+            Self.response(from: await pending.answer())
         }
     }
 
     /// The value or the error.
     public var result: Result<Value, RequestError> {
-        get async { pending.result(of: await pending.answer()) }
+        get async { PendingValue<Value>.result(of: await pending.answer()) }
     }
 
     /// The value.
     ///
     /// Throws the ``RequestError`` that ended the request or kept its response from becoming a value.
     public var value: Value {
-        get async throws(RequestError) { try pending.result(of: await pending.answer()).get() }
+        get async throws(RequestError) { try PendingValue<Value>.result(of: await pending.answer()).get() }
+    }
+
+    /// Has a closure called with the response, for code that cannot await it; see ``DataTask/onCompletion(_:)``.
+    ///
+    /// - Parameter handler: Gets the response, exactly once; it must return quickly and not block.
+    public func onCompletion(_ handler: @escaping @Sendable (DownloadResponse<Value, RequestError>) -> Void) {
+        pending.handle { handler(Self.response(from: $0)) }
+    }
+
+    private static func response(from answer: SerializationSlot.Answer) -> DownloadResponse<Value, RequestError> {
+        DownloadResponse(
+            attempt: answer.attempt, fileURL: answer.attempt.fileURL, resumeData: answer.attempt.resumeData,
+            serializationDuration: answer.duration, result: PendingValue<Value>.result(of: answer))
     }
 
     /// Cancels the request; its partial file is kept, to be resumed.

@@ -18,6 +18,12 @@ struct PendingValue<Value: Sendable>: Sendable {
         }
     }
 
+    /// Has a closure called with the answer; the request is nobody's who awaits it.
+    func handle(_ handler: @escaping @Sendable (SerializationSlot.Answer) -> Void) {
+        request.core.awaitedUnbegun(request)
+        slot.handle(handler)
+    }
+
     private func wait() async -> SerializationSlot.Answer {
         if let answer = slot.answer { return answer }
         request.core.awaitedUnbegun(request)
@@ -25,7 +31,7 @@ struct PendingValue<Value: Sendable>: Sendable {
     }
 
     /// The value in an answer.
-    func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
+    static func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
         switch answer.result {
         // Safety: the slot was made with a serializer of this very type.
         case .success(let holder): .success(unsafe unsafeDowncast(holder, to: ValueBox<Value>.self).value)

@@ -2,17 +2,13 @@ import Bluebonnet
 import Dispatch
 
 nonisolated extension Request {
-    /// Makes a task, in the order of the handlers, and has a handler called with its response in its turn.
-    func handle<Awaited: Sendable, Response: Sendable>(
+    /// Attaches a serializer, in the order of the handlers, and has a handler called with its response in its turn.
+    func handle<Response: Sendable>(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
-        _ begin: @escaping @Sendable () -> Awaited, _ response: @escaping @Sendable (Awaited) async -> Response
+        _ attach: (@escaping @Sendable (Response) -> Void) -> Void
     ) -> Self {
-        Task.immediate { [ticket = HandlerTicket(for: id)] in
-            let task = begin()
-            // What drives the request may run code of the user's, which is not for the caller's thread.
-            await Task.yield()
-            ticket.call(on: queue) { [response = await response(task)] in handler(response) }
-        }
+        let ticket = HandlerTicket(for: id)
+        attach { response in ticket.call(on: queue) { handler(response) } }
         return self
     }
 

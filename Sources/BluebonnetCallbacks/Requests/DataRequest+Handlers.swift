@@ -27,8 +27,8 @@ nonisolated extension DataRequest: SerializingRequest {
         queue: DispatchQueue, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        handle(on: queue, completionHandler, { self.serializingResponse(using: responseSerializer) }) {
-            await $0.response.mapError(AFError.init)
+        handle(on: queue, completionHandler) { answer in
+            self.serializingResponse(using: responseSerializer).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.

@@ -25,8 +25,8 @@ nonisolated extension DownloadRequest: SerializingRequest {
         queue: DispatchQueue, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
-        handle(on: queue, completionHandler, { self.serializingResponse(using: responseSerializer) }) {
-            await $0.response.mapError(AFError.init)
+        handle(on: queue, completionHandler) { answer in
+            self.serializingResponse(using: responseSerializer).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.
@@ -51,7 +51,9 @@ nonisolated extension DownloadRequest: SerializingRequest {
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
     ) -> Self {
-        handle(on: queue, completionHandler, { self.serializingURL() }) { await $0.response.mapError(AFError.init) }
+        handle(on: queue, completionHandler) { answer in
+            self.serializingURL().onCompletion { answer($0.mapError(AFError.init)) }
+        }
     }
     /// As ``responseURL(queue:completionHandler:)``, on the main queue.
     @discardableResult

@@ -13,11 +13,12 @@ struct BenchCallbacks {
             configuration.cookies.policy = .never
             let session = Session(configuration: configuration)
             let queue = DispatchQueue(label: "answers")
-            try await client.run { url in
-                let response = await withCheckedContinuation { continuation in
-                    session.request(url).responseData(queue: queue) { continuation.resume(returning: $0) }
+            try await client.runHandlers { url, answered in
+                session.request(url).responseData(queue: queue) { response in
+                    answered(
+                        response.result.map { .init(status: response.response?.statusCode, length: $0.count) }
+                            .mapError { $0 })
                 }
-                return .init(status: response.response?.statusCode, length: try response.result.get().count)
             }
         } catch {
             print("\(error)")

@@ -105,6 +105,35 @@ public struct BenchClient: Sendable {
         bench_meter_finish(requests)
     }
 
+    /// As ``run(_:)``, for a client that answers by a completion handler: the next request is made where that is called.
+    ///
+    /// - Parameter send: Sends one request, and calls its second argument with the answer, once.
+    /// - Throws: What the answers say, or ``BenchFailure`` when one is wrong.
+    public func runHandlers(
+        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+    ) async throws {
+        try await repeating(warmup, warmupJob, width: warmupConcurrency, send)
+        bench_meter_start()
+        try await repeating(requests, job, width: concurrency, send)
+        bench_meter_finish(requests)
+    }
+
+    private func repeating(
+        _ count: Int, _ job: Job, width: Int,
+        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for share in shares(of: count, among: width) where share > 0 {
+                group.addTask {
+                    try await withCheckedThrowingContinuation { continuation in
+                        Chain(job: job, send: send) { continuation.resume(with: $0) }.goOn(for: share)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     /// Decodes the lines of the job's file, which are read and cut beforehand; for ``Workload/linesInMemory``.
     ///
     /// - Throws: ``BenchFailure`` when a line is wrong, what reading and decoding throw.
@@ -126,18 +155,45 @@ public struct BenchClient: Sendable {
         _ count: Int, _ job: Job, width: Int, _ perform: @escaping @Sendable (Job) async throws -> Answer
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for child in 0..<width {
-                let share = count / width + (child < count % width ? 1 : 0)
+            for share in shares(of: count, among: width) {
                 group.addTask {
-                    for _ in 0..<share {
-                        let answer = try await perform(job)
-                        guard answer.status == 200, answer.length == job.length else {
-                            throw BenchFailure("the response was wrong: \(answer), not 200 with length \(job.length)")
-                        }
-                    }
+                    for _ in 0..<share { try job.check(try await perform(job)) }
                 }
             }
             try await group.waitForAll()
+        }
+    }
+
+    /// How many requests each of those makes that are in flight at once.
+    private func shares(of count: Int, among width: Int) -> [Int] {
+        (0..<width).map { count / width + ($0 < count % width ? 1 : 0) }
+    }
+
+    /// One request after the other, each made by the handler of the one before.
+    private struct Chain: Sendable {
+        let job: Job
+        let send: @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+        let finish: @Sendable (Result<Void, any Error>) -> Void
+
+        func goOn(for remaining: Int) {
+            guard remaining > 0 else { return finish(.success(())) }
+            send(job.url) { answer in
+                do {
+                    try job.check(try answer.get())
+                    goOn(for: remaining - 1)
+                } catch {
+                    finish(.failure(error))
+                }
+            }
+        }
+    }
+}
+
+extension Job {
+    /// Finds an answer that is not the expected one.
+    fileprivate func check(_ answer: BenchClient.Answer) throws {
+        guard answer.status == 200, answer.length == length else {
+            throw BenchFailure("the response was wrong: \(answer), not 200 with length \(length)")
         }
     }
 }
