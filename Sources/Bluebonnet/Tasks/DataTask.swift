@@ -35,8 +35,9 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Has a closure called with the response, for code that cannot await it.
     ///
     /// Returns at once. The closure is called exactly once, whatever happens, also when the response has been there before;
-    /// the closures of one task in the order in which they were added. What cancels the calling task does not cancel the
-    /// request then.
+    /// the closures of one task in the order in which they were added. Nobody awaits the request for that, and so nothing
+    /// but its own `cancel()` cancels it; make the task with `automaticallyCancelling: false` where the caller may be a
+    /// task that is cancelled already.
     ///
     /// - Parameter handler: Gets the response. Runs on the global pool, or on the executor that a task prefers that
     ///   awaits the same request; it must return quickly and not block.

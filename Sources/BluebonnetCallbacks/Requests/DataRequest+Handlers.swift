@@ -28,7 +28,8 @@ nonisolated extension DataRequest: SerializingRequest {
         completionHandler: @escaping @Sendable (AFDataResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
         handle(on: queue, completionHandler) { answer in
-            self.serializingResponse(using: responseSerializer).onCompletion { answer($0.mapError(AFError.init)) }
+            serializingResponse(using: responseSerializer, automaticallyCancelling: false)
+                .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.

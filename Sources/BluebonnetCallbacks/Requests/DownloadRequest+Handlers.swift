@@ -26,7 +26,8 @@ nonisolated extension DownloadRequest: SerializingRequest {
         completionHandler: @escaping @Sendable (AFDownloadResponse<Serializer.SerializedObject>) -> Void
     ) -> Self {
         handle(on: queue, completionHandler) { answer in
-            self.serializingResponse(using: responseSerializer).onCompletion { answer($0.mapError(AFError.init)) }
+            serializingResponse(using: responseSerializer, automaticallyCancelling: false)
+                .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.
@@ -52,7 +53,7 @@ nonisolated extension DownloadRequest: SerializingRequest {
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
     ) -> Self {
         handle(on: queue, completionHandler) { answer in
-            self.serializingURL().onCompletion { answer($0.mapError(AFError.init)) }
+            serializingURL(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
     /// As ``responseURL(queue:completionHandler:)``, on the main queue.
