@@ -154,7 +154,7 @@ import Testing
 
     @Test func `streaming lines and values`() async throws {
         let (session, server, task) = try await scene(Self.json)
-        let (lines, values) = (task.streamingLines(), task.streamingDecodables(Person.self))
+        let (lines, values) = (task.streamingLines(), task.streamingDecodables(of: Person.self))
         async let people = check(values)
         #expect(try await check(lines).joined(separator: "\n") == Self.json.replacing("\r\n", with: "\n"))
         #expect(try await people == Self.people)

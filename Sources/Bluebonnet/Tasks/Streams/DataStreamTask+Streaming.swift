@@ -57,6 +57,20 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }) { $0 }
     }
 
+    /// Returns the values in a body of newline-delimited JSON; see
+    /// ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder of a line; JSON by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Returns: The sequence of events.
+    public func streamingDecodables<Value: Decodable & Sendable>(
+        of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
+    ) -> StreamOf<DataStreamRequest.Stream<Value, RequestError>> {
+        streamingDecodables(type, decoder: decoder, automaticallyCancelling: automaticallyCancelling)
+    }
+
     /// Returns what a serializer of your own makes of the body's pieces, as events that end with the completion.
     ///
     /// A piece of which the serializer makes no value is an event with an error, after which the next one follows. Starts
