@@ -25,7 +25,10 @@ struct PendingValue<Value: Sendable>: Sendable {
     }
 
     /// The value in an answer.
-    func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
+    func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> { Self.result(of: answer) }
+
+    /// The value in an answer of a slot for values of this type.
+    static func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
         switch answer.result {
         // Safety: the slot was made with a serializer of this very type.
         case .success(let holder): .success(unsafe unsafeDowncast(holder, to: ValueBox<Value>.self).value)
