@@ -43,7 +43,8 @@ extension RequestCore {
         guard let events else { return }
         switch (initial, result) {
         case (let initial?, .success(let adapted)):
-            guard !context.adapters.isEmpty || mailbox.withLock({ !$0.interceptors.isEmpty }) else { return }
+            let own = mailbox.withLock { $0.interceptors }
+            guard !context.adapters.isEmpty || !AdapterChain.parts(of: own).isEmpty else { return }
             events.tell { await $0.request($1, didAdaptInitialRequest: initial, to: adapted) }
         case (let initial?, .failure(let error)):
             events.tell { await $0.request($1, didFailToAdaptRequest: initial, withError: error) }

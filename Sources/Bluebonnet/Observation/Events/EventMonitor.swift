@@ -2,11 +2,10 @@ public import FoundationEssentials
 
 /// Is told what happens to the requests of a session.
 ///
-/// Hand monitors to ``Session/init(configuration:interceptor:serverTrustManager:redirectHandler:eventMonitors:startRequestsImmediately:transport:)``.
-/// Every method has an implementation that does nothing: write those that you want, synchronous or `async`, in a class, a
-/// structure or an actor.
+/// The initializer of ``Session`` takes monitors, which it keeps. Every method has an implementation that does nothing:
+/// write those that you want, synchronous or `async`, in a class, a structure or an actor.
 ///
-/// A monitor is told of one event after the other, in the order in which they happened, on ``executor``: never where the
+/// A monitor is told of one event after the other, in the order in which they happened, on its `executor`: never where the
 /// network is driven, and never on the thread of whoever makes requests. Nothing waits for a monitor but
 /// ``Session/shutdown()``: a slow one is behind, and delays neither requests nor other monitors. Nothing is left out for
 /// it: what it was not told yet is kept in memory, with the requests and the bodies that belong to it.
