@@ -16,3 +16,6 @@ public typealias Authenticator = CallbackAuthenticator
 
 /// A serializer in Foundation's terms.
 public typealias ResponseSerializer = FoundationResponseSerializer
+
+/// A monitor that has a queue.
+public typealias EventMonitor = QueuedEventMonitor

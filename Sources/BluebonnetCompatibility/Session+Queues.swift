@@ -12,11 +12,15 @@ extension Session {
     ///   - serializationQueue: Of no meaning.
     ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
     ///   - interceptor: Adapts and retries all requests.
+    ///   - eventMonitors: Are told what happens to every request.
     @available(*, deprecated, message: "sessions have no queues; say where a handler is called when you add it")
     public init(
         rootQueue: DispatchQueue, requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
-        startRequestsImmediately: Bool = true, interceptor: (any Bluebonnet.RequestInterceptor)? = nil
+        startRequestsImmediately: Bool = true, interceptor: (any Bluebonnet.RequestInterceptor)? = nil,
+        eventMonitors: [any Bluebonnet.EventMonitor] = []
     ) {
-        self.init(interceptor: interceptor, startRequestsImmediately: startRequestsImmediately)
+        self.init(
+            interceptor: interceptor, eventMonitors: eventMonitors,
+            startRequestsImmediately: startRequestsImmediately)
     }
 }

@@ -153,7 +153,7 @@ extension DataRequest {
     ) -> DataTask<Value> {
         // A task that is cancelled already is not going to await anything.
         if automaticallyCancelling, Task.isCancelled { cancel() }
-        let slot = SerializationSlot(serializer)
+        let slot = SerializationSlot(serializer, report: core.events?.answerOfData(Value.self))
         core.attach(slot, startsImmediately: core.context.startsRequestsImmediately, for: self)
         return DataTask(request: self, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }

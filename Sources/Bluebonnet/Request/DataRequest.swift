@@ -18,6 +18,7 @@ public actor DataRequest: Request, CustomDebugStringConvertible {
 
     init(core: RequestCore) {
         self.core = core
+        core.events?.adopt(self)
     }
 
     /// What the request was made from.

@@ -35,6 +35,7 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
         self.body = body
         self.core = core
         self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
+        core.events?.adopt(self)
     }
 
     /// What the request was made from.

@@ -175,7 +175,9 @@ extension DownloadRequest {
         // A task that is cancelled already is not going to await anything.
         if automaticallyCancelling, Task.isCancelled { cancel() }
         let limit = core.context.configuration.maximumResponseBytes
-        let slot = SerializationSlot(serializer, fileReading: reading ?? .whole(limit: limit))
+        let slot = SerializationSlot(
+            serializer, fileReading: reading ?? .whole(limit: limit),
+            report: core.events?.answerOfDownload(Value.self))
         core.attach(slot, startsImmediately: core.context.startsRequestsImmediately, for: self)
         return DownloadTask(request: self, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }

@@ -36,6 +36,7 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     ) {
         plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
         core = RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor)
+        core.events?.adopt(self)
     }
 
     /// What the request was made from.

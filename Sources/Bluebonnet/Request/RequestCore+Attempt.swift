@@ -5,8 +5,11 @@ extension RequestCore {
     /// Starts the exchange of a request that needs nothing of the user's code, on the caller's thread.
     func startPlainExchange() {
         do throws(RequestError) {
-            startExchange(of: try convertedRequest())
+            let request = try convertedRequest()
+            events?.tell { await $0.request($1, didCreateInitialRequest: request) }
+            startExchange(of: request)
         } catch {
+            tellPrepared(nil, .failure(error))
             refuseAttempt(error)
         }
     }
@@ -50,7 +53,7 @@ extension RequestCore {
         let result: Result<HTTPRequest, RequestError>
         do throws(RequestError) {
             let request = try convertedRequest()
-            guard mailbox.withLock({ $0.isPreparing(request) }) else { return }
+            guard isPreparing(request) else { return }
             do throws(RequestError) {
                 result = .success(try await adapted(request))
             } catch {
@@ -60,7 +63,8 @@ extension RequestCore {
             result = .failure(error)
         }
         // The request has been cancelled, and has its answer, if this is not waited for any more.
-        guard mailbox.withLock({ $0.takePreparation() }) != nil else { return }
+        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        tellPrepared(preparation.request, result)
         switch result {
         case .success(let request): startExchange(of: request)
         case .failure(let error): refuseAttempt(error)
@@ -70,23 +74,41 @@ extension RequestCore {
     /// Ends an attempt whose request is not ready.
     private func abandonPreparation() {
         guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
-        refuseAttempt(RequestError(.cancelled).during(preparation.request, attempts: 0))
+        let error = RequestError(.cancelled).during(preparation.request, attempts: 0)
+        tellPrepared(preparation.request, .failure(error))
+        refuseAttempt(error)
+    }
+
+    /// Notes the request that is to be adapted; returns whether it is still wanted.
+    private func isPreparing(_ request: HTTPRequest) -> Bool {
+        let isWanted = mailbox.withLock { mailbox in
+            guard mailbox.isPreparing(request) else { return false }
+            events?.append { await $0.request($1, didCreateInitialRequest: request) }
+            return true
+        }
+        events?.start()
+        return isWanted
     }
 
     /// Converts and adapts the request, and starts its exchange; whatever prevents that is the attempt's outcome.
     ///
     /// - Parameter prepare: Makes the last changes to the request, or finds that it cannot be sent.
     func startAttempt(_ prepare: (inout HTTPRequest) throws(RequestError) -> Void) async {
+        var initial: HTTPRequest?
         do throws(RequestError) {
             var request = try convertedRequest()
+            initial = request
+            events?.tell { [request] in await $0.request($1, didCreateInitialRequest: request) }
             do throws(RequestError) {
                 request = try await interruptiblyAdapted(request)
+                tellPrepared(initial.take(), .success(request))
                 try prepare(&request)
             } catch {
                 throw error.during(request, attempts: 0)
             }
             startExchange(of: request)
         } catch {
+            tellPrepared(initial, .failure(error))
             refuseAttempt(error)
         }
     }
@@ -159,6 +181,7 @@ extension RequestCore {
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
                 mailbox.withLock { $0.history = history }
+                events?.tell { [request] in await $0.request($1, willBeRedirectedTo: request, for: response) }
                 startExchange(of: request, isRedirect: true)
             } catch {
                 failure = error

@@ -98,6 +98,7 @@ extension RequestCore: ExchangeObserver {
             )
         }
         requests?.send(request)
+        if !isRedirect { tellReady(request) }
         guard !isCancelled else {
             return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.cancelled)))
         }
@@ -105,6 +106,7 @@ extension RequestCore: ExchangeObserver {
         let options = ExchangeOptions(
             maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
             startsSuspended: isSuspended, holdsBody: holdsBody || hasHandlers, holdsRedirects: true)
+        tellExchange(of: request, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
         let state = mailbox.withLock { mailbox in
             // It may be over already.
@@ -146,12 +148,14 @@ extension RequestCore: ExchangeObserver {
 
     /// Has the attempt loop judge the head.
     public func exchangeDidReceiveHead(_ response: HTTPResponse) {
+        events?.headReceived(response)
         mailbox.withLock { $0.head = response }
         wakeDriver()
     }
 
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
+        events?.exchangeEnded(outcome)
         let fileBody = mailbox.withLock { mailbox in
             mailbox.outcome = outcome
             mailbox.exchange = nil
@@ -199,7 +203,7 @@ extension RequestCore: ExchangeObserver {
         var error = outcome.error
         if isComplete, isCollected, !isCancelled, !validators.isEmpty, let response = outcome.response {
             do {
-                try validators.run(request: request, response: response, data: outcome.body)
+                try validate(response, of: request, data: outcome.body, by: validators)
             } catch {
                 return made(error)
             }
@@ -253,6 +257,7 @@ extension RequestCore: ExchangeObserver {
         } else {
             await serialize(attempt, into: slot)
         }
+        slot.report()
         slot.deliver()
     }
 
@@ -273,6 +278,7 @@ extension RequestCore: ExchangeObserver {
         }
         guard isSettled else { return false }
         if isCancelled, attempt.error?.isCancellation != true { replace(attempt, in: served) }
+        tellEnd(of: served)
         finishSequences()
         answerHeadWaiters()
         ended()
@@ -288,12 +294,5 @@ extension RequestCore: ExchangeObserver {
             mailbox.last = cancelled
         }
         for slot in served { slot.fail(cancelled, error) }
-    }
-}
-
-extension RequestError {
-    /// Whether a body was to be sent again that cannot be, which no further attempt changes.
-    fileprivate func isOfSecondReading(after earlier: RequestError?) -> Bool {
-        earlier != nil && kind == .requestBody(.notReplayable)
     }
 }

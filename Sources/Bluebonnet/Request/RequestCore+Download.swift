@@ -9,6 +9,7 @@ extension RequestCore {
         var resumption = AutomaticResumption()
         var restarts = 0
         while true {
+            var isToldOf = false
             switch await file.attempt() {
             case .done(let attempt):
                 return attempt
@@ -16,6 +17,9 @@ extension RequestCore {
                 // A server that answers each time with something else does so for ever.
                 restarts += 1
                 if restarts > Self.restartLimit { return file.ended(attempt) }
+                if let error = attempt.error {
+                    events?.tell { await $0.request($1, willRetryDueTo: error, after: nil) }
+                }
             case .failed(let attempt):
                 guard let error = attempt.error, !error.isCancellation else { return file.ended(attempt) }
                 guard
@@ -24,15 +28,28 @@ extension RequestCore {
                         spread: Double.random(in: 0...1))
                 else {
                     let told = file.interrupted(attempt)
+                    isToldOf = true
                     guard case .stands(let error) = await verdict(on: told.error ?? error, of: told) else { break }
                     return file.ended(attempt.failing(with: error))
                 }
+                events?.tell { await $0.request($1, willRetryDueTo: error, after: delay) }
                 _ = await interruptible { [plan = file.plan] in try? await plan.sleep(delay) }
             }
-            if mailbox.withLock({ $0.lifecycle.state == .cancelled }) {
+            if endsBeforeRetry(isToldOf: isToldOf) {
                 return file.ended(completed(ExchangeOutcome(response: nil, error: RequestError(.cancelled))))
             }
         }
+    }
+
+    /// Whether the request was cancelled, and there is no further attempt; tells of that otherwise.
+    private func endsBeforeRetry(isToldOf: Bool) -> Bool {
+        let isCancelled = mailbox.withLock { mailbox in
+            if mailbox.lifecycle.state == .cancelled { return true }
+            if !isToldOf { events?.append { await $0.requestIsRetrying($1) } }
+            return false
+        }
+        events?.start()
+        return isCancelled
     }
 
     /// How often all of the body may be asked for anew, since the rest cannot be had.
@@ -178,21 +195,35 @@ struct FileDownload {
                 do {
                     try validator(attempt.request, response, sink.partialFileURL).get()
                 } catch {
+                    let error = RequestError.wrappingValidator(error).about(response, body: nil)
+                    tellValidated(attempt, response, sink, .failure(error))
                     // Resuming would bring the very file that was refused.
                     _ = sink.interrupted(discarding: true)
-                    throw RequestError.wrappingValidator(error).about(response, body: nil)
+                    throw error
                 }
             }
+            tellValidated(attempt, response, sink, .success(()))
             switch try sink.complete() {
             case .file(let url):
                 fileURL = url
                 core.downloadDidComplete(sink.completed)
+                core.events?.downloaded(attempt, .success(url))
                 return .done(attempt.saved(at: url))
             case .sendAgain: return .sendAgain(attempt.failing(with: .unresumable(response)))
             }
         } catch {
-            return .failed(attempt.failing(with: error.during(attempt.request, attempts: attempt.attempts)))
+            let error = error.during(attempt.request, attempts: attempt.attempts)
+            core.events?.downloaded(attempt, .failure(error))
+            return .failed(attempt.failing(with: error))
         }
+    }
+
+    /// Tells the monitors what the validators made of the complete file, if there are some.
+    private func tellValidated(
+        _ attempt: CompletedAttempt, _ response: HTTPResponse, _ sink: DownloadSink, _ result: ValidationResult
+    ) {
+        guard let events = core.events, plan.validators.withLock({ !$0.isEmpty }) else { return }
+        events.validated(response, of: attempt.request, data: nil, fileURL: sink.partialFileURL, result)
     }
 }
 

@@ -52,7 +52,7 @@ extension RequestCore {
         let isEmpty = request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
             // An empty body needs no content type; whether others are empty is not known yet.
-            try validators.run(request: request, response: response, data: isEmpty ? Data() : nil)
+            try validate(response, of: request, data: isEmpty ? Data() : nil, by: validators)
             return nil
         } catch {
             return error

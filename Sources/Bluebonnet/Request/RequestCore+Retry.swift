@@ -53,6 +53,7 @@ extension RequestCore {
     private func again(
         after delay: Duration?, _ error: RequestError, _ attempt: CompletedAttempt
     ) async -> Verdict {
+        events?.tell { await $0.request($1, willRetryDueTo: error, after: delay) }
         if let delay, delay > .zero {
             let sleep = context.sleep
             _ = await interruptible { try? await sleep(delay) }
@@ -60,13 +61,22 @@ extension RequestCore {
         let isCancelled = mailbox.withLock { mailbox in
             guard mailbox.lifecycle.state != .cancelled else { return true }
             mailbox.beginAnew()
+            events?.append { await $0.requestIsRetrying($1) }
             return false
         }
+        events?.start()
         return isCancelled ? .stands(cancelled(after: error)) : .again
     }
 
     private func cancelled(after error: RequestError) -> RequestError {
         let (request, attempts) = mailbox.withLock { ($0.requests.last, $0.attempts) }
         return RequestError.cancelled(after: error).during(request, attempts: attempts)
+    }
+}
+
+extension RequestError {
+    /// Whether a body was to be sent again that cannot be, which no further attempt changes.
+    func isOfSecondReading(after earlier: RequestError?) -> Bool {
+        earlier != nil && kind == .requestBody(.notReplayable)
     }
 }

@@ -17,6 +17,8 @@ public final class RequestCore: Sendable {
     /// Where the bodies of the responses go.
     let sink: ResponseSink
     let mailbox = Locked(RequestMailbox())
+    /// Tells the session's monitors what happens; `nil` if there are none.
+    let events: RequestEvents?
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
     private let needsTransport = Atomic<Bool>(true)
@@ -30,6 +32,7 @@ public final class RequestCore: Sendable {
         self.runsUserCode = runsUserCode ?? convertible.runsUserCode
         self.context = context
         self.sink = sink
+        events = context.events.map { RequestEvents($0) }
         id = RequestID.next()
         creationEpoch = context.cancellationEpoch
         context.retained()
@@ -51,15 +54,15 @@ public final class RequestCore: Sendable {
 
     /// Starts the request, or lets it go on.
     func resume(_ request: any Request) {
-        perform(mailbox.withLock { $0.lifecycle.resumed() }, for: request)
+        perform(changed { $0.lifecycle.resumed() }, for: request)
     }
 
     func suspend() {
-        perform(mailbox.withLock { $0.lifecycle.suspended() }, for: nil)
+        perform(changed { $0.lifecycle.suspended() }, for: nil)
     }
 
     func cancel() {
-        perform(mailbox.withLock { $0.lifecycle.cancelled() }, for: nil)
+        perform(changed { $0.lifecycle.cancelled() }, for: nil)
     }
 
     /// Ends a request that waits for its start when the session goes.
@@ -70,14 +73,13 @@ public final class RequestCore: Sendable {
     /// Someone reads the body as it comes, which starts the request if that is how the session works.
     func observe(_ request: any Request) {
         perform(
-            mailbox.withLock {
-                $0.lifecycle.serializerAttached(startsImmediately: context.startsRequestsImmediately)
-            }, for: request)
+            changed { $0.lifecycle.serializerAttached(startsImmediately: context.startsRequestsImmediately) },
+            for: request)
     }
 
     /// Attaches a serializer, and starts the request if that is how the session works.
     func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
-        let action = mailbox.withLock { mailbox in
+        let action = changed { mailbox in
             let action = mailbox.lifecycle.serializerAttached(startsImmediately: startsImmediately)
             if action != .serializeOutcome { mailbox.slots.append(slot) }
             return action
@@ -122,6 +124,7 @@ public final class RequestCore: Sendable {
 
     /// Makes the first attempt's exchange, or has a task do it when code of the user's takes part.
     private func begin(_ request: any Request) {
+        events?.begin(request)
         guard context.register(request) else {
             return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.sessionShutDown)))
         }
@@ -178,10 +181,9 @@ public final class RequestCore: Sendable {
             return mailbox.takeSlots()
         }
         let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
-        for slot in slots {
-            slot.fail(outcome, error)
-            slot.deliver(isOnPool: false)
-        }
+        for slot in slots { slot.fail(outcome, error) }
+        tellEnd(of: slots)
+        for slot in slots { slot.deliver(isOnPool: false) }
         finishSequences()
         answerHeadWaiters()
         sink.finish(with: error)

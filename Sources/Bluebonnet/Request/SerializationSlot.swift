@@ -36,6 +36,7 @@ final class SerializationSlot: Sendable {
     private let serializer: Serializer
     /// The largest file that is read for the serializer; none is when it only wants to know where the file is.
     private let fileReading: FileReading
+    private let tell: Report?
     private let state = Locked(State())
 
     /// Says what a serializer gets of a file.
@@ -44,8 +45,12 @@ final class SerializationSlot: Sendable {
         case whole(limit: Int64?)
     }
 
-    init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none) {
+    /// Tells the monitors of an answer.
+    typealias Report = @Sendable (Answer) -> Void
+
+    init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
         self.fileReading = fileReading
+        tell = report
         self.serializer =
             switch serializer {
             case .synchronous(let serialize):
@@ -99,6 +104,12 @@ final class SerializationSlot: Sendable {
     /// Forgets an answer that was not handed out, since there will be another attempt.
     func forget() {
         state.withLock { if case .made = $0.phase { $0.phase = .empty } }
+    }
+
+    /// Tells the monitors, if there are some, of the answer that is about to be handed out.
+    func report() {
+        guard let tell, case .made(let answer) = state.withLock({ $0.phase }) else { return }
+        tell(answer)
     }
 
     /// Hands the answer out, to all who wait and all who ask later.

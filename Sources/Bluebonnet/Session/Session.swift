@@ -22,13 +22,14 @@ public actor Session {
     ///     ``Configuration/tls-swift.property``. A session with a transport of its own cannot have one: its requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
+    ///   - eventMonitors: Are told what happens to every request; none by default. They are kept as long as the session.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
     ///     for its `resume()`.
     ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
-        startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
+        eventMonitors: [any EventMonitor] = [], startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
     ) {
         context = SessionContext(
             configuration: configuration,
@@ -38,6 +39,7 @@ public actor Session {
             // Nobody would ask it.
             refusal: transport == nil || serverTrustManager == nil
                 ? nil : RequestError(.trust(.notEvaluated), detail: "the session has a transport of its own"),
+            eventMonitors: eventMonitors,
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
     }
@@ -60,6 +62,14 @@ public actor Session {
 
     /// What decides about redirects for requests that have no handler of their own.
     public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
+
+    /// Who is told what happens to the requests.
+    public nonisolated var eventMonitors: [any EventMonitor] { context.eventMonitors }
+
+    /// Who is told what happens to the requests, as one.
+    public nonisolated var eventMonitor: CompositeEventMonitor {
+        CompositeEventMonitor(monitors: context.eventMonitors)
+    }
 
     /// Whether a request starts when its first serializer is attached.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
@@ -97,6 +107,9 @@ public actor Session {
     ///
     /// Requests that begin after this, and those that wait for their start, fail with `.sessionShutDown`. If the calling
     /// task is cancelled, the remaining requests are, so that this returns soon.
+    ///
+    /// Returns when the event monitors were told everything that has happened until then, if the calling task is not
+    /// cancelled, and if it is no monitor that calls this, or a task that one has made.
     public func shutdown() async {
         await context.shutDown()
     }

@@ -10,6 +10,9 @@ final class SessionContext: Sendable {
     /// Those of the session's interceptor, asked before a request's own.
     let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
+    let eventMonitors: [any EventMonitor]
+    /// Tells the monitors; `nil` if there are none.
+    let events: EventDispatcher?
     /// Lets time pass between attempts; ends early when its task is cancelled.
     let sleep: @Sendable (Duration) async throws -> Void
     let startsRequestsImmediately: Bool
@@ -24,7 +27,8 @@ final class SessionContext: Sendable {
 
     init(
         configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
-        redirectHandler: (any RedirectHandler)? = nil, refusal: RequestError? = nil, startsRequestsImmediately: Bool
+        redirectHandler: (any RedirectHandler)? = nil, refusal: RequestError? = nil,
+        eventMonitors: [any EventMonitor] = [], startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
         self.transport = transport
@@ -32,6 +36,8 @@ final class SessionContext: Sendable {
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
+        self.eventMonitors = eventMonitors
+        events = EventDispatcher(eventMonitors)
         sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {
@@ -91,6 +97,7 @@ final class SessionContext: Sendable {
             cancelAll()
         }
         await transport.shutDown()
+        await events?.delivered()
     }
 
     /// Counts someone who may need the transport.

@@ -10,17 +10,21 @@ import Testing
 enum RaceTrack: CaseIterable, Sendable {
     case engine, stub
 
-    func session(startRequestsImmediately: Bool = true) throws -> (Session, URL) {
+    func session(
+        startRequestsImmediately: Bool = true, eventMonitors: [any EventMonitor] = []
+    ) throws -> (Session, URL) {
         switch self {
         case .engine:
             var configuration = Session.Configuration()
             configuration.connectionLimits.perHost = 64
             let session = Session(
-                configuration: configuration, startRequestsImmediately: startRequestsImmediately)
+                configuration: configuration, eventMonitors: eventMonitors,
+                startRequestsImmediately: startRequestsImmediately)
             return (session, try TestServers.nginx.url("/small.json"))
         case .stub:
             let transport = StubTransport { _ in .json(["name": "Ada"]) }
-            let session = Session(startRequestsImmediately: startRequestsImmediately, transport: transport)
+            let session = Session(
+                eventMonitors: eventMonitors, startRequestsImmediately: startRequestsImmediately, transport: transport)
             return (session, try "http://stub.test/".asURL())
         }
     }

@@ -15,6 +15,7 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/Transport/Locked.swift",
         "Sources/Bluebonnet/Transport/Resumption.swift",
         "Sources/BluebonnetCallbacks/Handlers/MainQueue.swift",
+        "Sources/BluebonnetCompatibility/QueueExecutor.swift",
         "Sources/BluebonnetFoundation/Encoding/ParameterValue.swift",
         "Sources/BluebonnetFoundation/Serialization/PropertyListObjectSerializer.swift",
         "Sources/BluebonnetFoundation/Streams/BodyInputStream.swift",

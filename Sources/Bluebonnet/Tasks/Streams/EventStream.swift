@@ -28,6 +28,7 @@ actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>: Stream
     private func nextEvent() async -> Element? {
         while !isComplete {
             if let result = await nextResult() {
+                if let events = request.core.events { tell(events, of: result) }
                 if case .failure = result, request.automaticallyCancelOnStreamError { request.cancel() }
                 return Element(event: .stream(result), request: request)
             }
@@ -41,6 +42,15 @@ actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>: Stream
     }
 
     private var request: DataStreamRequest { observation.request }
+
+    private func tell(_ events: RequestEvents, of result: Result<Success, Failure>) {
+        switch result {
+        case .success(let value): events.streamed(Result<Success, RequestError>.success(value))
+        case .failure(let error):
+            guard let error = error as? RequestError else { return }
+            events.streamed(Result<Success, RequestError>.failure(error))
+        }
+    }
 
     /// The next element, or the error in its place; nothing when there may be more, or the body is complete.
     private func nextResult() async -> Result<Success, Failure>? {

@@ -27,7 +27,10 @@ struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
         mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Framer.Element? {
             while true {
                 do throws(RequestError) {
-                    if let element = try framer?.next() { return element }
+                    if let element = try framer?.next() {
+                        observation.request.core.events?.streamed(Result<_, RequestError>.success(element))
+                        return element
+                    }
                     guard !isComplete else { return nil }
                     guard let piece = try await observation.next() else {
                         isComplete = true

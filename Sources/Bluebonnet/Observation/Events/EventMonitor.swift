@@ -1,0 +1,189 @@
+public import FoundationEssentials
+
+/// Is told what happens to the requests of a session.
+///
+/// The initializer of ``Session`` takes monitors, which it keeps. Every method has an implementation that does nothing:
+/// write those that you want, synchronous or `async`, in a class, a structure or an actor.
+///
+/// A monitor is told of one event after the other, in the order in which they happened, on its `executor`: never where the
+/// network is driven, and never on the thread of whoever makes requests. Nothing waits for a monitor but
+/// ``Session/shutdown()``: a slow one is behind, and delays neither requests nor other monitors. Nothing is left out for
+/// it: what it was not told yet is kept in memory, with the requests and the bodies that belong to it.
+///
+/// These are the events of a request, `*` for any number of times:
+///
+/// ```
+/// requestDidResume                             when it is started
+///   one attempt, and one more for each requestIsRetrying:
+///     didCreateInitialRequest                  or didFailToCreateRequestWithError, which ends the attempt
+///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends it, too; if there are adapters
+///     didCreateUploadable                      of a DataRequest with a body
+///     didCreateRequest                         what is sent
+///     one exchange, and one more for each willBeRedirectedTo:
+///       didCreateTask
+///       didReceiveResponse                     if a response comes
+///       didGatherMetrics                       if there is something to measure
+///       didFailTask                            if the server's certificate is refused
+///       didFailToCreateUploadableWithError     if the body cannot be read
+///       didCompleteTask                        once for each didCreateTask
+///     didValidateRequest                       if there are validators, and a response
+///     didCreateDestinationURL                  of a DownloadRequest
+///     didFinishDownloadingUsing                of a DownloadRequest whose body is complete
+///     willRetryDueTo                           before a delay
+///     requestIsRetrying                        the next attempt begins
+/// requestDidSuspend *                          each followed by requestDidResume, requestDidCancel or the end
+/// requestDidCancel                             once at most
+/// didParseResponse                             once for each serializer
+/// requestDidFinish                             once
+/// ```
+///
+/// - Each attempt has either one `didCreateInitialRequest` or one `didFailToCreateRequestWithError`, and is sent after
+///   `didCreateRequest` only. What keeps a request from being sent after it was adapted, such as the destination of a
+///   download, is a `didFailToCreateRequestWithError`, too.
+/// - Of a stream and a download, the validators are asked between `didReceiveResponse` and `didCompleteTask`; of a download
+///   that has validators of its file, `didValidateRequest` comes a second time. Of other requests the head is told of when
+///   the body is complete, unless there is an `onHTTPResponse` handler.
+/// - Every `requestIsRetrying` comes after a `willRetryDueTo`, which is followed by it unless the request is cancelled.
+/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) come between any others, and once for each
+///   change: to suspend a suspended request is none.
+/// - `requestDidFinish` is the last event of its request, also of one that was cancelled or refused before it began, but for
+///   two: a serializer that was attached to a request that had ended is told of when it is done, and a stream's
+///   `didParseStream` when its reader takes an element. A request that was never started nor cancelled has none.
+public protocol EventMonitor: Sendable {
+    /// Where the monitor's methods are called; `nil`, which is the default, for the global pool.
+    ///
+    /// Asked once, when the session is made. An actor's methods run on the actor all the same.
+    var executor: (any TaskExecutor)? { get }
+
+    // MARK: All requests
+
+    /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
+    func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async
+
+    /// No request could be made, or not be sent as it is; this attempt is over.
+    func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) async
+
+    /// The adapters have made of the initial request what is to be sent.
+    func request(
+        _ request: any Request, didAdaptInitialRequest initialRequest: HTTPRequest, to adaptedRequest: HTTPRequest
+    ) async
+
+    /// An adapter failed, or the request was cancelled meanwhile; this attempt is over.
+    func request(
+        _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
+    ) async
+
+    /// A request is ready to be sent, adapted and without the fields that the session adds; once for each attempt.
+    func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) async
+
+    /// An exchange with a server begins; its connection may have to be made first.
+    func request(_ request: any Request, didCreateTask task: ExchangeRecord) async
+
+    /// The head of a response is there, at most one for each exchange.
+    func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async
+
+    /// A redirect is followed; the exchange that it came in is over.
+    func request(
+        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
+    ) async
+
+    /// An exchange was measured.
+    func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) async
+
+    /// An exchange failed before anything was sent in it, since the server's certificate was refused.
+    func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async
+
+    /// An exchange is over; once for each `didCreateTask`.
+    ///
+    /// The error is why there is no complete response. A status such as 404 is none. An exchange whose body nobody wants,
+    /// such as that of a long redirect, ends with `.cancelled`.
+    func request(
+        _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
+    ) async
+
+    /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
+    func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) async
+
+    /// The next attempt begins.
+    func requestIsRetrying(_ request: any Request) async
+
+    /// The request was started, or goes on after it was held back.
+    func requestDidResume(_ request: any Request) async
+
+    /// The request was held back.
+    func requestDidSuspend(_ request: any Request) async
+
+    /// The request was cancelled.
+    func requestDidCancel(_ request: any Request) async
+
+    /// The request has ended; ``Request/error`` says why, if it failed.
+    func requestDidFinish(_ request: any Request) async
+
+    // MARK: Data requests
+
+    /// The validators judged a response, once for each attempt that got one.
+    func request(
+        _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
+        withResult result: ValidationResult
+    ) async
+
+    /// The body was asked for as it is, and is there, or the request failed.
+    ///
+    /// Implemented as one of the responses with any value.
+    func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async
+
+    /// A serializer has made a value, or the request failed; once for each serializer, with what those get who await it.
+    func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
+    ) async
+
+    // MARK: Uploads
+
+    /// The body that is to be sent was made; what it is made of may not have been read yet.
+    func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async
+
+    /// The body that was to be sent cannot be read, or not be sent again.
+    func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) async
+
+    // MARK: Streams
+
+    /// The validators judged the head of a response.
+    func request(
+        _ request: DataStreamRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
+        withResult result: ValidationResult
+    ) async
+
+    /// A reader of the stream took an element, or an error in its place; not told of ``DataStreamTask/bytes-swift.property``.
+    ///
+    /// An element is kept until the monitor was told of it: one that is slower than the stream takes memory.
+    func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
+    ) async
+
+    // MARK: Downloads
+
+    /// A body is complete, and its file is in its place, or could not be put there.
+    func request(
+        _ request: DownloadRequest, didFinishDownloadingUsing task: ExchangeRecord,
+        with result: Result<URL, RequestError>
+    ) async
+
+    /// It is known where the file goes.
+    func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) async
+
+    /// The validators judged the head of a response, without a file, or the complete file.
+    func request(
+        _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
+        fileURL: URL?, withResult result: ValidationResult
+    ) async
+
+    /// The file was asked for as it is, which may be none, and is there, or the request failed.
+    ///
+    /// Implemented as one of the responses with any value.
+    func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async
+
+    /// A serializer has made a value, or the request failed; once for each serializer, with what those get who await it.
+    func request<Value: Sendable>(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
+    ) async
+}

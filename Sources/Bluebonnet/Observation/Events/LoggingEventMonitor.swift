@@ -1,0 +1,127 @@
+/// Writes a line for what happens to requests, without secrets.
+///
+/// ```
+/// [7] GET https://api.example.com/users?page=<redacted>: sent
+/// [7] GET https://api.example.com/users?page=<redacted>: answered with 503 after 0.0121 s
+/// [7] GET https://api.example.com/users?page=<redacted>: will be tried again after 1.0 s: the status code is 503
+/// ```
+///
+/// The number in front names the request within the process. Lines show no user info and no values of a query, and neither
+/// bodies nor, unless that is asked for, fields; the values of those that carry secrets are replaced. What an error that is
+/// not Bluebonnet's own says is shown as it is.
+public struct LoggingEventMonitor: EventMonitor {
+    /// How much is written.
+    public enum Level: Hashable, Sendable {
+        /// What becomes of each request.
+        case brief
+        /// The same with the fields of requests and responses.
+        case headers
+    }
+
+    /// How much is written.
+    public let level: Level
+
+    /// Where lines are written; `nil` for the global pool.
+    public let executor: (any TaskExecutor)?
+
+    private let write: @Sendable (String) -> Void
+
+    /// Creates a monitor that writes to the standard error.
+    ///
+    /// - Parameter level: How much is written.
+    public init(level: Level = .brief) {
+        self.init(level: level) { StandardError.write($0 + "\n") }
+    }
+
+    /// Creates a monitor.
+    ///
+    /// - Parameters:
+    ///   - level: How much is written.
+    ///   - executor: Where the closure is called; the global pool by default.
+    ///   - write: Gets one line after the other, without its end.
+    public init(
+        level: Level = .brief, executor: (any TaskExecutor)? = nil, write: @escaping @Sendable (_ line: String) -> Void
+    ) {
+        self.level = level
+        self.executor = executor
+        self.write = write
+    }
+
+    // MARK: Exchanges
+
+    /// Writes that the exchange begins, and which attempt it is, from the second on.
+    public func request(_ request: any Request, didCreateTask task: ExchangeRecord) {
+        let attempt = task.attempt > 1 && !task.isRedirect ? ", attempt \(task.attempt)" : ""
+        line(request, task.request, "sent" + attempt, task.request.headers)
+    }
+
+    /// Writes the status and the duration, or the error.
+    public func request(_ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?) {
+        let duration = task.metrics.map { " after \($0.total)" } ?? ""
+        let status = task.response.map { "answered with \($0.statusCode)" }
+        let failure = error.map { "failed\(duration): \($0)" }
+        let end = [status.map { error == nil ? $0 + duration : $0 }, failure].compactMap(\.self)
+        line(request, task.request, end.joined(separator: ", and "), task.response?.headers)
+    }
+
+    /// Writes where the request goes on.
+    public func request(
+        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
+    ) {
+        line(request, nil, "is redirected to \(newRequest)")
+    }
+
+    // MARK: Failures
+
+    /// Writes the error.
+    public func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) {
+        line(request, nil, "cannot be sent: \(error)")
+    }
+
+    /// Writes the error.
+    public func request(
+        _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
+    ) {
+        line(request, initialRequest, "cannot be sent: \(error)")
+    }
+
+    /// Writes the error and the delay.
+    public func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) {
+        let delay = delay.map { " after \($0)" } ?? ""
+        line(request, request.request, "will be tried again\(delay): \(error)")
+    }
+
+    // MARK: The lifecycle
+
+    /// Writes that the request was held back.
+    public func requestDidSuspend(_ request: any Request) {
+        line(request, nil, "was suspended")
+    }
+
+    /// Writes that the request was cancelled.
+    public func requestDidCancel(_ request: any Request) {
+        line(request, nil, "was cancelled")
+    }
+
+    /// Writes that the request has ended, and why, if it failed.
+    public func requestDidFinish(_ request: any Request) {
+        line(request, nil, request.error.map { "failed: \($0)" } ?? "finished")
+    }
+
+    // MARK: Lines
+
+    private func line(_ request: any Request, _ sent: HTTPRequest?, _ text: String, _ headers: HTTPHeaders? = nil) {
+        var line = "[\(request.id)] " + (sent.map { "\($0): " } ?? "") + text
+        if level == .headers, let headers, !headers.isEmpty {
+            line += "; " + headers.map { "\($0.name): \(Redaction.fieldValue($0))" }.joined(separator: "; ")
+        }
+        write(String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.isBreak ? " " : $0 })))
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    /// Whether a text with the scalar would not be one line, or do something to a terminal.
+    fileprivate var isBreak: Bool {
+        [.control, .lineSeparator, .paragraphSeparator].contains(generalCategory)
+    }
+}

@@ -1,0 +1,101 @@
+import BluebonnetCompatibility
+import BluebonnetTesting
+import Foundation
+import Testing
+
+/// Advanced usage: event monitors; with data of our own.
+@Suite(.timeLimit(.minutes(1))) struct EventExamples {
+    /// A monitor with a queue of its own, as code with handlers has it.
+    private final class Gardener: EventMonitor {
+        let queue = DispatchQueue(label: "garden.events")
+        let notes = CallLog<String>()
+
+        // Swift 5 code says `Request`, which is the same.
+        func requestDidResume(_ request: any Request) {
+            dispatchPrecondition(condition: .onQueue(queue))
+            notes.note("resumed")
+        }
+
+        func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>) {
+            dispatchPrecondition(condition: .onQueue(queue))
+            let failure = response.error.map { "failed \($0.isResponseValidationError)" }
+            notes.note("\(Value.self) \(failure ?? "")")
+        }
+    }
+
+    private func session(_ monitors: any Bluebonnet.EventMonitor...) -> Session {
+        Session(
+            eventMonitors: monitors,
+            transport: StubTransport { request in request.url.path == "/weeds" ? .status(404) : .text("tulips") })
+    }
+
+    @Test func `A monitor of a type of its own`() async {
+        let gardener = Gardener()
+        let session = session(gardener)
+        _ = await Examples.answer { done in
+            session.request("http://garden.test/beds").validate().responseString { done($0) }
+        }
+        _ = await Examples.answer { done in
+            session.request("http://garden.test/weeds").validate().response { done($0) }
+        }
+        await session.shutdown()
+        #expect(gardener.notes.entries == ["resumed", "String ", "resumed", "Optional<Data> failed true"])
+    }
+
+    @Test func `A monitor of closures`() async {
+        let queue = DispatchQueue(label: "garden.closures")
+        let watcher = ClosureEventMonitor(queue: queue)
+        let log = CallLog<String>()
+        watcher.requestDidCompleteTaskWithError = { (request, task, error) in
+            dispatchPrecondition(condition: .onQueue(queue))
+            log.note("\(request.description) \(task.id) \(error == nil)")
+        }
+        let session = session(watcher)
+        _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
+        await session.shutdown()
+        #expect(log.entries.count == 1 && log.entries.first?.hasSuffix(" 1 true") == true, "\(log.entries)")
+    }
+
+    @Test func `A monitor without a queue is called on the main queue`() async {
+        let monitor = MainGardener()
+        let session = session(monitor)
+        _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
+        await session.shutdown()
+        #expect(monitor.log.entries == ["finished"])
+    }
+
+    @Test func `A queue that runs several things at once is told one thing after the other`() async {
+        let monitor = BusyGardener()
+        let session = session(monitor)
+        for _ in 0..<20 {
+            _ = await Examples.answer { done in session.request("http://garden.test/beds").responseData { done($0) } }
+        }
+        await session.shutdown()
+        let once = ["resumed", "created", "finished"]
+        #expect(monitor.log.entries == (0..<20).flatMap { _ in once })
+    }
+
+    @Test @available(*, deprecated)
+    func `A session with queues has monitors, too`() {
+        let session = Session(rootQueue: .main, eventMonitors: [Gardener()])
+        #expect(session.eventMonitors.count == 1)
+    }
+}
+
+private final class MainGardener: EventMonitor {
+    let log = CallLog<String>()
+
+    func requestDidFinish(_ request: any Request) {
+        dispatchPrecondition(condition: .onQueue(.main))
+        log.note("finished")
+    }
+}
+
+private final class BusyGardener: EventMonitor {
+    let queue = DispatchQueue(label: "garden.busy", attributes: .concurrent)
+    let log = CallLog<String>()
+
+    func requestDidResume(_ request: any Request) { log.note("resumed") }
+    func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) { log.note("created") }
+    func requestDidFinish(_ request: any Request) { log.note("finished") }
+}

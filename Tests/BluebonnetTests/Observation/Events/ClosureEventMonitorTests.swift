@@ -1,0 +1,116 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ClosureEventMonitorTests {
+    private let called = Locked<[String]>([])
+
+    private func monitor() -> ClosureEventMonitor {
+        let called = called
+        let note: @Sendable (String) -> Void = { name in called.withLock { $0.append(name) } }
+        let monitor = ClosureEventMonitor()
+        monitor.requestDidCreateInitialRequest = { _, _ in note("initial") }
+        monitor.requestDidFailToCreateRequestWithError = { _, _ in note("not initial") }
+        monitor.requestDidAdaptInitialRequestToAdaptedRequest = { _, _, _ in note("adapted") }
+        monitor.requestDidFailToAdaptRequestWithError = { _, _, _ in note("not adapted") }
+        monitor.requestDidCreateRequest = { _, _ in note("created") }
+        monitor.requestDidCreateTask = { _, _ in note("task") }
+        monitor.requestDidReceiveResponse = { _, _ in note("head") }
+        monitor.requestWillBeRedirected = { _, _, _ in note("redirect") }
+        monitor.requestDidGatherMetrics = { _, _ in note("metrics") }
+        monitor.requestDidFailTaskEarlyWithError = { _, _, _ in note("early") }
+        monitor.requestDidCompleteTaskWithError = { _, _, _ in note("complete") }
+        monitor.requestWillRetry = { _, _, _ in note("again") }
+        monitor.requestIsRetrying = { _ in note("retrying") }
+        monitor.requestDidResume = { _ in note("resume") }
+        monitor.requestDidSuspend = { _ in note("suspend") }
+        monitor.requestDidCancel = { _ in note("cancel") }
+        monitor.requestDidFinish = { _ in note("finish") }
+        monitor.requestDidValidateRequestResponseDataWithResult = { _, _, _, _, _ in note("valid") }
+        monitor.requestDidParseResponse = { _, _ in note("parsed") }
+        monitor.requestDidCreateUploadable = { _, _ in note("body") }
+        monitor.requestDidFailToCreateUploadableWithError = { _, _ in note("no body") }
+        monitor.requestDidValidateRequestResponseWithResult = { _, _, _, _ in note("valid stream") }
+        monitor.requestDidFinishDownloadingUsingTaskWithResult = { _, _, _ in note("file") }
+        monitor.requestDidCreateDestinationURL = { _, _ in note("destination") }
+        monitor.requestDidValidateRequestResponseFileURLWithResult = { _, _, _, _, _ in note("valid file") }
+        monitor.requestDidParseDownloadResponse = { _, _ in note("parsed file") }
+        return monitor
+    }
+
+    @Test func `Each closure is called for its event, also by one monitor of several`() async throws {
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let monitor = CompositeEventMonitor(monitors: [monitor(), ClosureEventMonitor()])
+        let sent = HTTPRequest(url: try "http://stub.test/".asURL())
+        let (task, error) = (ExchangeRecord(request: sent), RequestError(.cancelled))
+        let request = session.request("http://stub.test/")
+        let answer = await request.serializingResponse(using: BodyAsItIs()).response
+        let response = try #require(answer.response)
+        let stream = session.streamRequest("http://stub.test/")
+        let download = session.download("http://stub.test/")
+        let file = URL(filePath: "/nowhere")
+        await monitor.request(request, didCreateInitialRequest: sent)
+        await monitor.request(request, didFailToCreateRequestWithError: error)
+        await monitor.request(request, didAdaptInitialRequest: sent, to: sent)
+        await monitor.request(request, didFailToAdaptRequest: sent, withError: error)
+        await monitor.request(request, didCreateRequest: sent)
+        await monitor.request(request, didCreateTask: task)
+        await monitor.request(request, didReceiveResponse: response)
+        await monitor.request(request, willBeRedirectedTo: sent, for: response)
+        await monitor.request(request, didGatherMetrics: TransferMetrics())
+        await monitor.request(request, didFailTask: task, earlyWithError: error)
+        await monitor.request(request, didCompleteTask: task, with: nil)
+        await monitor.request(request, willRetryDueTo: error, after: nil)
+        await monitor.requestIsRetrying(request)
+        await monitor.requestDidResume(request)
+        await monitor.requestDidSuspend(request)
+        await monitor.requestDidCancel(request)
+        await monitor.requestDidFinish(request)
+        await monitor.request(
+            request, didValidateRequest: sent, response: response, data: nil, withResult: .success(()))
+        await monitor.request(request, didParseResponse: answer)
+        await monitor.request(request, didParseResponse: answer.map { _ in 1 })
+        await monitor.request(request, didCreateUploadable: .data(Data()))
+        await monitor.request(request, didFailToCreateUploadableWithError: error)
+        await monitor.request(stream, didValidateRequest: sent, response: response, withResult: .success(()))
+        await monitor.request(stream, didParseStream: .success(1))
+        await monitor.request(download, didFinishDownloadingUsing: task, with: .success(file))
+        await monitor.request(download, didCreateDestinationURL: file)
+        await monitor.request(
+            download, didValidateRequest: sent, response: response, fileURL: nil, withResult: .success(()))
+        let parsed = DownloadResponse<URL?, RequestError>(
+            request: sent, response: response, fileURL: file, resumeData: nil, metrics: nil,
+            serializationDuration: .zero, result: .success(file))
+        await monitor.request(download, didParseResponse: parsed)
+        await monitor.request(download, didParseResponse: parsed.map { _ in 1 })
+        #expect(
+            called.withLock { $0 } == [
+                "initial", "not initial", "adapted", "not adapted", "created", "task", "head", "redirect", "metrics",
+                "early", "complete", "again", "retrying", "resume", "suspend", "cancel", "finish", "valid", "parsed",
+                "body", "no body", "valid stream", "file", "destination", "valid file", "parsed file",
+            ])
+        await session.shutdown()
+    }
+
+    @Test func `A closure is called by its session`() async throws {
+        let monitor = monitor()
+        let session = Session(eventMonitors: [monitor], transport: StubTransport { _ in .text("x") })
+        _ = await session.request("http://stub.test/").serializingResponse(using: BodyAsItIs()).response
+        await session.shutdown()
+        #expect(
+            called.withLock { $0 } == ["resume", "initial", "created", "task", "head", "complete", "parsed", "finish"])
+    }
+
+    @Test func `A monitor of all values is told of bodies as they are, too`() async throws {
+        let log = EventLog()
+        let session = Session(eventMonitors: [log], transport: StubTransport { _ in .text("x") })
+        _ = await session.request("http://stub.test/").serializingResponse(using: BodyAsItIs()).response
+        await session.shutdown()
+        #expect(log.lines.suffix(2) == ["Optional<Data>", "finish"])
+    }
+}
+
+private struct BodyAsItIs: SynchronousResponseSerializer {
+    func serialize(_ input: SerializerInput) -> Data? { input.data }
+}
