@@ -3,13 +3,19 @@ import Synchronization
 /// What a session's requests need of it; outlives the session until the last of them has been answered.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
+    /// What carries the session's requests, behind its cache if it has one.
     let transport: any Transport
+    /// What carries them to the network, and keeps the cookies.
+    let carrier: any Transport
     let interceptor: (any RequestInterceptor)?
     /// Those of the session's interceptor, asked before a request's own.
     let adapters: [any RequestAdapter]
     /// Those of the session's interceptor, asked before a request's own.
     let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
+    let cachedResponseHandler: (any CachedResponseHandler)?
+    /// Whether there is a cache before the network.
+    let hasCache: Bool
     /// Lets time pass between attempts; ends early when its task is cancelled.
     let sleep: @Sendable (Duration) async throws -> Void
     let startsRequestsImmediately: Bool
@@ -24,14 +30,20 @@ final class SessionContext: Sendable {
 
     init(
         configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
-        redirectHandler: (any RedirectHandler)? = nil, refusal: RequestError? = nil, startsRequestsImmediately: Bool
+        redirectHandler: (any RedirectHandler)? = nil, cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
-        self.transport = transport
+        carrier = transport
+        hasCache = configuration.cache != nil
+        self.transport =
+            configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }
+            ?? transport
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
+        self.cachedResponseHandler = cachedResponseHandler
         sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {
