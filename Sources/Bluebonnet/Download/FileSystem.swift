@@ -17,6 +17,7 @@ enum FileSystem {
     /// - Parameters:
     ///   - path: The path of the directory.
     ///   - mode: Who may do what with it, but for what the process does not grant; those that lead to it are as usual.
+    /// - Throws: The system's error.
     static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
         switch errno {

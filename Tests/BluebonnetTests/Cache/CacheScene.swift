@@ -20,15 +20,15 @@ struct CacheScene {
     let session: Session
 
     init(
-        memoryCapacity: Int = 16 << 20, directory: URL? = nil, cachedResponseHandler: (any CachedResponseHandler)? = nil,
-        configure: (inout Session.Configuration) -> Void = { _ in }, _ handler: StubTransport.Handler? = nil
+        memoryCapacity: Int = 16 << 20, directory: URL? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        configuration: Session.Configuration = Session.Configuration(), _ handler: StubTransport.Handler? = nil
     ) {
         let clock = clock
         cache = ResponseCache(memoryCapacity: memoryCapacity, directory: directory) { clock.now }
         transport = StubTransport(handler)
-        var configuration = Session.Configuration()
+        var configuration = configuration
         configuration.cache = cache
-        configure(&configuration)
         session = Session(
             configuration: configuration, cachedResponseHandler: cachedResponseHandler, transport: transport)
     }

@@ -21,6 +21,7 @@ extension CachingExchange: ExchangeObserver {
     /// A head was told whose body is held back, as it was asked for, or since it redirects.
     func received(_ response: HTTPResponse) {
         guard !options.holdsBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
+            fetch.withLock { $0.isHandedOn = true }
             return observer.exchangeDidReceiveHead(response)
         }
         inner.receiveBody(with: nil)
@@ -54,6 +55,9 @@ extension CachingExchange: ExchangeObserver {
                 cache.drop(facts.key)
                 startFetch(of: request)
             }
+        case .store where fetch.isHandedOn:
+            countMiss(outcome)
+            finish(outcome)
         case .store, .drop, .freshen, .compareHead, .forget:
             store(outcome, verdict, fetch, now)
         }

@@ -21,6 +21,8 @@ final class CachingExchange: Exchange {
         var validated: StoredResponse?
         var isConditional = false
         var began = Date.distantPast
+        /// Whether somebody else says where the body goes, so that there may be none of it here.
+        var isHandedOn = false
         /// When the exchange began, as the cache counts what it forgets.
         var epoch: UInt64 = 0
     }
