@@ -108,7 +108,8 @@ struct CacheWireTests {
 
     @Test func `a body that breaks off is not stored`() async throws {
         let server = try await LocalServer.scripted(
-            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello"), .close)
+            .waitForRequest,
+            .bytes("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello"), .close)
         let session = Self.session()
         #expect(await Self.get(session, server.url("/")).error != nil)
         #expect(
