@@ -65,25 +65,32 @@ struct URLRequestTests {
 
     // MARK: Caches
 
-    static let policies: [(URLRequest.CachePolicy, [String: String])] = [
-        (.useProtocolCachePolicy, [:]), (.reloadIgnoringLocalCacheData, ["Cache-Control": "no-cache"]),
-        (.reloadIgnoringLocalAndRemoteCacheData, ["Cache-Control": "no-cache", "Pragma": "no-cache"]),
-        (.returnCacheDataElseLoad, ["Cache-Control": "max-stale"]),
-        (.reloadRevalidatingCacheData, ["Cache-Control": "max-age=0"]),
+    static let policies: [(URLRequest.CachePolicy, HTTPRequest.CachePolicy?, [String: String])] = [
+        (.useProtocolCachePolicy, nil, [:]), (.reloadIgnoringLocalCacheData, .reloadIgnoringCache, [:]),
+        (
+            .reloadIgnoringLocalAndRemoteCacheData, .reloadIgnoringCache,
+            ["Cache-Control": "no-cache", "Pragma": "no-cache"]
+        ),
+        (.returnCacheDataElseLoad, .returnCacheElseLoad, [:]),
+        (.returnCacheDataDontLoad, .returnCacheDontLoad, [:]),
+        (.reloadRevalidatingCacheData, .reloadRevalidating, [:]),
     ]
 
     @Test(arguments: policies)
-    func `a cache policy is a field, and back`(policy: URLRequest.CachePolicy, fields: [String: String]) throws {
+    func `a cache policy is one, and back`(
+        policy: URLRequest.CachePolicy, native: HTTPRequest.CachePolicy?, fields: [String: String]
+    ) throws {
         var request = URLRequest(url: try Scene.url())
         request.cachePolicy = policy
         let converted = try request.asHTTPRequest()
+        #expect(converted.cachePolicy == native)
         #expect(converted.headers.dictionary == fields)
         #expect(URLRequest(converted).cachePolicy == policy)
     }
 
     @Test func `a field of the request's own says more than its policy`() throws {
         var request = URLRequest(url: try Scene.url())
-        request.cachePolicy = .reloadIgnoringLocalCacheData
+        request.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
         request.setValue("no-store", forHTTPHeaderField: "cache-control")
         #expect(try request.asHTTPRequest().headers["Cache-Control"] == "no-store")
     }
@@ -93,8 +100,8 @@ struct URLRequestTests {
         request.cachePolicy = .returnCacheDataDontLoad
         let session = Scene.session()
         let error = try #require(await session.request(request).serializingData().response.error)
-        #expect(error.kind == .invalidRequest(.conversion))
-        #expect((error.underlying as? URLError)?.code == .resourceUnavailable)
+        #expect(error.kind == .cache(.notStored))
+        #expect(error.urlError?.code == .resourceUnavailable)
         await session.shutdown()
     }
 

@@ -69,10 +69,16 @@ import Testing
         #expect(withoutStorage.cookies.policy == .never)
     }
 
-    @Test func `a cache policy is a field`() {
+    @Test func `the cache policy and a cache of its own are taken over`() {
         let configuration = Self.converted { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
-        #expect(configuration.headers["Cache-Control"] == "no-cache")
-        #expect(!Self.converted().headers.contains("Cache-Control"))
+        #expect(configuration.cachePolicy == .reloadIgnoringCache)
+        #expect(configuration.cache == nil)
+        #expect(Self.converted().cachePolicy == .useProtocolCachePolicy)
+        let cached = Self.converted {
+            $0.urlCache = URLCache(memoryCapacity: 123_456, diskCapacity: 0, diskPath: nil)
+        }
+        #expect(cached.cache?.memoryCapacity == 123_456)
+        #expect(Self.converted { $0.urlCache = nil }.cache == nil)
     }
 
     @Test func `proxies are taken over`() {

@@ -112,5 +112,5 @@ public struct CookieStore: Sendable {
 
 extension Session {
     /// The session's cookies.
-    public nonisolated var cookies: CookieStore { CookieStore(transport: context.transport) }
+    public nonisolated var cookies: CookieStore { CookieStore(transport: context.carrier) }
 }

@@ -10,6 +10,8 @@ struct FileStatus: Hashable {
     var mode: mode_t
     var owner: uid_t
     var links: Int
+    /// When the content was changed last, in nanoseconds since 1970.
+    var modified: Int64
     /// What tells one file from another, whatever their names.
     var identity: Identity
 
@@ -25,6 +27,7 @@ struct FileStatus: Hashable {
         mode = status.st_mode & 0o777
         owner = status.st_uid
         links = Int(status.st_nlink)
+        modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 

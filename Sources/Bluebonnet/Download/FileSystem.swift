@@ -13,15 +13,20 @@ enum FileSystem {
     }
 
     /// Makes a directory and those that lead to it, where they are missing.
-    static func makeDirectories(_ path: String) throws(SystemError) {
-        if unsafe mkdir(path, 0o777) == 0 { return }
+    ///
+    /// - Parameters:
+    ///   - path: The path of the directory.
+    ///   - mode: Who may do what with it, but for what the process does not grant; those that lead to it are as usual.
+    /// - Throws: The system's error.
+    static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
+        if unsafe mkdir(path, mode) == 0 { return }
         switch errno {
         case EEXIST:
             guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectories(parent(of: path))
             // Somebody else may have made it meanwhile.
-            guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemError(errno) }
+            guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
         case let code: throw SystemError(code)
         }
     }
@@ -48,6 +53,14 @@ enum FileSystem {
     static func remove(_ path: String) {
         _ = unsafe unlink(path)
     }
+
+    /// Returns the names of what is in a directory; none when it cannot be read.
+    static func names(in directory: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    }
+
+    /// Tells this process from others on the machine.
+    static var processID: Int32 { getpid() }
 
     // MARK: Paths
 

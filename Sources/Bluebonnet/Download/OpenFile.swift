@@ -117,6 +117,11 @@ struct OpenFile: ~Copyable {
         }
     }
 
+    /// Notes that the file was used just now.
+    borrowing func touch() {
+        _ = futimens(descriptor, nil)
+    }
+
     /// Sets the permission bits.
     borrowing func setMode(_ mode: mode_t) throws(SystemError) {
         guard fchmod(descriptor, mode) == 0 else { throw SystemError(errno) }

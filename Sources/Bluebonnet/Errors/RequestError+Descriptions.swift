@@ -10,6 +10,7 @@ extension RequestError.Kind: CustomStringConvertible {
         case .adaptation: "an adapter failed"
         case .retry(let original): "a retrier gave another error than: \(original)"
         case .redirect(let reason): reason.description
+        case .cache(let reason): reason.description
         case .cookies(let reason): reason.description
         case .authentication(let reason): reason.description
         case .connection(let reason): reason.description

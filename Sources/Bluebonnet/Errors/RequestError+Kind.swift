@@ -19,6 +19,8 @@ extension RequestError {
         indirect case retry(original: Kind)
         /// The request was redirected to where it cannot or must not go.
         case redirect(RedirectReason)
+        /// The request was not to be answered by the network, and could not be answered otherwise.
+        case cache(CacheReason)
         /// A cookie cannot be kept, or a file of cookies not be used.
         case cookies(CookieReason)
         /// The server's challenge cannot be answered.

@@ -16,6 +16,13 @@ extension RequestError {
         case invalidRequest
     }
 
+    /// Says why there is no answer without the network.
+    @nonexhaustive
+    public enum CacheReason: Hashable, Sendable {
+        /// Nothing is stored that could be the answer, or the request's kind is not answered with what is stored.
+        case notStored
+    }
+
     /// Says why a challenge cannot be answered.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable {
@@ -39,6 +46,15 @@ extension RequestError.RedirectReason: CustomStringConvertible {
         case .invalidLocation(let location): "the redirect's location \(location.debugDescription) cannot be requested"
         case .bodyNotReplayable: "the body cannot be sent again to where the request is redirected"
         case .invalidRequest: "the redirect handler gave a request that cannot be sent"
+        }
+    }
+}
+
+extension RequestError.CacheReason: CustomStringConvertible {
+    /// The reason in a few words.
+    public var description: String {
+        switch self {
+        case .notStored: "no stored response can be the answer, and the network must not be asked"
         }
     }
 }

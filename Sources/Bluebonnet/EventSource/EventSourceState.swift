@@ -123,7 +123,7 @@ extension EventSourceState {
             }
         case .retry(let original): isPermanent(original)
         case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .cookies,
-            .redirect,
+            .redirect, .cache,
             .authentication, .trust, .validation, .serialization, .download, .eventSource, .cancelled,
             .sessionShutDown, .internal:
             true

@@ -73,6 +73,12 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
+    /// What the session's response cache may do for this request; `nil` for the session's choice.
+    public var cachePolicy: CachePolicy? {
+        get { parts.cachePolicy }
+        set { parts.cachePolicy = newValue }
+    }
+
     /// Whether those of the session's fields are left out that carry secrets: a redirect has left their origin.
     package var omitsSessionSecrets: Bool {
         get { parts.omitsSessionSecrets }
@@ -124,6 +130,7 @@ public struct HTTPRequest: Sendable {
         var handlesCookies = true
         var proxy: Session.Configuration.Proxy?
         var priority: HTTPPriority?
+        var cachePolicy: CachePolicy?
         var omitsSessionSecrets = false
         var credentialTick: UInt64?
         var firstPartyURL: URL?

@@ -36,6 +36,8 @@ final class CompletedAttempt: Sendable {
 
     var metrics: TransferMetrics? { outcome?.metrics }
 
+    var origin: ResponseOrigin { outcome?.origin ?? .network }
+
     /// The same exchange with another verdict.
     func failing(with error: RequestError) -> CompletedAttempt {
         CompletedAttempt(

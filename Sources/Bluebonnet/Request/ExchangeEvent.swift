@@ -45,7 +45,8 @@ extension ExchangeOutcome {
     /// The same with what redirected to it.
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }
-        return ExchangeOutcome(response: response?.with(history), body: body, error: error, metrics: metrics)
+        return ExchangeOutcome(
+            response: response?.with(history), body: body, error: error, metrics: metrics, origin: origin)
     }
 }
 

@@ -52,7 +52,7 @@ extension Request {
         _ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Self { interceptor(Retrier(retry)) }
 
-    // MARK: Redirects and authentication
+    // MARK: Redirects, caching and authentication
 
     /// Has a handler decide about redirects, in place of the session's.
     ///
@@ -63,6 +63,19 @@ extension Request {
     @discardableResult
     public nonisolated func redirect(using handler: any RedirectHandler) -> Self {
         core.mailbox.withLock { $0.redirectHandler = handler }
+        return self
+    }
+
+    /// Has a handler decide whether the response is stored in the session's cache, in place of the session's.
+    ///
+    /// The last one that was set counts. Has an effect on requests that have not been started, of sessions that have a
+    /// cache.
+    ///
+    /// - Parameter handler: The handler.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func cacheResponse(using handler: any CachedResponseHandler) -> Self {
+        core.mailbox.withLock { $0.cachedResponseHandler = handler }
         return self
     }
 

@@ -124,6 +124,7 @@ extension RequestCore {
         do throws(RequestError) {
             try request.validate()
             if let error = context.configurationError { throw error }
+            try checkCachePolicy(of: request)
         } catch {
             throw error.during(request, attempts: 0)
         }
@@ -145,6 +146,7 @@ extension RequestCore {
         // It was checked when it was made.
         if adapted.isIdentical(to: request) { return request }
         try adapted.validate()
+        try checkCachePolicy(of: adapted)
         adapted.stateContentType()
         return adapted
     }
@@ -252,7 +254,7 @@ extension RequestCore {
             return ExchangeOutcome(
                 response: outcome.response, body: outcome.body,
                 error: error.about(outcome.response, body: outcome.body),
-                metrics: outcome.metrics)
+                metrics: outcome.metrics, origin: outcome.origin)
         case .head(let response):
             mailbox.withLock { $0.exchange }?.cancel()
             let outcome = await nextOutcome()

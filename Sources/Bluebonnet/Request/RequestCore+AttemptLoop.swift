@@ -103,9 +103,10 @@ extension RequestCore: ExchangeObserver {
             return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.cancelled)))
         }
         let holdsBody = sink.holdsBody
-        let options = ExchangeOptions(
+        var options = ExchangeOptions(
             maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
             startsSuspended: isSuspended, holdsBody: holdsBody || hasHandlers, holdsRedirects: true)
+        if context.hasCache { options.willStore = storing() }
         tellExchange(of: request, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
         let state = mailbox.withLock { mailbox in

@@ -8,6 +8,8 @@ struct RequestMailbox {
     var interceptors: [any RequestInterceptor] = []
     /// Decides about redirects in place of the session's handler.
     var redirectHandler: (any RedirectHandler)?
+    /// Decides about what is stored in place of the session's handler.
+    var cachedResponseHandler: (any CachedResponseHandler)?
     /// Answers challenges of requests that have no credential of their own.
     var credential: Credential?
     /// Serializers that are to be served, in the order in which they were attached.

@@ -22,6 +22,8 @@ public actor Session {
     ///     ``Configuration/tls-swift.property``. A session with a transport of its own cannot have one: its requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
+    ///   - cachedResponseHandler: Decides what is stored in the cache for requests that have no handler of their own. A
+    ///     session that has one, and no cache in its configuration, gets a ``ResponseCache`` of its own, in memory.
     ///   - eventMonitors: Are told what happens to every request; none by default. They are kept as long as the session.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
     ///     for its `resume()`.
@@ -29,17 +31,20 @@ public actor Session {
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
-        eventMonitors: [any EventMonitor] = [], startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
+        cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any EventMonitor] = [],
+        startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
     ) {
+        var configuration = configuration
+        if cachedResponseHandler != nil, configuration.cache == nil { configuration.cache = ResponseCache() }
         context = SessionContext(
             configuration: configuration,
             transport: transport
                 ?? CurlTransport(configuration: configuration, serverTrustManager: serverTrustManager),
             interceptor: interceptor, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors,
             // Nobody would ask it.
             refusal: transport == nil || serverTrustManager == nil
                 ? nil : RequestError(.trust(.notEvaluated), detail: "the session has a transport of its own"),
-            eventMonitors: eventMonitors,
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
     }
@@ -62,6 +67,9 @@ public actor Session {
 
     /// What decides about redirects for requests that have no handler of their own.
     public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
+
+    /// What decides about what is stored for requests that have no handler of their own.
+    public nonisolated var cachedResponseHandler: (any CachedResponseHandler)? { context.cachedResponseHandler }
 
     /// Who is told what happens to the requests.
     public nonisolated var eventMonitors: [any EventMonitor] { context.eventMonitors }

@@ -96,6 +96,15 @@ extension Session {
         /// Which cookies are kept, and sent back; those of every host by default.
         public var cookies = Cookies()
 
+        /// Where responses are kept to answer requests with; `nil`, the default, for nowhere.
+        ///
+        /// Nothing is kept unless it is asked for: a program may act for many users. Sessions may share a cache.
+        public var cache: ResponseCache?
+
+        /// What the ``cache`` may do for requests that do not say; ``HTTPRequest/CachePolicy/useProtocolCachePolicy`` by
+        /// default.
+        public var cachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
+
         /// When redirects are followed, whatever the redirect handlers say.
         public var redirects = RedirectLimits()
 

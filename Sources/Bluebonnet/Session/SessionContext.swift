@@ -3,7 +3,10 @@ import Synchronization
 /// What a session's requests need of it; outlives the session until the last of them has been answered.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
+    /// What carries the session's requests, behind its cache if it has one.
     let transport: any Transport
+    /// What carries them to the network, and keeps the cookies.
+    let carrier: any Transport
     let interceptor: (any RequestInterceptor)?
     /// Those of the session's interceptor, asked before a request's own.
     let adapters: [any RequestAdapter]
@@ -13,6 +16,9 @@ final class SessionContext: Sendable {
     let eventMonitors: [any EventMonitor]
     /// Tells the monitors; `nil` if there are none.
     let events: EventDispatcher?
+    let cachedResponseHandler: (any CachedResponseHandler)?
+    /// Whether there is a cache before the network.
+    let hasCache: Bool
     /// Lets time pass between attempts; ends early when its task is cancelled.
     let sleep: @Sendable (Duration) async throws -> Void
     let startsRequestsImmediately: Bool
@@ -27,17 +33,22 @@ final class SessionContext: Sendable {
 
     init(
         configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
-        redirectHandler: (any RedirectHandler)? = nil, refusal: RequestError? = nil,
-        eventMonitors: [any EventMonitor] = [], startsRequestsImmediately: Bool
+        redirectHandler: (any RedirectHandler)? = nil, cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        eventMonitors: [any EventMonitor] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
-        self.transport = transport
+        carrier = transport
+        hasCache = configuration.cache != nil
+        self.transport =
+            configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }
+            ?? transport
         self.interceptor = interceptor
         adapters = AdapterChain.parts(of: [interceptor].compactMap(\.self))
         retriers = RetrierChain.parts(of: [interceptor].compactMap(\.self))
         self.redirectHandler = redirectHandler
         self.eventMonitors = eventMonitors
         events = EventDispatcher(eventMonitors)
+        self.cachedResponseHandler = cachedResponseHandler
         sleep = configuration.sleep
         self.startsRequestsImmediately = startsRequestsImmediately
         do throws(RequestError) {

@@ -11,8 +11,11 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
     /// The body, decoded from its content coding; `nil` when no response came.
     public var data: Data? { attempt.data }
 
-    /// What was measured of the last attempt; `nil` when it never reached the network.
+    /// What was measured of the last attempt; `nil` when it never reached the network, or was answered by a cache.
     public var metrics: TransferMetrics? { attempt.metrics }
+
+    /// Where the response came from: the network, unless the session has a cache.
+    public var origin: ResponseOrigin { attempt.origin }
 
     /// How long making the value took, the preprocessor included.
     public let serializationDuration: Duration

@@ -126,6 +126,9 @@ public struct ExchangeOptions: Sendable {
     /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
     public var holdsRedirects: Bool
 
+    /// Decides what a cache keeps of the response; `nil` where nobody wants to.
+    package var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
+
     /// Creates options.
     ///
     /// - Parameters:
@@ -158,6 +161,9 @@ public final class ExchangeOutcome: Sendable {
     /// What was measured, if the transport measures.
     public let metrics: TransferMetrics?
 
+    /// Where the response came from; the network, unless a cache was before the transport.
+    public let origin: ResponseOrigin
+
     /// Creates an outcome.
     ///
     /// - Parameters:
@@ -165,12 +171,15 @@ public final class ExchangeOutcome: Sendable {
     ///   - body: The body.
     ///   - error: Why the exchange failed.
     ///   - metrics: What was measured.
+    ///   - origin: Where the response came from.
     public init(
-        response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil
+        response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,
+        origin: ResponseOrigin = .network
     ) {
         self.response = response
         self.body = body
         self.error = error
         self.metrics = metrics
+        self.origin = origin
     }
 }

@@ -37,7 +37,7 @@ extension AFError {
                 .responseSerializationFailed(reason: .inputFileReadFailed(at: URL(filePath: path)))
             case .cancelled: .explicitlyCancelled
             case .sessionShutDown: .sessionDeinitialized
-            case .redirect, .cookies, .authentication, .connection, .timedOut, .invalidResponse, .download,
+            case .redirect, .cache, .cookies, .authentication, .connection, .timedOut, .invalidResponse, .download,
                 .eventSource, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }

@@ -11,6 +11,7 @@ extension URLError.Code {
         case .multipartEncoding(let reason): self.init(reason)
         case .requestBody(let reason): self.init(reason)
         case .redirect(let reason): self.init(reason)
+        case .cache: self = .resourceUnavailable
         case .authentication: self = .userAuthenticationRequired
         case .connection(let reason): self.init(reason)
         case .timedOut: self = .timedOut

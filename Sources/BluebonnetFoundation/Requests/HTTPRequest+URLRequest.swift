@@ -10,28 +10,23 @@ extension HTTPRequest {
     /// - The timeout, unless it is Foundation's default of 60 seconds: it limits connecting and idle time, in place of the
     ///   session's limits, the one for the exchange as a whole included. One that is not above zero, or is above ten
     ///   years, is none.
-    /// - The cache policy, as the field `Cache-Control` (RFC 9111 §5.2.1) where the request has none: `no-cache` for the
-    ///   policies that ignore caches, with `Pragma: no-cache` for remote ones; `max-age=0` for revalidation; `max-stale`
-    ///   for any data that a cache has. There is no cache to ask for data that must not be loaded.
+    /// - The cache policy, as `cachePolicy`; Foundation's default leaves the choice to the session. The policy that has
+    ///   caches on the way ignored adds `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111 §5.2.1.4, §5.4) where
+    ///   the request has no such fields.
     /// - `Content-Length`, as the number of bytes of a body that is a stream; `RequestBody.inputStream(_:length:)` says how that
     ///   is read.
     ///
     /// Of no meaning are `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining`.
     ///
     /// - Parameter urlRequest: Foundation's request.
-    /// - Throws: `.invalidURL` when it has no URL; `.invalidRequest(.conversion)` when it may be answered from a cache
-    ///   only. A `URLError` is the underlying error.
+    /// - Throws: `.invalidURL` when it has no URL. A `URLError` is the underlying error.
     public init(_ urlRequest: URLRequest) throws(RequestError) {
         guard let url = urlRequest.url else { throw RequestError(.invalidURL, underlying: URLError(.badURL)) }
         self.init(
             url: url, method: urlRequest.method ?? .get, headers: urlRequest.headers, body: urlRequest.requestBody)
         handlesCookies = urlRequest.httpShouldHandleCookies
         timeouts = TimeInterval.timeouts(urlRequest.timeoutInterval)
-        guard urlRequest.cachePolicy != .returnCacheDataDontLoad else {
-            throw RequestError(
-                .invalidRequest(.conversion), detail: "the response may come from a cache only, and there is none",
-                underlying: URLError(.resourceUnavailable))
-        }
+        cachePolicy = urlRequest.cachePolicy.native
         for directive in urlRequest.cachePolicy.directives where !urlRequest.headers.contains(directive.name) {
             headers.add(directive)
         }
@@ -68,7 +63,7 @@ extension URLRequest {
         }
         httpShouldHandleCookies = request.handlesCookies
         if let timeouts = request.timeouts { timeoutInterval = TimeInterval(timeouts) }
-        cachePolicy = CachePolicy(request.headers)
+        cachePolicy = CachePolicy(request)
     }
 
     /// The body as Bluebonnet sends it.

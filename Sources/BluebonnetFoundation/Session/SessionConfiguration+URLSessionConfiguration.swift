@@ -17,12 +17,15 @@ extension Session.Configuration {
     /// - `connectionProxyDictionary`: none is the environment's, an empty one no proxy. A session has one proxy, which
     ///   is the one for HTTPS where that is enabled, else the one for HTTP, else the SOCKS one; with
     ///   `ExceptionsList`, and the name and the password that are in it;
-    /// - `requestCachePolicy`, as the field `Cache-Control`, as for a request.
+    /// - `requestCachePolicy`, as `cachePolicy`, with the fields that it adds to a request;
+    /// - `urlCache`, as a `ResponseCache` in memory of its `memoryCapacity`, unless it is `URLCache.shared`, which every
+    ///   configuration has that was not told otherwise. What it holds is neither read nor written, and Foundation does
+    ///   not tell its directory: for files, give `cache` another.
     ///
     /// Of no meaning are `identifier` (nothing goes on when the process has ended), `networkServiceType`,
     /// `allowsCellularAccess`, `isDiscretionary`, `sharedContainerIdentifier`, `sessionSendsLaunchEvents`,
     /// `shouldUseExtendedBackgroundIdleMode`, `multipathServiceType`, `usesClassicLoadingMode`, `waitsForConnectivity` (an
-    /// `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage`, `urlCache` and `protocolClasses`: a
+    /// `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage` and `protocolClasses`: a
     /// session's `transport` answers in place of the network. The versions of TLS are not in Foundation's configuration on
     /// Linux: set `tls`.
     ///
@@ -39,6 +42,10 @@ extension Session.Configuration {
             total: source.timeoutIntervalForResource.duration)
         if source.httpMaximumConnectionsPerHost > 0 {
             connectionLimits.perHost = source.httpMaximumConnectionsPerHost
+        }
+        cachePolicy = source.requestCachePolicy.native ?? .useProtocolCachePolicy
+        if let urlCache = source.urlCache, urlCache !== URLCache.shared, urlCache.memoryCapacity > 0 {
+            cache = ResponseCache(memoryCapacity: urlCache.memoryCapacity)
         }
         cookies.policy = Cookies.Policy(source)
         proxy = source.connectionProxyDictionary.map { Proxy(proxyDictionary: $0) } ?? .environment
@@ -69,16 +76,18 @@ extension Session {
     ///   - interceptor: Adapts and retries all requests.
     ///   - serverTrustManager: Evaluates the servers' certificates.
     ///   - redirectHandler: Decides about redirects of requests that have no handler of their own.
+    ///   - cachedResponseHandler: Decides what is stored for requests that have no handler of their own.
     ///   - startRequestsImmediately: Whether requests start when their first serializer, task or stream is attached.
     @_disfavoredOverload  // `.default` means Bluebonnet's
     public init(
         configuration: URLSessionConfiguration, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
         startRequestsImmediately: Bool = true
     ) {
         self.init(
             configuration: Configuration(configuration), interceptor: interceptor,
             serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
-            startRequestsImmediately: startRequestsImmediately)
+            cachedResponseHandler: cachedResponseHandler, startRequestsImmediately: startRequestsImmediately)
     }
 }

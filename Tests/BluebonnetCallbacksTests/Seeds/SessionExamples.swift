@@ -53,6 +53,19 @@ import Testing
         #expect(response.response?.url.path == "/get")
     }
 
+    @Test func `A session with a handler of cached responses keeps what it may`() async throws {
+        let cacher = ResponseCacher(behavior: .cache)
+        let session = Session(cachedResponseHandler: cacher)
+        let url = try Examples.url("/cache/60")
+        let first = try await session.request(url).serializingData().response
+        let second = try await session.request(url).serializingData().response
+        #expect(first.origin == .network && second.origin == .cache && second.data == first.data)
+        let third = await Examples.answer { done in
+            session.request(url).cacheResponse(using: cacher).responseString { done($0) }
+        }
+        #expect(third.response?.statusCode == 200 && third.metrics == nil)
+    }
+
     @Test func `Operating on all requests`() async {
         let session = Session(transport: StubTransport { _ in .never })
         let response = await Examples.answer { done in

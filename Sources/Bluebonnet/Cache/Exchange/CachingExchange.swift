@@ -1,0 +1,189 @@
+import FoundationEssentials
+
+/// One exchange with a cache before it: looks for the answer, has it fetched or validated, and stores it.
+///
+/// Runs on the thread of whoever calls, and what may take its time, files and handlers, in a task on the pool. The
+/// observer is never told anything by the one who starts the exchange.
+final class CachingExchange: Exchange {
+    let request: HTTPRequest
+    let facts: CacheRequest
+    let options: ExchangeOptions
+    let observer: any ExchangeObserver
+    let cache: ResponseCache
+    private let transport: any Transport
+    private let whenEnded: @Sendable (CachingExchange) -> Void
+    let state: Locked<CachingExchangeState>
+    /// What the server is asked, and since when.
+    let fetch = Locked<Fetch>(Fetch())
+
+    /// What the exchange that is under way is about.
+    struct Fetch: Sendable {
+        var validated: StoredResponse?
+        var isConditional = false
+        var began = Date.distantPast
+        /// Whether somebody else says where the body goes, so that there may be none of it here.
+        var isHandedOn = false
+        /// When the exchange began, as the cache counts what it forgets.
+        var epoch: UInt64 = 0
+    }
+
+    init(
+        _ request: HTTPRequest, _ facts: CacheRequest, options: ExchangeOptions, observer: any ExchangeObserver,
+        cache: ResponseCache, inner: any Transport, whenEnded: @escaping @Sendable (CachingExchange) -> Void
+    ) {
+        self.request = request
+        self.facts = facts
+        self.options = options
+        self.observer = observer
+        self.cache = cache
+        self.whenEnded = whenEnded
+        transport = inner
+        state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
+    }
+
+    // MARK: Looking up
+
+    /// Finds the answer, or has it fetched.
+    func begin() {
+        guard facts.mayBeAnswered, !options.holdsBody else {
+            return facts.isForCacheOnly ? found(notStored) : startFetch(of: request)
+        }
+        let decision = decision(cache.inMemory(facts.key))
+        guard cache.hasDisk, !decision.hasEntry else { return carryOut(decision) }
+        Task { carryOut(self.decision(cache.onDisk(facts))) }
+    }
+
+    private func decision(_ candidates: [StoredResponse]) -> CacheDecision {
+        let limit = options.maximumResponseBytes ?? .max
+        return CacheDecision(facts, candidates: candidates.filter { $0.body.count <= limit }, now: cache.now())
+    }
+
+    private func carryOut(_ decision: CacheDecision) {
+        switch decision {
+        case .network: startFetch(of: request)
+        case .stored(let entry):
+            cache.count { $0.hits += 1 }
+            found(outcome(with: entry, at: cache.now()))
+        case .validate(let entry, let conditions):
+            var conditional = request
+            for field in conditions { conditional.headers.update(field) }
+            startFetch(of: conditional, validating: entry, isConditional: !conditions.isEmpty)
+        case .unsatisfiable: found(notStored)
+        }
+    }
+
+    /// What a stored response is as an outcome.
+    func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
+        ExchangeOutcome(
+            response: entry.response(at: now, url: request.url), body: facts.method == .head ? Data() : entry.body,
+            origin: .cache)
+    }
+
+    private var notStored: ExchangeOutcome {
+        ExchangeOutcome(response: nil, error: RequestError(.cache(.notStored)))
+    }
+
+    private func found(_ outcome: ExchangeOutcome) {
+        if state.withLock({ $0.found(outcome) }) { Task { deliver() } }
+    }
+
+    private func deliver() {
+        if let outcome = state.withLock({ $0.delivering() }) { tell(outcome) }
+    }
+
+    // MARK: Fetching
+
+    func startFetch(of request: HTTPRequest, validating entry: StoredResponse? = nil, isConditional: Bool = false) {
+        guard let isSuspended = state.withLock({ $0.willFetch() }) else { return }
+        let epoch = cache.epoch(of: facts.key)
+        fetch.withLock {
+            $0 = Fetch(validated: entry, isConditional: isConditional, began: cache.now(), epoch: epoch)
+        }
+        var options = options
+        options.startsSuspended = isSuspended
+        let exchange = transport.start(request, options: options, observer: self)
+        if state.withLock({ $0.isFetching(exchange) }) { exchange.cancel() }
+        if state.withLock({ $0.isSuspended }) != isSuspended { align() }
+        tellEvents()
+    }
+
+    /// Tells the inner exchange whether it is suspended, until it was told the newest.
+    private func align() {
+        while true {
+            let (exchange, wish) = state.withLock { ($0.inner, $0.isSuspended) }
+            guard let exchange else { return }
+            if wish { exchange.suspend() } else { exchange.resume() }
+            if state.withLock({ $0.isSuspended }) == wish { return }
+        }
+    }
+
+    /// Tells what the inner exchange has told, as the only one to do so.
+    func tellEvents() {
+        while let event = state.withLock({ $0.nextEvent() }) {
+            switch event {
+            case .head(let response): received(response)
+            case .outcome(let outcome): return completed(outcome)
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Tells the outcome unless somebody has.
+    func finish(_ outcome: ExchangeOutcome) {
+        if state.withLock({ $0.ended() }) { tell(outcome) }
+    }
+
+    /// Tells the outcome; the state says that nobody else does.
+    private func tell(_ outcome: ExchangeOutcome) {
+        whenEnded(self)
+        observer.exchangeDidComplete(outcome)
+    }
+
+    private func stop(with error: RequestError, inTask: Bool) {
+        switch state.withLock({ $0.stopped(with: error) }) {
+        case .nothing: break
+        case .cancel(let exchange): exchange.cancel()
+        case .tell(let outcome, let interruption):
+            interruption?()
+            if inTask { Task { tell(outcome) } } else { tell(outcome) }
+        }
+    }
+
+    func shutDown() { stop(with: RequestError(.sessionShutDown), inTask: false) }
+
+    // MARK: Exchange
+
+    func cancel() { stop(with: RequestError(.cancelled), inTask: true) }
+
+    func suspend() {
+        state.withLock { $0.suspended() }
+        align()
+    }
+
+    func resume() {
+        let isHeld = state.withLock { state in
+            state.resumed()
+            if case .held = state.stage { return true }
+            return false
+        }
+        if isHeld { Task { deliver() } }
+        align()
+    }
+
+    func receiveBody(with receiver: (any BodyReceiver)?) {
+        state.withLock { $0.inner }?.receiveBody(with: receiver)
+    }
+
+    func receiveMore() { state.withLock { $0.inner }?.receiveMore() }
+}
+
+extension CacheDecision {
+    /// Whether something that is stored has a part in it.
+    fileprivate var hasEntry: Bool {
+        switch self {
+        case .stored, .validate: true
+        case .network, .unsatisfiable: false
+        }
+    }
+}

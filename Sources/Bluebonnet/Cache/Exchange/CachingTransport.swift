@@ -1,0 +1,73 @@
+import FoundationEssentials
+
+/// Puts a response cache before a session's transport.
+///
+/// There is one only if the session has a cache. What a stored response cannot be the answer to goes to the transport as
+/// it is, such as streams and downloads, which take their bodies piece by piece.
+final class CachingTransport: Transport {
+    /// What a cache has to know of the session.
+    struct Settings: Sendable {
+        var policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
+        /// The fields that requests have unless they set them themselves.
+        var headers = HTTPHeaders()
+        /// The same without those that carry secrets, for where a redirect has led to another origin.
+        var openHeaders = HTTPHeaders()
+        /// Whether the transport may send cookies that the requests do not show.
+        var hasCookies = false
+    }
+
+    let inner: any Transport
+    let cache: ResponseCache
+    private let settings: Settings
+    private let books = Locked(Books())
+
+    private struct Books {
+        var running: [ObjectIdentifier: CachingExchange] = [:]
+        var isShutDown = false
+    }
+
+    init(_ inner: any Transport, cache: ResponseCache, configuration: Session.Configuration) {
+        self.inner = inner
+        self.cache = cache
+        let headers = configuration.effectiveHeaders
+        settings = Settings(
+            policy: configuration.cachePolicy, headers: headers,
+            openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
+            hasCookies: configuration.cookies.policy != .never && inner is any CookieKeepingTransport)
+    }
+
+    var executor: (any TaskExecutor)? { inner.executor }
+
+    func start(
+        _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
+    ) -> any Exchange {
+        let facts = CacheRequest(request, settings: settings)
+        if options.holdsBody, Invalidation.isSafe(request.method), !facts.isForCacheOnly {
+            return inner.start(request, options: options, observer: observer)
+        }
+        let exchange = CachingExchange(
+            request, facts, options: options, observer: observer, cache: cache, inner: inner
+        ) { [weak self] exchange in self?.ended(exchange) }
+        let isShutDown = books.withLock { books in
+            if !books.isShutDown { books.running[ObjectIdentifier(exchange)] = exchange }
+            return books.isShutDown
+        }
+        // What answers then is the transport.
+        if isShutDown { return inner.start(request, options: options, observer: observer) }
+        exchange.begin()
+        return exchange
+    }
+
+    func shutDown() async {
+        let running = books.withLock { books in
+            books.isShutDown = true
+            return Array(books.running.values)
+        }
+        for exchange in running { exchange.shutDown() }
+        await inner.shutDown()
+    }
+
+    private func ended(_ exchange: CachingExchange) {
+        books.withLock { _ = $0.running.removeValue(forKey: ObjectIdentifier(exchange)) }
+    }
+}

@@ -1,0 +1,181 @@
+public import FoundationEssentials
+
+/// Keeps responses, so that requests can be answered without the network, or with less of it (RFC 9111).
+///
+/// A private cache: it may keep what was made for one user. So share one among sessions that act for the same user only;
+/// requests that differ in their `Authorization` or `Cookie` fields, in their credential or in the user info of their
+/// URLs do not get each other's responses unless those are `public`, but the cookies that sessions keep are not looked at.
+///
+/// ```swift
+/// var configuration = Session.Configuration()
+/// configuration.cache = ResponseCache()
+/// let session = Session(configuration: configuration)
+/// ```
+///
+/// Kept are complete responses to GET requests whose bodies are collected in memory, as servers allow it: those of
+/// ``DataRequest``, but not of streams and downloads. What was not used for the longest time goes first when there is no
+/// more room. A response that takes more than an eighth of the room is not kept.
+///
+/// In memory, and with a directory also in files, which outlast the process and may be shared by several. Nothing that
+/// goes wrong with files fails a request; ``Statistics/diskFailures`` counts it.
+public final class ResponseCache: Sendable {
+    /// How many bytes of memory the responses may take, about.
+    public let memoryCapacity: Int
+
+    /// How many bytes the files may have; 0 without a directory.
+    public let diskCapacity: Int
+
+    /// Where the files are; `nil` when there are none.
+    public let directory: URL?
+
+    /// The present.
+    let now: @Sendable () -> Date
+    private let memory: Locked<MemoryStore>
+    private let disk: DiskStore?
+    private let epochs = Locked(CacheEpochs())
+    private let counts = Locked(Statistics())
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - memoryCapacity: How many bytes of memory the responses may take; 16 MiB by default, none if it is 0.
+    ///   - diskCapacity: How many bytes the files may have; 256 MiB by default.
+    ///   - directory: Where to keep files, for this alone; made when it is first needed, for this user only. `nil`, the
+    ///     default, for none.
+    public convenience init(
+        memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
+    ) {
+        self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory) { Date() }
+    }
+
+    /// Creates a cache with a clock of its own, for tests.
+    package init(
+        memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil,
+        now: @escaping @Sendable () -> Date
+    ) {
+        self.now = now
+        let path = directory.flatMap { $0.isFileURL ? $0.path(percentEncoded: false) : nil }
+        self.memoryCapacity = max(0, memoryCapacity)
+        self.diskCapacity = path == nil ? 0 : max(0, diskCapacity)
+        self.directory = directory
+        memory = Locked(MemoryStore(capacity: self.memoryCapacity))
+        disk = path.flatMap { path in
+            diskCapacity > 0 && !path.utf8.contains(0) && !path.isEmpty
+                ? DiskStore(directory: path, capacity: diskCapacity) : nil
+        }
+    }
+
+    /// The part of the room that one response may take is one by this.
+    static let shareOfEntry = 8
+
+    // MARK: For everyone
+
+    /// Forgets all responses, also those that are under way.
+    @concurrent
+    public func removeAll() async {
+        forgetAll()
+    }
+
+    /// Forgets the responses for a URL, also those that are under way.
+    ///
+    /// - Parameter url: The URL; its fragment and its user do not matter.
+    @concurrent
+    public func remove(for url: URL) async {
+        forget([CacheKey(url)])
+    }
+
+    /// Returns what is kept for a request, fresh or not.
+    ///
+    /// Does not count as a use. The fields that a session adds are not looked at: what was chosen by one of those is
+    /// found for a request that states it.
+    ///
+    /// - Parameter request: The request, a GET.
+    /// - Returns: The response; `nil` when there is none.
+    @concurrent
+    public func cachedResponse(for request: HTTPRequest) async -> CachedResponse? {
+        let request = CacheRequest(request, settings: CachingTransport.Settings())
+        let candidates = inMemory(request.key)
+        let entry =
+            CacheDecision.newest(candidates, for: request)
+            ?? CacheDecision.newest(onDisk(request), for: request)
+        return entry.map { CachedResponse(response: $0.response, data: $0.body, storagePolicy: $0.storagePolicy) }
+    }
+
+    /// What the cache has done so far, and how large it is.
+    public var statistics: Statistics {
+        var statistics = counts.withLock { $0 }
+        statistics.memoryBytes = memory.withLock { $0.bytes }
+        statistics.diskBytes = disk?.bytes ?? 0
+        statistics.diskFailures = disk?.failures ?? 0
+        return statistics
+    }
+
+    // MARK: For transports
+
+    /// Whether looking something up may block.
+    var hasDisk: Bool { disk != nil }
+
+    /// Counts something.
+    func count(_ change: (inout Statistics) -> Void) {
+        counts.withLock { change(&$0) }
+    }
+
+    /// What is in memory.
+    func inMemory(_ key: CacheKey) -> [StoredResponse] { memory.withLock { $0.candidates(for: key) } }
+
+    /// What is in files, which blocks; kept in memory from now on.
+    func onDisk(_ request: CacheRequest) -> [StoredResponse] {
+        guard let disk else { return [] }
+        let epoch = epoch(of: request.key)
+        let found = disk.candidates(for: request.key, url: request.url)
+        for entry in found.sorted(by: { $0.responseTime < $1.responseTime }) {
+            _ = memory.withLock { $0.store(entry, for: request.key) }
+        }
+        if self.epoch(of: request.key) != epoch { discard([request.key]) }
+        return found
+    }
+
+    /// What is to be given back with a response that is to be stored: nothing was forgotten meanwhile.
+    func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
+
+    /// Keeps a response, unless the key was forgotten since the epoch; blocks if there are files.
+    func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
+        guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
+        _ = memory.withLock { $0.store(entry, for: key) }
+        if entry.storagePolicy == .memoryAndDisk { disk?.store(entry, for: key) } else { disk?.remove(entry, for: key) }
+        counts.withLock { $0.stores += 1 }
+        // What was forgotten meanwhile is not here again.
+        if self.epoch(of: key) != epoch { discard([key]) }
+    }
+
+    /// Forgets everything about the keys, also what is under way; blocks if there are files.
+    func forget(_ keys: [CacheKey]) {
+        guard !keys.isEmpty else { return }
+        epochs.withLock { epochs in
+            for key in keys { epochs.advance(key) }
+        }
+        discard(keys)
+    }
+
+    /// Has nothing about the key any more, but keeps what is under way; blocks if there are files.
+    func drop(_ key: CacheKey) { discard([key]) }
+
+    /// Has one response no more; blocks if there are files.
+    func drop(_ entry: StoredResponse, for key: CacheKey) {
+        memory.withLock { $0.remove(entry, for: key) }
+        disk?.remove(entry, for: key)
+    }
+
+    private func discard(_ keys: [CacheKey]) {
+        for key in keys {
+            memory.withLock { $0.removeAll(for: key) }
+            disk?.removeAll(for: key)
+        }
+    }
+
+    private func forgetAll() {
+        epochs.withLock { $0.advanceAll() }
+        memory.withLock { $0 = MemoryStore(capacity: memoryCapacity) }
+        disk?.removeAll()
+    }
+}

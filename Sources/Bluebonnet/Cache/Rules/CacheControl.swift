@@ -1,0 +1,104 @@
+/// The directives of `Cache-Control` fields, of a request or a response (RFC 9111 §5.2).
+///
+/// Read leniently, and to the safe side: an unknown directive is skipped, of one that comes twice the first counts
+/// (§4.2.1), and a lifetime that is no number is none, so that the response is stale.
+struct CacheControl: Equatable, Sendable {
+    var noStore = false
+    /// Also in its qualified form, which names fields: those would be of no use without the others (§5.2.2.4).
+    var noCache = false
+    var maxAge: Int?
+    var mustRevalidate = false
+    var mustUnderstand = false
+    var isPublic = false
+    /// With or without names of fields; it keeps shared caches away, and this is none (§5.2.2.7).
+    var isPrivate = false
+    /// RFC 8246.
+    var isImmutable = false
+    /// For how many seconds after its end a response may be used when the server cannot answer (RFC 5861 §4).
+    var staleIfError: Int?
+    /// How many seconds after its end a response is good enough for the request; ``anyAge`` without a number.
+    var maxStale: Int?
+    var minFresh: Int?
+    var onlyIfCached = false
+
+    /// Stands for "however old": the largest number that §1.2.2 asks for, 68 years.
+    static let anyAge = 1 << 31
+
+    /// No directives.
+    init() {}
+
+    /// Reads the joined values of the fields; `nil` when there is none.
+    init(_ text: String?) {
+        guard let text else { return }
+        var seen: Set<String> = []
+        for element in Self.elements(of: text) {
+            let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = parts.first else { continue }
+            let name = first.trimmed.lowercased()
+            guard !name.isEmpty, seen.insert(name).inserted else { continue }
+            note(name, argument: parts.count > 1 ? Self.unquoted(parts[1]) : nil)
+        }
+    }
+
+    private mutating func note(_ name: String, argument: Substring?) {
+        switch name {
+        case "no-store": noStore = true
+        case "no-cache": noCache = true
+        case "max-age": maxAge = Self.seconds(argument) ?? 0
+        case "must-revalidate": mustRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "public": isPublic = true
+        case "private": isPrivate = true
+        case "immutable": isImmutable = true
+        case "stale-if-error": staleIfError = Self.seconds(argument)
+        case "max-stale": maxStale = argument == nil ? Self.anyAge : Self.seconds(argument)
+        case "min-fresh": minFresh = Self.seconds(argument) ?? Self.anyAge
+        case "only-if-cached": onlyIfCached = true
+        default: break
+        }
+    }
+
+    /// Reads delta-seconds (§1.2.2); those that are too large are ``anyAge``, and `nil` is what is none.
+    static func seconds(_ text: (some StringProtocol)?) -> Int? {
+        guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        return min(Int(text) ?? anyAge, anyAge)
+    }
+
+    /// Takes a list apart at its commas, but for those in quoted strings (RFC 9110 §5.6.1, §5.6.4).
+    private static func elements(of text: String) -> [Substring] {
+        var elements: [Substring] = []
+        let bytes = text.utf8
+        var (start, isQuoted, isEscaped) = (bytes.startIndex, false, false)
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, byte == 0x5c {
+                isEscaped = true
+            } else if byte == 0x22 {
+                isQuoted.toggle()
+            } else if byte == 0x2c, !isQuoted {
+                elements.append(text[start..<index])
+                start = bytes.index(after: index)
+            }
+        }
+        elements.append(text[start...])
+        return elements
+    }
+
+    /// The argument without the quotes that it may have; one that has spaces around it is none of a number's.
+    private static func unquoted(_ text: Substring) -> Substring {
+        guard text.utf8.count >= 2, text.utf8.first == 0x22 else { return text.trimmedAtEnd }
+        let trimmed = text.trimmedAtEnd
+        guard trimmed.utf8.last == 0x22 else { return trimmed }
+        return trimmed.dropFirst().dropLast()
+    }
+}
+
+extension Substring {
+    /// The text without spaces and tabs at its end.
+    fileprivate var trimmedAtEnd: Substring {
+        guard let last = utf8.lastIndex(where: { !FieldSyntax.isWhitespace($0) }) else { return "" }
+        return self[...last]
+    }
+}

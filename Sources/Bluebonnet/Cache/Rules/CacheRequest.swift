@@ -1,0 +1,77 @@
+import FoundationEssentials
+
+/// What a cache has to know of a request.
+struct CacheRequest: Sendable {
+    let method: HTTPMethod
+    let url: URL
+    let key: CacheKey
+    let policy: HTTPRequest.CachePolicy
+    let control: CacheControl
+    /// Whether only a part is asked for.
+    let isPartial: Bool
+    /// Whether the user has stated a condition, whose answer is the user's.
+    let isConditional: Bool
+    private let fields: HTTPHeaders
+    private let defaults: HTTPHeaders
+    /// What stands for the user whose request it is, beside the field `Authorization`.
+    private let identity: String?
+    /// Whether libcurl may send cookies that are not known here.
+    private let hasHiddenCookies: Bool
+
+    /// Looks at a request, and at the fields that the session adds.
+    init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
+        method = request.method
+        url = request.url
+        key = CacheKey(request.url)
+        policy = request.cachePolicy ?? settings.policy
+        fields = request.headers
+        defaults = request.omitsSessionSecrets ? settings.openHeaders : settings.headers
+        let names = ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"]
+        isConditional = names.contains { request.headers.contains($0) }
+        isPartial = request.headers.contains("Range")
+        identity = request.credential.map { "\($0.username):\($0.password)" } ?? request.url.userInfo
+        hasHiddenCookies = request.handlesCookies && settings.hasCookies
+        var control = CacheControl(Self.value("Cache-Control", fields, defaults))
+        if control == CacheControl(), !fields.contains("Cache-Control"),
+            Self.value("Pragma", fields, defaults)?.lowercased().contains("no-cache") == true
+        {
+            control.noCache = true
+        }
+        self.control = control
+    }
+
+    /// Whether the response must not come from the network.
+    var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
+
+    /// Whether something that is stored may be the answer, or part in finding it.
+    var mayBeAnswered: Bool {
+        (method == .get || method == .head) && !isPartial && !isConditional && !control.noStore
+            && policy != .reloadIgnoringCache
+    }
+
+    /// Whether it is known what the request has in the fields of a variation.
+    func selects(by variation: Variation) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
+
+    /// Stands for what the request has in the fields of a variation; the values may be secrets, and are not kept.
+    func selector(for variation: Variation) -> Data {
+        var text = ""
+        for name in variation.names {
+            let value = Self.value(name, fields, defaults)
+            text += "\(name)\u{0}"
+            if let value { text += "=\(Self.normalized(value))" }
+            // A field of the request's own leaves nothing to others.
+            if name == "authorization", value == nil, let identity { text += "~\(identity)" }
+            text += "\u{0}"
+        }
+        return OpenSSLBuffer.sha256(of: Data(text.utf8))
+    }
+
+    private static func value(_ name: String, _ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> String? {
+        fields.contains(name) ? fields.value(for: name) : defaults.value(for: name)
+    }
+
+    /// A value without white space that means nothing: around the elements of a list.
+    private static func normalized(_ value: String) -> String {
+        value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }.joined(separator: ",")
+    }
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+
+/// A response that a cache has, with all that is to be known about it.
+final class StoredResponse: Sendable {
+    let response: HTTPResponse
+    let body: Data
+    /// When the request was sent whose response this is, or that which freshened it.
+    let requestTime: Date
+    /// When the response was complete.
+    let responseTime: Date
+    /// The fields that have chosen the response, and what stands for what the request had in them.
+    let variation: Variation
+    let selector: Data
+    let storagePolicy: CachedResponse.StoragePolicy
+    let control: CacheControl
+    let freshness: Freshness
+
+    /// Keeps a response; `nil` if no request could be matched with it.
+    init?(
+        _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
+        storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
+    ) {
+        guard let variation = Variation(response.headers) else { return nil }
+        self.response = response
+        self.body = body
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.variation = variation
+        self.selector = selector
+        self.storagePolicy = storagePolicy
+        control = CacheControl(response.headers.value(for: "Cache-Control"))
+        freshness = Freshness(
+            statusCode: response.statusCode, headers: response.headers, control: control, requestTime: requestTime,
+            responseTime: responseTime)
+    }
+
+    /// The response to a request, as it came.
+    convenience init?(
+        _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
+        storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
+    ) {
+        guard let variation = Variation(response.headers) else { return nil }
+        self.init(
+            response, body: body, selector: request.selector(for: variation), requestTime: requestTime,
+            responseTime: responseTime, storagePolicy: storagePolicy)
+    }
+
+    /// Whether the request has in the fields that have chosen the response what that request had (RFC 9111 §4.1).
+    func matches(_ request: CacheRequest) -> Bool {
+        request.selects(by: variation) && request.selector(for: variation) == selector
+    }
+
+    var entityTag: String? { response.headers.values(for: "ETag").first }
+    var lastModified: String? { response.headers.values(for: "Last-Modified").first }
+
+    /// The time by which the newest of several responses is found.
+    var date: Date {
+        response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
+    }
+
+    /// How much memory this takes, about.
+    var cost: Int {
+        body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }
+    }
+
+    /// The head as a request for the URL gets it that is answered with it now: with its age (RFC 9111 §5.1).
+    func response(at now: Date, url: URL) -> HTTPResponse {
+        var headers = response.headers
+        headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
+        return HTTPResponse(url: url, head: response.head.with(headers))
+    }
+
+    /// The head as a request for the URL gets it for which it was validated: nothing in it is older than the answer.
+    func validatedResponse(url: URL) -> HTTPResponse { HTTPResponse(url: url, head: response.head) }
+}
+
+extension HTTPResponse {
+    /// The same with other fields.
+    func with(_ headers: HTTPHeaders) -> HTTPResponse {
+        HTTPResponse(url: url, head: head.with(headers))
+    }
+}

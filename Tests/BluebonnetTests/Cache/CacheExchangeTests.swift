@@ -1,0 +1,372 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+/// A session with a cache, before a transport that answers what the test says.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheExchangeTests {
+    @Test func `a fresh response answers the next request, with its age, and equals the first`() async throws {
+        let scene = CacheScene { _ in
+            .response(status: 200, headers: ["Cache-Control": "max-age=60", "X-A": "1"], text: "hello")
+        }
+        let first = await scene.answer()
+        scene.clock.advance(by: 30)
+        let second = await scene.answer()
+        #expect(first.origin == .network)
+        #expect(second.origin == .cache)
+        #expect(second.text == "hello")
+        #expect(second.headers["Age"] == "30")
+        #expect(!second.hasMetrics)
+        #expect(Set(second.headers).subtracting(first.headers).map(\.name) == ["Age"])
+        #expect(Set(first.headers).isSubset(of: second.headers))
+        #expect(scene.transport.requestCount == 1)
+        let statistics = scene.cache.statistics
+        #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.stores == 1)
+    }
+
+    @Test func `a stale response is validated, and what the 304 says counts from then on`() async throws {
+        let scene = CacheScene { request in
+            guard request.headers["If-None-Match"] == "\"1\"" else {
+                return .response(
+                    status: 200,
+                    headers: [
+                        "Cache-Control": "max-age=60", "ETag": "\"1\"", "X-A": "1", "Content-Type": "text/plain",
+                    ],
+                    text: "hello")
+            }
+            return .response(
+                status: 304,
+                headers: [
+                    "Cache-Control": "max-age=600", "X-A": "2", "Content-Type": "text/html", "Content-Length": "0",
+                ],
+                text: "")
+        }
+        _ = await scene.answer()
+        scene.clock.advance(by: 61)
+        let second = await scene.answer()
+        #expect(second.origin == .validated)
+        #expect(second.status == 200 && second.text == "hello")
+        #expect(second.headers["X-A"] == "2")
+        #expect(second.headers["Content-Type"] == "text/plain")
+        #expect(second.headers["Age"] == nil)
+        scene.clock.advance(by: 599)
+        #expect(await scene.answer().origin == .cache)
+        #expect(scene.transport.requestCount == 2)
+        #expect(scene.cache.statistics.validations == 1)
+    }
+}
+
+extension CacheExchangeTests {
+    private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
+
+    @Test func `RFC 5861: a stale response stands in for a server that is gone`() async throws {
+        let isGone = Locked(false)
+        let scene = CacheScene { _ in
+            if isGone.withLock({ $0 }) { throw RequestError(.connection(.refused)) }
+            return .response(status: 200, headers: ["Cache-Control": "max-age=60, stale-if-error=60"], text: "hello")
+        }
+        _ = await scene.answer()
+        isGone.withLock { $0 = true }
+        scene.clock.advance(by: 100)
+        let answer = await scene.answer()
+        #expect(answer.origin == .cache && answer.text == "hello" && answer.headers["Age"] == "100")
+        scene.clock.advance(by: 30)
+        #expect(await scene.answer().error?.kind == .connection(.refused))
+        #expect(scene.cache.statistics.standIns == 1)
+    }
+
+    @Test func `§4.3.4: a 304 about another response has the request sent anew`() async throws {
+        let scene = CacheScene { request in
+            request.headers.contains("If-None-Match")
+                ? .response(status: 304, headers: ["ETag": "\"2\""], text: "")
+                : .response(status: 200, headers: ["ETag": "\"1\""], text: "hello")
+        }
+        _ = await scene.answer()
+        let answer = await scene.answer()
+        #expect(answer.status == 200 && answer.origin == .network && answer.text == "hello")
+        #expect(scene.transport.requestCount == 3)
+    }
+
+    @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
+    func `§4.4: what may have changed is fetched anew`(method: HTTPMethod) async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer("/a")
+        #expect(await scene.answer("/a#b").origin == .cache)
+        _ = await scene.answer("/a", method: method)
+        #expect(await scene.answer("/a").origin == .network)
+        #expect(await scene.answer("/a").origin == .cache)
+    }
+
+    @Test func `§4.4: an upload that is streamed, and a download, change things, too`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let url = try #require(URL(string: "http://stub.test/a"))
+        _ = await scene.answer("/a")
+        for try await _ in scene.session.streamRequest(url, method: .post).streamTask().bytes {}
+        #expect(await scene.answer("/a").origin == .network)
+    }
+
+    @Test func `streams are not answered by the cache, and not stored`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let url = try #require(URL(string: "http://stub.test/"))
+        for _ in 0..<2 {
+            for try await _ in scene.session.streamRequest(url).streamTask().bytes {}
+        }
+        #expect(scene.transport.requestCount == 2)
+        #expect(await scene.answer().origin == .network)
+        var request = HTTPRequest(url: url)
+        request.cachePolicy = .returnCacheDontLoad
+        let task = scene.session.streamRequest(request).streamTask()
+        await #expect { for try await _ in task.bytes {} } throws: {
+            ($0 as? RequestError)?.kind == .cache(.notStored)
+        }
+    }
+
+    @Test func `HEAD is answered with what a GET has brought, and freshens or drops it`() async throws {
+        let tag = Locked("\"1\"")
+        let scene = CacheScene { _ in
+            .response(
+                status: 200, headers: ["Cache-Control": "max-age=60", "ETag": tag.withLock { $0 }], text: "hello")
+        }
+        _ = await scene.answer()
+        let head = await scene.answer(method: .head)
+        #expect(head.origin == .cache && head.text == "" && head.headers["ETag"] == "\"1\"")
+        scene.clock.advance(by: 61)
+        #expect(await scene.answer(method: .head).origin == .network)
+        #expect(await scene.answer().origin == .cache)
+        scene.clock.advance(by: 61)
+        tag.withLock { $0 = "\"2\"" }
+        _ = await scene.answer(method: .head)
+        _ = await scene.answer()
+        #expect(scene.transport.requests.last?.headers["If-None-Match"] == nil)
+    }
+
+    @Test func `each hop of a redirect is stored under its own URL`() async throws {
+        let scene = CacheScene { request in
+            request.url.path() == "/from"
+                ? .response(
+                    status: 301, headers: ["Cache-Control": "max-age=60", "Location": "/to", "Content-Length": "5"],
+                    text: "moved")
+                : .response(status: 200, headers: Self.minute, text: "hello")
+        }
+        for round in 0..<2 {
+            let answer = await scene.answer("/from")
+            #expect(answer.text == "hello" && answer.origin == (round == 0 ? .network : .cache))
+        }
+        #expect(scene.transport.requestCount == 2)
+        #expect(await scene.answer("/to").origin == .cache)
+        let url = try #require(URL(string: "http://stub.test/from"))
+        let stayed = await scene.session.request(url).redirect(using: .doNotFollow).serializingData().response
+        #expect(stayed.origin == .cache && stayed.response?.statusCode == 301)
+        #expect(stayed.data == Data("moved".utf8))
+    }
+
+    @Test func `§4.1: responses that fields choose are kept beside each other`() async throws {
+        let scene = CacheScene { request in
+            .response(
+                status: 200, headers: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"],
+                text: request.headers["Accept-Language"] ?? "none")
+        }
+        for language in ["de", "en"] { _ = await scene.answer(headers: ["Accept-Language": language]) }
+        for language in ["de", "en"] {
+            let answer = await scene.answer(headers: ["Accept-Language": language])
+            #expect(answer.origin == .cache && answer.text == language)
+        }
+    }
+
+    @Test func `one user does not get what is another's`() async throws {
+        let scene = CacheScene { request in
+            .response(
+                status: 200, headers: ["Cache-Control": "private, max-age=60"],
+                text: request.headers["Authorization"] ?? "none")
+        }
+        for token in ["Bearer a", "Bearer b"] {
+            #expect(await scene.answer(headers: ["Authorization": token]).text == token)
+        }
+        #expect(await scene.answer(headers: ["Authorization": "Bearer a"]).text == "Bearer a")
+        #expect(scene.transport.requestCount == 2)
+    }
+
+    @Test func `the user's own condition passes, and its 304 is the answer`() async throws {
+        let scene = CacheScene { request in
+            request.headers.contains("If-None-Match")
+                ? .response(status: 304, text: "")
+                : .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
+        }
+        _ = await scene.answer()
+        let answer = await scene.answer(headers: ["If-None-Match": "\"1\""])
+        #expect(answer.status == 304 && answer.origin == .network)
+        #expect(await scene.answer().origin == .cache)
+    }
+
+    @Test func `nothing is answered by the cache that must not be asked of the network without one`() async throws {
+        let transport = StubTransport { _ in .text("hello") }
+        let session = Session(transport: transport)
+        var request = HTTPRequest(url: try #require(URL(string: "http://stub.test/")))
+        request.cachePolicy = .returnCacheDontLoad
+        #expect(await session.request(request).serializingData().response.error?.kind == .cache(.notStored))
+        #expect(transport.requestCount == 0)
+        let scene = CacheScene { _ in .text("hello") }
+        #expect(await scene.answer(policy: .returnCacheDontLoad).error?.kind == .cache(.notStored))
+        #expect(await scene.answer(headers: ["Cache-Control": "only-if-cached"]).error?.kind == .cache(.notStored))
+        #expect(scene.transport.requestCount == 0)
+    }
+
+    @Test func `policies are the request's before the session's`() async throws {
+        var configuration = Session.Configuration()
+        configuration.cachePolicy = .reloadIgnoringCache
+        let scene = CacheScene(configuration: configuration) { _ in
+            .response(status: 200, headers: Self.minute, text: "hello")
+        }
+        _ = await scene.answer()
+        #expect(await scene.answer().origin == .network)
+        #expect(await scene.answer(policy: .useProtocolCachePolicy).origin == .cache)
+        scene.clock.advance(by: 100)
+        #expect(await scene.answer(policy: .returnCacheElseLoad).origin == .cache)
+        #expect(await scene.answer(policy: .returnCacheDontLoad).origin == .cache)
+    }
+
+    @Test func `what was replaced by something that may not be stored is gone`() async throws {
+        let directives = Locked("max-age=60")
+        let scene = CacheScene { _ in
+            .response(status: 200, headers: ["Cache-Control": directives.withLock { $0 }], text: "hello")
+        }
+        _ = await scene.answer()
+        directives.withLock { $0 = "no-store" }
+        _ = await scene.answer(policy: .reloadIgnoringCache)
+        #expect(await scene.answer().origin == .network)
+        #expect(scene.cache.statistics.memoryBytes == 0)
+    }
+
+    // MARK: Control
+
+    @Test func `a hit waits while its request is suspended`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer()
+        let url = try #require(URL(string: "http://stub.test/"))
+        let lazy = Session(
+            configuration: scene.session.configuration, startRequestsImmediately: false, transport: scene.transport)
+        let request = lazy.request(url)
+        let task = request.serializingData()
+        request.suspend()
+        request.resume()
+        request.suspend()
+        async let answer = task.response
+        for _ in 0..<20 { await Task.yield() }
+        #expect(request.state == .suspended || request.state == .finished)
+        request.resume()
+        #expect(await answer.origin == .cache)
+    }
+
+    @Test func `a hit that is held back is cancelled, and ends with its transport`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer()
+        let transport = CachingTransport(scene.transport, cache: scene.cache, configuration: Session.Configuration())
+        for ends in [false, true] {
+            let observer = OutcomeObserver()
+            let exchange = transport.start(
+                HTTPRequest(url: try #require(URL(string: "http://stub.test/"))),
+                options: ExchangeOptions(startsSuspended: true), observer: observer)
+            if ends { await transport.shutDown() } else { exchange.cancel() }
+            let outcome = await observer.outcome
+            #expect(outcome.error?.kind == (ends ? .sessionShutDown : .cancelled))
+            exchange.resume()
+        }
+        let late = OutcomeObserver()
+        _ = transport.start(
+            HTTPRequest(url: try #require(URL(string: "http://stub.test/"))), options: ExchangeOptions(),
+            observer: late)
+        #expect(await late.outcome.error?.kind == .sessionShutDown)
+    }
+
+    // MARK: Room
+
+    @Test func `memory is bounded, and what was not used for the longest time goes first`() async throws {
+        let scene = CacheScene(memoryCapacity: 100_000) { _ in
+            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 10_000))
+        }
+        for index in 0..<50 {
+            _ = await scene.answer("/\(index)")
+            _ = await scene.answer("/0")
+            #expect(scene.cache.statistics.memoryBytes <= 100_000)
+        }
+        #expect(await scene.answer("/0").origin == .cache)
+        #expect(await scene.answer("/49").origin == .cache)
+        #expect(await scene.answer("/2").origin == .network)
+    }
+
+    @Test func `what takes too much of the room is not stored`() async throws {
+        let scene = CacheScene(memoryCapacity: 100_000) { _ in
+            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
+        }
+        _ = await scene.answer()
+        #expect(await scene.answer().origin == .network)
+        #expect(scene.cache.statistics.memoryBytes == 0)
+    }
+
+    @Test func `a stored response that is larger than the session takes is not its answer`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer()
+        var configuration = scene.session.configuration
+        configuration.maximumResponseBytes = 3
+        let other = Session(configuration: configuration, transport: scene.transport)
+        let url = try #require(URL(string: "http://stub.test/"))
+        let answer = await other.request(url).serializingData().response
+        #expect(answer.error?.kind == .invalidResponse(.bodyTooLarge(limit: 3)))
+    }
+
+    // MARK: The user's view
+
+    @Test func `the cache can be looked at and emptied`() async throws {
+        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let request = HTTPRequest(url: try #require(URL(string: "http://stub.test/a")))
+        for path in ["/a", "/b"] { _ = await scene.answer(path) }
+        #expect(await scene.cache.cachedResponse(for: request)?.data == Data("hello".utf8))
+        await scene.cache.remove(for: request.url)
+        #expect(await scene.cache.cachedResponse(for: request) == nil)
+        #expect(await scene.answer("/b").origin == .cache)
+        await scene.cache.removeAll()
+        #expect(await scene.answer("/b").origin == .network)
+    }
+
+    @Test func `cookies of a session with a cache are the session's`() async throws {
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration)
+        let cookie = Cookie(name: "a", value: "1", domain: "a.test")
+        try await session.cookies.set(cookie)
+        #expect(try await session.cookies.all().map(\.name) == ["a"])
+        await session.shutdown()
+    }
+}
+
+/// Waits for the outcome of an exchange.
+final class OutcomeObserver: ExchangeObserver {
+    private let state = Locked<(outcome: ExchangeOutcome?, waiting: CheckedContinuation<ExchangeOutcome, Never>?)>(
+        (nil, nil))
+
+    var outcome: ExchangeOutcome {
+        get async {
+            await withCheckedContinuation { continuation in
+                let outcome = state.withLock { state in
+                    if state.outcome == nil { state.waiting = continuation }
+                    return state.outcome
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        }
+    }
+
+    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
+    func exchangeDidReceiveHead(_ response: HTTPResponse) {}
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {}
+
+    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
+        let waiting = state.withLock { state in
+            state.outcome = outcome
+            return state.waiting.take()
+        }
+        waiting?.resume(returning: outcome)
+    }
+}

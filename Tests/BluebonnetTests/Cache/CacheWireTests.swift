@@ -1,0 +1,186 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Caches before libcurl, and real servers behind it.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheWireTests {
+    private static func session(_ cache: ResponseCache = ResponseCache()) -> Session {
+        var configuration = Session.Configuration()
+        configuration.cache = cache
+        return Session(configuration: configuration)
+    }
+
+    private static func get(
+        _ session: Session, _ url: URL, policy: HTTPRequest.CachePolicy? = nil, headers: HTTPHeaders = [:]
+    ) async -> DataResponse<Data, RequestError> {
+        var request = HTTPRequest(url: url, headers: headers)
+        request.cachePolicy = policy
+        return await session.request(request).serializingData().response
+    }
+
+    @Test func `nginx: a file is validated by its tag and its time`() async throws {
+        let session = Self.session()
+        let url = try TestServers.nginx.url("/small.json")
+        let first = await Self.get(session, url)
+        let second = await Self.get(session, url, policy: .reloadRevalidating)
+        #expect(first.origin == .network && second.origin == .validated)
+        #expect(second.response?.statusCode == 200 && second.data == first.data)
+        #expect(second.response?.headers["Content-Type"] == first.response?.headers["Content-Type"])
+        #expect(second.metrics?.bytesReceived ?? .max < first.metrics?.bytesReceived ?? 0)
+        let third = await Self.get(session, url, policy: .returnCacheElseLoad)
+        #expect(third.origin == .cache && third.metrics == nil && third.data == first.data)
+        #expect(third.response?.reasonPhrase == "OK")
+        await session.shutdown()
+    }
+
+    @Test func `nginx: a compressed response is stored decoded, and validated by a tag that is weak there`()
+        async throws
+    {
+        let session = Self.session()
+        let url = try TestServers.nginx.url("/gzip/bytes/65536")
+        let first = await Self.get(session, url)
+        #expect(first.response?.headers["Content-Encoding"] == "gzip")
+        let second = await Self.get(session, url, policy: .reloadRevalidating)
+        #expect(second.origin == .validated && second.data == first.data && second.data?.count == 65_536)
+        #expect(second.response?.headers["Content-Encoding"] == "gzip")
+        await session.shutdown()
+    }
+
+    @Test func `httpbin: a lifetime`() async throws {
+        let session = Self.session()
+        let url = try TestServers.httpbin.url("/cache/60")
+        let first = await Self.get(session, url)
+        let second = await Self.get(session, url)
+        #expect(first.origin == .network && second.origin == .cache)
+        #expect(second.data == first.data)
+        #expect(second.response?.headers["Age"] != nil)
+        await session.shutdown()
+    }
+
+    @Test func `httpbin: a tag and a time without a lifetime`() async throws {
+        let session = Self.session()
+        let url = try TestServers.httpbin.url("/cache")
+        let first = await Self.get(session, url)
+        let second = await Self.get(session, url, policy: .reloadRevalidating)
+        #expect(second.origin == .validated && second.data == first.data)
+        #expect(second.response?.mimeType == "application/json")
+        await session.shutdown()
+    }
+
+    @Test func `httpbin: a 304 to the user's own condition is the user's`() async throws {
+        let session = Self.session()
+        let url = try TestServers.httpbin.url("/etag/abc")
+        _ = await Self.get(session, url)
+        let answer = await Self.get(session, url, headers: ["If-None-Match": "abc"])
+        #expect(answer.response?.statusCode == 304)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [TestServers.nginxTLS, .httpbinHTTP2]) func `HTTP/2: a hit is like the response`(
+        server: TestServers
+    ) async throws {
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        configuration.tls.caFile = try TestCertificates().authority
+        let session = Session(configuration: configuration)
+        let url = try server.url(server == .nginxTLS ? "/small.json" : "/cache/60")
+        let first = await Self.get(session, url)
+        let second = await Self.get(session, url, policy: .returnCacheElseLoad)
+        #expect(first.response?.httpVersion == .http2)
+        #expect(second.origin == .cache && second.response?.httpVersion == .http2 && second.data == first.data)
+        await session.shutdown()
+    }
+
+    @Test func `a server that is gone, and a response that may stand in for it`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/", .text("hello", headers: ["Cache-Control": "max-age=0, stale-if-error=600"]))
+        }
+        let session = Self.session()
+        _ = await Self.get(session, server.url("/"))
+        await server.stop()
+        let answer = await Self.get(session, server.url("/"))
+        #expect(answer.origin == .cache && answer.data == Data("hello".utf8))
+        await session.shutdown()
+    }
+
+    @Test func `a body that breaks off is not stored`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest,
+            .bytes("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello"), .close)
+        let session = Self.session()
+        #expect(await Self.get(session, server.url("/")).error != nil)
+        #expect(
+            await Self.get(session, server.url("/"), policy: .returnCacheDontLoad).error?.kind == .cache(.notStored))
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: ["short", "chunked"]) func `a redirect is stored if its body is short, and followed either way`(
+        body: String
+    ) async throws {
+        let server = try await LocalServer { router in
+            let headers: HTTPHeaders = ["Location": "/to", "Cache-Control": "max-age=60"]
+            router.get("/from") { _ in
+                body == "short"
+                    ? .text("moved", status: 302, headers: headers)
+                    : .stream(status: 302, headers: headers) { try await $0.write(Data(count: 100)) }
+            }
+            router.get("/to", .text("here", headers: ["Cache-Control": "max-age=60"]))
+        }
+        let session = Self.session()
+        for round in 0..<2 {
+            let answer = await Self.get(session, server.url("/from"))
+            #expect(answer.data == Data("here".utf8))
+            #expect(answer.response?.history.count == 1)
+            #expect(answer.origin == (round == 0 ? .network : .cache))
+        }
+        #expect(server.requestCount == (body == "short" ? 2 : 3))
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `a cookie that a stored response sets is not set again`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60", "Set-Cookie": "a=1"]))
+        }
+        let session = Self.session()
+        _ = await Self.get(session, server.url("/"))
+        try await session.cookies.deleteAll()
+        let answer = await Self.get(session, server.url("/"))
+        #expect(answer.origin == .cache && answer.response?.headers["Set-Cookie"] == "a=1")
+        #expect(try await session.cookies.all().isEmpty)
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `what the session's cookies choose is not stored`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60", "Vary": "Cookie"]))
+        }
+        let session = Self.session()
+        for _ in 0..<2 { #expect(await Self.get(session, server.url("/")).origin == .network) }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    @Test func `cancelling a validation ends it`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/") { request in
+                if request.headers.contains("If-None-Match") { return .script(.stall) }
+                return .text("hello", headers: ["ETag": "\"1\""])
+            }
+        }
+        let session = Self.session()
+        _ = await Self.get(session, server.url("/"))
+        let request = session.request(server.url("/"))
+        async let answer = request.serializingData().response
+        _ = try await server.request(2)
+        request.cancel()
+        #expect(await answer.error?.isCancellation == true)
+        await session.shutdown()
+        await server.stop()
+    }
+}

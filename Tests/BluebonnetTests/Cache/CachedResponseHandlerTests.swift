@@ -1,0 +1,149 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(1)))
+struct CachedResponseHandlerTests {
+    private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
+
+    @Test(arguments: [true, false]) func `a handler has a response stored, or not`(isStored: Bool) async throws {
+        let scene = CacheScene(cachedResponseHandler: isStored ? .cache : .doNotCache) { _ in
+            .response(status: 200, headers: Self.minute, text: "hello")
+        }
+        _ = await scene.answer()
+        #expect(await scene.answer().origin == (isStored ? .cache : .network))
+    }
+
+    @Test func `the request's handler goes before the session's, and the last that was set counts`() async throws {
+        let scene = CacheScene(cachedResponseHandler: .doNotCache) { _ in
+            .response(status: 200, headers: Self.minute, text: "hello")
+        }
+        let url = try #require(URL(string: "http://stub.test/"))
+        _ = await scene.session.request(url).cacheResponse(using: .doNotCache).cacheResponse(using: .cache)
+            .serializingData().response
+        #expect(await scene.answer().origin == .cache)
+    }
+
+    @Test func `a handler changes what is stored, not what was asked for`() async throws {
+        let scene = CacheScene(
+            cachedResponseHandler: .modify { request, cached in
+                #expect(request.state == .resumed)
+                var cached = cached
+                cached.data += Data(" again".utf8)
+                cached.response = HTTPResponse(
+                    url: cached.response.url, statusCode: 200,
+                    headers: ["Cache-Control": "max-age=600", "X": "a\r\nb: c"])
+                return cached
+            }
+        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        #expect(await scene.answer().text == "hello")
+        scene.clock.advance(by: 500)
+        let answer = await scene.answer()
+        #expect(answer.text == "hello again" && answer.origin == .cache)
+    }
+
+    @Test func `a handler is asked only about what may be stored`() async throws {
+        let asked = Locked<[Int]>([])
+        let scene = CacheScene(
+            cachedResponseHandler: .modify { _, cached in
+                asked.withLock { $0.append(cached.response.statusCode) }
+                return cached
+            }
+        ) { request in
+            switch request.url.path() {
+            case "/no-store": .response(status: 200, headers: ["Cache-Control": "no-store"], text: "")
+            case "/500": .status(500)
+            default: .response(status: 404, headers: Self.minute, text: "")
+            }
+        }
+        for path in ["/no-store", "/500", "/404"] { _ = await scene.answer(path) }
+        _ = await scene.answer("/404", method: .post)
+        #expect(asked.withLock { $0 } == [404])
+    }
+
+    @Test func `what must not be stored any more as a handler has changed it is not`() async throws {
+        let scene = CacheScene(
+            cachedResponseHandler: .modify { _, cached in
+                var cached = cached
+                cached.response = HTTPResponse(url: cached.response.url, statusCode: 200, headers: ["Vary": "*"])
+                return cached
+            }
+        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer()
+        #expect(await scene.answer().origin == .network)
+    }
+
+    @Test(arguments: [CachedResponse.StoragePolicy.memoryAndDisk, .memoryOnly, .notAllowed])
+    func `a handler says where a response is kept`(policy: CachedResponse.StoragePolicy) async throws {
+        let directory = try TestDirectory()
+        let scene = CacheScene(
+            directory: directory.url("cache"),
+            cachedResponseHandler: .modify { _, cached in
+                CachedResponse(response: cached.response, data: cached.data, storagePolicy: policy)
+            }
+        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        _ = await scene.answer()
+        #expect((scene.cache.statistics.diskBytes > 0) == (policy == .memoryAndDisk))
+        #expect(await scene.answer().origin == (policy == .notAllowed ? .network : .cache))
+    }
+
+    @Test func `cancelling does not wait for a handler, and nothing is stored`() async throws {
+        let (entered, entry) = AsyncStream<Void>.makeStream()
+        let scene = CacheScene(
+            cachedResponseHandler: .modify { _, cached in
+                entry.yield()
+                await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                    Stuck.keep(continuation)
+                }
+                return cached
+            }
+        ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let url = try #require(URL(string: "http://stub.test/"))
+        let request = scene.session.request(url)
+        async let answer = request.serializingData().response
+        for await _ in entered { break }
+        request.cancel()
+        #expect(await answer.error?.isCancellation == true)
+        Stuck.release()
+        #expect(await scene.cache.cachedResponse(for: HTTPRequest(url: url)) == nil)
+    }
+
+    /// Those who wait for nothing, until they are let go.
+    private enum Stuck {
+        private static let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
+
+        static func keep(_ continuation: CheckedContinuation<Void, Never>) {
+            waiting.withLock { $0.append(continuation) }
+        }
+
+        static func release() {
+            for continuation in waiting.withLock({ waiting in
+                defer { waiting = [] }
+                return waiting
+            }) { continuation.resume() }
+        }
+    }
+
+    @Test func `a session that is given a handler and no cache has one in memory`() async throws {
+        let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let session = Session(cachedResponseHandler: ResponseCacher(behavior: .cache), transport: transport)
+        let url = try #require(URL(string: "http://stub.test/"))
+        #expect(session.configuration.cache?.directory == nil)
+        #expect(await session.request(url).serializingData().response.origin == .network)
+        #expect(await session.request(url).serializingData().response.origin == .cache)
+    }
+
+    @Test func `a session without either keeps nothing, whatever its requests say`() async throws {
+        let transport = StubTransport { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let session = Session(transport: transport)
+        #expect(session.configuration.cache == nil)
+        let url = try #require(URL(string: "http://stub.test/"))
+        for _ in 0..<2 {
+            let answer = await session.request(url).cacheResponse(using: .cache).serializingData().response
+            #expect(answer.origin == .network)
+        }
+        #expect(transport.requestCount == 2)
+    }
+}

@@ -1,0 +1,202 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+struct DiskStoreTests {
+    private static func body(_ count: Int = 1000) -> String { String(repeating: "x", count: count) }
+
+    @Test func `a stored response is found by another store, as it was`() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("a/b")
+        let head = try #require(
+            ReceivedHead(bytes: Array("HTTP/1.0 404 Not here\r\nX-A: 1\r\nX-A: é\r\nDate: x\r\nVary: A\r\n\r\n".utf8)))
+        let request = try CacheFixtures.request(["A": "1"])
+        let entry = try #require(
+            StoredResponse(
+                HTTPResponse(url: request.url, head: head), body: Data([0, 1, 255]), to: request,
+                requestTime: CacheFixtures.begin.addingTimeInterval(-0.5), responseTime: CacheFixtures.begin))
+        DiskStore(directory: path, capacity: 1 << 20).store(entry, for: request.key)
+        let found = DiskStore(directory: path, capacity: 1 << 20).candidates(for: request.key, url: request.url)
+        let same = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(same.body == entry.body && same.selector == entry.selector && same.variation == entry.variation)
+        #expect(same.requestTime == entry.requestTime && same.responseTime == entry.responseTime)
+        #expect(same.response.headers == head.headers && same.response.statusCode == 404)
+        #expect(same.response.reasonPhrase == "Not here" && same.response.httpVersion == .http1_0)
+        #expect(FileSystem.status(path, followingLinks: false)?.mode == 0o700)
+        for name in FileSystem.names(in: path) {
+            #expect(FileSystem.status("\(path)/\(name)", followingLinks: false)?.mode == 0o600)
+        }
+    }
+
+    @Test(arguments: [0, 1, 16, 17, 48, 49, 60, -1, -2, -500])
+    func `a file that was cut off is no response, and is removed`(length: Int) throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+        store.store(try CacheFixtures.stored([:], body: Self.body()), for: request.key)
+        let name = try #require(directory.names.first)
+        let bytes = try Data(contentsOf: directory.url(name))
+        try bytes.prefix(length < 0 ? bytes.count + length : length).write(to: directory.url(name))
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `a file in which any byte is another is no response`() throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+        store.store(try CacheFixtures.stored(["X": "y"], body: "hello"), for: request.key)
+        let name = try #require(directory.names.first)
+        let bytes = try Data(contentsOf: directory.url(name))
+        for index in bytes.indices {
+            var broken = bytes
+            broken[index] ^= 0x10
+            #expect(EntryFile.decoded(broken, url: request.url) == nil, "byte \(index)")
+        }
+        #expect(EntryFile.decoded(bytes + [0], url: request.url) == nil)
+        #expect(EntryFile.decoded(bytes, url: request.url) != nil)
+    }
+
+    @Test func `foreign files stay, and what only looks like a response goes`() throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        let name = try #require(directory.names.first)
+        try directory.write("mine", to: "notes.txt")
+        try directory.write("garbage", to: name)
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        store.removeAll()
+        #expect(directory.names == ["notes.txt"])
+    }
+
+    @Test func `files are bounded, and what was not used for the longest time goes first`() throws {
+        let directory = try TestDirectory()
+        let store = DiskStore(directory: directory.path, capacity: 20_000)
+        let keys = try (0..<30).map { try CacheFixtures.request(url: "http://a.test/\($0)") }
+        for request in keys {
+            store.store(try CacheFixtures.stored([:], body: Self.body()), for: request.key)
+            #expect(!store.candidates(for: keys[0].key, url: keys[0].url).isEmpty)
+        }
+        let sizes = directory.names.compactMap { FileSystem.status(directory.path($0), followingLinks: false)?.size }
+        #expect(sizes.reduce(0, +) <= 20_000 && sizes.count >= 10)
+        #expect(store.bytes == sizes.reduce(0) { $0 + Int($1) })
+        #expect(store.candidates(for: keys[2].key, url: keys[2].url).isEmpty)
+        #expect(!store.candidates(for: keys[29].key, url: keys[29].url).isEmpty)
+        // One with less room begins by making it.
+        let smaller = DiskStore(directory: directory.path, capacity: 8000)
+        _ = smaller.candidates(for: keys[1].key, url: keys[1].url)
+        #expect(smaller.bytes <= 8000)
+        #expect(!smaller.candidates(for: keys[29].key, url: keys[29].url).isEmpty)
+    }
+
+    @Test func `what takes too much of the room is not stored, nor is what it replaces`() throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path, capacity: 16_000)
+        store.store(try CacheFixtures.stored([:], body: Self.body()), for: request.key)
+        store.store(try CacheFixtures.stored([:], body: Self.body(3000)), for: request.key)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `responses that fields choose are beside each other, four at most`() throws {
+        let directory = try TestDirectory()
+        let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+        let requests = try (0..<6).map { try CacheFixtures.request(["A": "\($0)"]) }
+        for (index, request) in requests.enumerated() {
+            for _ in 0..<2 {
+                store.store(
+                    try CacheFixtures.stored(["Vary": "A"], body: "\(index)", for: request, at: Double(index)),
+                    for: request.key)
+            }
+        }
+        #expect(directory.names.count == 4)
+        let found = store.candidates(for: requests[0].key, url: requests[0].url)
+        #expect(Set(found.map { String(decoding: $0.body, as: UTF8.self) }) == ["2", "3", "4", "5"])
+        store.remove(found[0], for: requests[0].key)
+        #expect(directory.names.count == 3)
+        store.removeAll(for: requests[0].key)
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `a directory that cannot be made or written is a miss, and counted`() throws {
+        let directory = try TestDirectory()
+        try directory.write("in the way", to: "file")
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path("file/below"), capacity: 1 << 20)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+        #expect(store.failures > 0)
+        #expect(directory.names == ["file"])
+    }
+
+    @Test func `a directory that somebody removed is made again`() throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        try FileManager.default.removeItem(at: directory.url("cache"))
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        #expect(store.candidates(for: request.key, url: request.url).count == 1)
+        #expect(store.failures == 0)
+    }
+
+    @Test func `a link under a response's name is not followed`() throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
+        store.store(try CacheFixtures.stored([:]), for: request.key)
+        let name = try #require(FileSystem.names(in: directory.path("cache")).first)
+        try FileSystem.rename(directory.path("cache/\(name)"), to: directory.path("elsewhere"))
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path("cache/\(name)"), withDestinationPath: directory.path("elsewhere"))
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+    }
+
+    // MARK: In a session
+
+    @Test(.timeLimit(.minutes(1)))
+    func `another cache on the same directory answers what the first has stored`() async throws {
+        let directory = try TestDirectory()
+        let first = CacheScene(directory: directory.url) { _ in
+            .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
+        }
+        _ = await first.answer()
+        let second = CacheScene(directory: directory.url) { _ in .response(status: 304, text: "") }
+        let answer = await second.answer()
+        #expect(answer.origin == .cache && answer.text == "hello" && second.transport.requestCount == 0)
+        second.clock.advance(by: 61)
+        #expect(await second.answer().origin == .validated)
+        #expect(second.cache.statistics.diskFailures == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `§4.4: files are forgotten, too`() async throws {
+        let directory = try TestDirectory()
+        let scene = CacheScene(directory: directory.url) { _ in
+            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
+        }
+        _ = await scene.answer()
+        #expect(directory.names.count == 1)
+        _ = await scene.answer(method: .delete)
+        #expect(directory.names.isEmpty)
+        _ = await scene.answer()
+        await scene.cache.removeAll()
+        #expect(directory.names.isEmpty)
+        #expect(scene.cache.statistics.diskBytes == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `with no room in memory, files answer`() async throws {
+        let directory = try TestDirectory()
+        let scene = CacheScene(memoryCapacity: 0, directory: directory.url) { _ in
+            .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
+        }
+        _ = await scene.answer()
+        #expect(await scene.answer().origin == .cache)
+        #expect(scene.cache.statistics.memoryBytes == 0)
+    }
+}

@@ -1,0 +1,156 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(10))) struct ResponseCacheRaces {
+    /// A session before which everything is cached, and its cache.
+    private static func scene(
+        memoryCapacity: Int = 1 << 20, directory: URL? = nil, handler: (any CachedResponseHandler)? = nil
+    ) -> CacheScene {
+        CacheScene(memoryCapacity: memoryCapacity, directory: directory, cachedResponseHandler: handler) { request in
+            request.headers.contains("If-None-Match")
+                ? .response(status: 304, text: "")
+                : .response(
+                    status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: request.url.path())
+        }
+    }
+
+    private static func url(_ number: Int) throws -> URL {
+        try #require(URL(string: "http://stub.test/\(number)"))
+    }
+
+    /// Every request is answered once: with the right body, or with its cancellation.
+    private static func check(_ response: DataResponse<Data, RequestError>, _ url: URL) {
+        if let error = response.error {
+            #expect(error.isCancellation || error.kind == .sessionShutDown, "\(error)")
+        } else {
+            #expect(response.value == Data(url.path().utf8))
+            #expect(response.response?.statusCode == 200)
+        }
+    }
+
+    @Test(arguments: [HTTPRequest.CachePolicy.useProtocolCachePolicy, .reloadRevalidating, .reloadIgnoringCache])
+    func `Cancelling against a hit, a validation or a store answers once`(policy: HTTPRequest.CachePolicy) async throws
+    {
+        let scene = Self.scene()
+        try await race { iteration in
+            let url = try Self.url(iteration % 10)
+            var request = HTTPRequest(url: url)
+            request.cachePolicy = policy
+            let made = scene.session.request(request)
+            async let answer = made.serializingData().response
+            await dawdle(iteration)
+            made.cancel()
+            Self.check(await answer, url)
+        }
+        #expect(await scene.session.withAllRequests { $0.count } == 0)
+        await scene.session.shutdown()
+    }
+
+    @Test func `Suspending and resuming against a hit loses nothing`() async throws {
+        let scene = Self.scene()
+        try await race { iteration in
+            let url = try Self.url(iteration % 10)
+            let made = scene.session.request(url)
+            async let answer = made.serializingData().response
+            async let holding: Void = {
+                for _ in 0..<3 {
+                    made.suspend()
+                    await dawdle(iteration)
+                    made.resume()
+                }
+            }()
+            await holding
+            Self.check(await answer, url)
+        }
+        await scene.session.shutdown()
+    }
+
+    @Test func `Cancelling against a handler answers once, and stores nothing that was cancelled first`() async throws {
+        let scene = Self.scene(
+            handler: .modify { _, cached in
+                await dawdle(Int(cached.data.count) * 7)
+                return cached
+            })
+        try await race { iteration in
+            let url = try Self.url(iteration)
+            let made = scene.session.request(url)
+            async let answer = made.serializingData().response
+            await dawdle(iteration / 3)
+            made.cancel()
+            Self.check(await answer, url)
+        }
+        await scene.session.shutdown()
+    }
+
+    @Test(arguments: [false, true])
+    func `Forgetting against storing leaves nothing of what was under way`(hasDisk: Bool) async throws {
+        let directory = try TestDirectory()
+        let scene = Self.scene(directory: hasDisk ? directory.url : nil)
+        let path = directory.path
+        try await race(groups: hasDisk ? 20 : 100) { iteration in
+            let url = try Self.url(iteration % 5 + 1000 * (iteration % 100))
+            async let answer = scene.session.request(url).serializingData().response
+            await dawdle(iteration)
+            if iteration % 2 == 0 { await scene.cache.removeAll() } else { await scene.cache.remove(for: url) }
+            Self.check(await answer, url)
+        }
+        await scene.cache.removeAll()
+        #expect(scene.cache.statistics.memoryBytes == 0)
+        #expect(FileSystem.names(in: path).isEmpty)
+        await scene.session.shutdown()
+    }
+
+    @Test func `What was asked for before it was forgotten is not stored after`() async throws {
+        let cache = ResponseCache()
+        try await race(groups: 50) { iteration in
+            let request = try CacheFixtures.request(url: "http://stub.test/\(iteration)")
+            let entry = try CacheFixtures.stored(["Cache-Control": "max-age=60"], for: request)
+            let epoch = cache.epoch(of: request.key)
+            async let forgetting: Void = {
+                await dawdle(iteration)
+                cache.forget([request.key])
+            }()
+            await dawdle(iteration / 23)
+            cache.store(entry, for: request.key, since: epoch)
+            await forgetting
+            #expect(cache.inMemory(request.key).isEmpty)
+        }
+    }
+
+    @Test func `Shutting down answers everyone`() async throws {
+        try await race(groups: 20, of: 25) { iteration in
+            let scene = Self.scene()
+            let url = try Self.url(1)
+            _ = await scene.session.request(url).serializingData().response
+            async let answers = withTaskGroup(of: DataResponse<Data, RequestError>.self) { tasks in
+                for _ in 0..<5 { tasks.addTask { await scene.session.request(url).serializingData().response } }
+                return await tasks.reduce(into: []) { $0.append($1) }
+            }
+            await dawdle(iteration)
+            await scene.session.shutdown()
+            for answer in await answers { Self.check(answer, url) }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `Two sessions share a cache that is too small, and its bounds hold`(hasDisk: Bool) async throws {
+        let directory = try TestDirectory()
+        let first = Self.scene(memoryCapacity: 20_000, directory: hasDisk ? directory.url : nil)
+        let second = Session(configuration: first.session.configuration, transport: first.transport)
+        try await race(groups: hasDisk ? 20 : 100) { iteration in
+            let url = try Self.url(iteration * 7 % 60)
+            let session = iteration % 2 == 0 ? first.session : second
+            let answer = await session.request(url).serializingData().response
+            Self.check(answer, url)
+            #expect(first.cache.statistics.memoryBytes <= 20_000)
+        }
+        let statistics = first.cache.statistics
+        #expect(statistics.hits > 0 && statistics.misses > 0 && statistics.diskFailures == 0)
+        #expect(statistics.hits + statistics.misses == (hasDisk ? 2000 : 10_000))
+        await first.session.shutdown()
+    }
+}

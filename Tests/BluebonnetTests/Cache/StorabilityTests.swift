@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+struct StorabilityTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var request: HTTPHeaders = [:]
+        var method = HTTPMethod.get
+        var status = 200
+        var response: HTTPHeaders = [:]
+        var isStored = true
+
+        init(
+            _ name: String, _ isStored: Bool, status: Int = 200, _ response: HTTPHeaders = [:],
+            method: HTTPMethod = .get, request: HTTPHeaders = [:]
+        ) {
+            testDescription = name
+            self.isStored = isStored
+            self.status = status
+            self.response = response
+            self.method = method
+            self.request = request
+        }
+    }
+
+    static let rows: [Row] = [
+        Row("§3: a plain 200", true),
+        Row("§3: no-store", false, ["Cache-Control": "no-store"]),
+        Row("§3: no-store beside max-age", false, ["Cache-Control": "max-age=60, no-store"]),
+        Row(
+            "§5.2.1.5: the request's no-store", false, ["Cache-Control": "max-age=60"],
+            request: ["Cache-Control": "no-store"]),
+        Row("§3: private", true, ["Cache-Control": "private"]),
+        Row("§5.2.2.4: no-cache is stored, and validated", true, ["Cache-Control": "no-cache"]),
+        Row("§3.5: Authorization, in a private cache", true, request: ["Authorization": "Bearer x"]),
+        Row("§4.1: Vary: *", false, ["Vary": "*", "Cache-Control": "max-age=60"]),
+        Row("§4.1: a * among names", false, ["Vary": "Accept, *"]),
+        Row("§4.1: Vary", true, ["Vary": "Accept"]),
+        Row("§3.3: a part", false, status: 206, ["Cache-Control": "max-age=60", "Content-Range": "bytes 0-1/9"]),
+        Row("§3.3: all of it, of which a part was asked for", false, request: ["Range": "bytes=0-1"]),
+        Row("§3: POST", false, ["Cache-Control": "max-age=60"], method: .post),
+        Row("§3: HEAD", false, ["Cache-Control": "max-age=60"], method: .head),
+        Row("§3: PUT", false, ["Cache-Control": "max-age=60"], method: .put),
+        Row("§4.3.4: a 304 that nobody asked for", false, status: 304, ["Cache-Control": "max-age=60"]),
+        Row("§3: a status code without a lifetime", false, status: 201),
+        Row("§3: the same with one", true, status: 201, ["Cache-Control": "max-age=60"]),
+        Row("§3: the same with Expires", true, status: 201, ["Expires": "0"]),
+        Row("§3: the same, public", true, status: 201, ["Cache-Control": "public"]),
+        Row("§3: the same, private", true, status: 201, ["Cache-Control": "private"]),
+        Row("§3: s-maxage is not for a private cache", false, status: 201, ["Cache-Control": "s-maxage=60"]),
+        Row("§3: an unknown status code with a lifetime", true, status: 299, ["Cache-Control": "max-age=60"]),
+        Row(
+            "§5.2.2.3: must-understand, of one that is known", true,
+            ["Cache-Control": "must-understand, no-store, max-age=60"]),
+        Row(
+            "§5.2.2.3: must-understand, of one that is not", false, status: 299,
+            ["Cache-Control": "must-understand, max-age=60"]),
+        Row("RFC 9110 §15.1: 302", false, status: 302, ["Location": "/"]),
+        Row(
+            "RFC 9110 §15.1: 302 with a lifetime", true, status: 302, ["Location": "/", "Cache-Control": "max-age=60"]),
+        Row("§3: 500", false, status: 500),
+        Row("§3: 500 with a lifetime", true, status: 500, ["Cache-Control": "max-age=6"]),
+        Row("no status code", false, status: 700, ["Cache-Control": "max-age=60"]),
+    ]
+
+    @Test(arguments: rows) func `what may be stored is`(_ row: Row) throws {
+        let request = try CacheFixtures.request(row.request, method: row.method)
+        #expect(
+            Storability.allows(statusCode: row.status, headers: row.response, for: request) == row.isStored)
+    }
+
+    @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
+    func `RFC 9110 §15.1: these need not say that they may be stored`(_ status: Int) throws {
+        #expect(Storability.allows(statusCode: status, headers: [:], for: try CacheFixtures.request()))
+    }
+
+    @Test func `what cookies choose that are not seen is not stored`() throws {
+        var settings = CachingTransport.Settings()
+        settings.hasCookies = true
+        let hidden = try CacheFixtures.request(settings: settings)
+        let known = try CacheFixtures.request(settings: settings) { $0.handlesCookies = false }
+        #expect(!Storability.allows(statusCode: 200, headers: ["Vary": "Cookie"], for: hidden))
+        #expect(Storability.allows(statusCode: 200, headers: ["Vary": "Cookie"], for: known))
+        #expect(Storability.allows(statusCode: 200, headers: ["Vary": "Accept"], for: hidden))
+    }
+}
