@@ -52,6 +52,10 @@ let package = Package(
         .executableTarget(
             name: "EnvironmentProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/EnvironmentProgram",
             swiftSettings: settings),
+        // A program that watches how hosts can be reached, for tests that change the network of a namespace under it.
+        .executableTarget(
+            name: "ReachabilityProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/ReachabilityProgram",
+            swiftSettings: settings),
         // A program that blocks its main thread and waits for a handler, for a test that it does not wait for ever.
         .executableTarget(
             name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
@@ -60,7 +64,7 @@ let package = Package(
             name: "BluebonnetTests",
             dependencies: [
                 "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
-                "DownloadProgram", "CookieProgram", "EnvironmentProgram",
+                "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ReachabilityProgram",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
 #include <locale.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -119,5 +122,82 @@ static inline int bb_local_port(int socket) {
 }
 
 static inline int bb_errno(void) { return errno; }
+
+// There is such a name, and it has no address; the C library declares this for GNU programs only.
+static const int bb_eai_nodata = -5;
+
+// The kernel's words for links and routes, which are macros and nameless enumerations.
+static const uint16_t bb_nlmsg_error = NLMSG_ERROR;
+static const uint16_t bb_nlmsg_done = NLMSG_DONE;
+static const uint16_t bb_nlmsg_overrun = NLMSG_OVERRUN;
+static const uint16_t bb_nlm_f_request = NLM_F_REQUEST;
+static const uint16_t bb_rtm_new_link = RTM_NEWLINK;
+static const uint16_t bb_rtm_get_link = RTM_GETLINK;
+static const uint16_t bb_rtm_new_route = RTM_NEWROUTE;
+static const uint16_t bb_rtm_get_route = RTM_GETROUTE;
+static const uint16_t bb_rtm_first = RTM_BASE;
+static const uint16_t bb_rtm_last = RTM_MAX;
+static const uint16_t bb_rta_destination = RTA_DST;
+static const uint16_t bb_rta_link = RTA_OIF;
+static const uint16_t bb_rta_multipath = RTA_MULTIPATH;
+static const uint16_t bb_rta_cache = RTA_CACHEINFO;
+static const uint8_t bb_rtn_unicast = RTN_UNICAST;
+static const uint8_t bb_rtn_local = RTN_LOCAL;
+static const uint8_t bb_rtn_multicast = RTN_MULTICAST;
+static const uint32_t bb_rtnh_dead = RTNH_F_DEAD;
+static const uint32_t bb_rtnh_link_down = RTNH_F_LINKDOWN;
+static const uint16_t bb_ifla_name = IFLA_IFNAME;
+static const uint16_t bb_ifla_info = IFLA_LINKINFO;
+static const uint16_t bb_ifla_info_kind = IFLA_INFO_KIND;
+static const uint32_t bb_iff_up = IFF_UP;
+static const uint32_t bb_iff_running = IFF_RUNNING;
+static const uint32_t bb_iff_loopback = IFF_LOOPBACK;
+
+// What changes the ways that packets take: links, addresses, routes, and the rules that choose among tables of routes.
+#define BB_RTNL_GROUP(group) (UINT32_C(1) << ((group) - 1))
+static const uint32_t bb_netlink_changes =
+    BB_RTNL_GROUP(RTNLGRP_LINK) | BB_RTNL_GROUP(RTNLGRP_IPV4_IFADDR) | BB_RTNL_GROUP(RTNLGRP_IPV4_ROUTE) |
+    BB_RTNL_GROUP(RTNLGRP_IPV4_RULE) | BB_RTNL_GROUP(RTNLGRP_IPV6_IFADDR) | BB_RTNL_GROUP(RTNLGRP_IPV6_ROUTE) |
+    BB_RTNL_GROUP(RTNLGRP_IPV6_RULE);
+
+// Opens a socket to the kernel's routing; returns it, or minus the error. With groups it hears of changes and never
+// blocks, without it is for questions, whose answers it waits for no longer than a second.
+static inline int bb_netlink_open(uint32_t groups) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | (groups ? SOCK_NONBLOCK : 0), NETLINK_ROUTE);
+    if (descriptor < 0) return -errno;
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+    struct timeval patience = {.tv_sec = 1};
+    if (setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
+        bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0) {
+        int error = errno;
+        close(descriptor);
+        return -error;
+    }
+    return descriptor;
+}
+
+// Sends a datagram to the kernel; returns 0 or the error.
+static inline int bb_netlink_send(int descriptor, const void *bytes, size_t count) {
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    ssize_t sent;
+    do {
+        sent = sendto(descriptor, bytes, count, MSG_NOSIGNAL, (struct sockaddr *)&kernel, sizeof kernel);
+    } while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)count ? 0 : sent < 0 ? errno : EMSGSIZE;
+}
+
+// Receives a datagram; returns its length, which may be more than was room for, or minus the error. What did not come
+// from the kernel is empty.
+static inline ssize_t bb_netlink_receive(int descriptor, void *bytes, size_t capacity) {
+    struct sockaddr_nl sender = {0};
+    socklen_t length;
+    ssize_t count;
+    do {
+        length = sizeof sender;
+        count = recvfrom(descriptor, bytes, capacity, MSG_TRUNC, (struct sockaddr *)&sender, &length);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) return -errno;
+    return length >= sizeof sender && sender.nl_family == AF_NETLINK && sender.nl_pid != 0 ? 0 : count;
+}
 
 #endif

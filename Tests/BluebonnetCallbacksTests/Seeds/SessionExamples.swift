@@ -80,3 +80,39 @@ import Testing
         #expect(response.error?.isExplicitlyCancelledError == true)
     }
 }
+
+/// Advanced usage: reachability; with a host of our own.
+@Suite(.timeLimit(.minutes(1))) struct ReachabilityExamples {
+    @Test func `A handler of statuses, on the main queue by default`() async {
+        let manager = NetworkReachabilityManager(host: "localhost")
+        let status = await Examples.answer { done in
+            manager?.startListening { status in
+                dispatchPrecondition(condition: .onQueue(.main))
+                done(status)
+            }
+        }
+        #expect(status == .reachable(.ethernetOrWiFi))
+        #expect(manager?.status == status && manager?.isReachable == true)
+        #expect(manager?.isReachableOnEthernetOrWiFi == true && manager?.isReachableOnCellular == false)
+        manager?.stopListening()
+    }
+
+    @Test func `A handler of statuses on a queue of ours`() async {
+        let manager = NetworkReachabilityManager(host: "127.0.0.1")
+        let queue = DispatchQueue(label: "garden.gate")
+        let status: NetworkReachabilityManager.NetworkReachabilityStatus = await Examples.answer { done in
+            let isListening = manager?.startListening(onQueue: queue) { status in
+                dispatchPrecondition(condition: .onQueue(queue))
+                done(status)
+            }
+            #expect(isListening == true)
+        }
+        #expect(status == .reachable(.ethernetOrWiFi))
+        manager?.stopListening()
+    }
+
+    @Test func `A text with a scheme is no host`() {
+        #expect(NetworkReachabilityManager(host: "https://example.com") == nil)
+        #expect(NetworkReachabilityManager.default != nil && NetworkReachabilityManager() != nil)
+    }
+}

@@ -83,4 +83,50 @@ import Testing
         #expect(asked.withLock { $0 } == [.seconds(7)])
         await session.shutdown()
     }
+
+    @Test func `a monitor is asked about the request's host`() async throws {
+        final class Networks: ConnectivityMonitoring {
+            let hosts = Locked<[String]>([])
+            let local = Network(isOn: true)
+            var isConnected: Bool { false }
+            func waitUntilConnected() async throws { throw CancellationError() }
+
+            func connectivity(toHost host: String) -> any ConnectivityMonitoring {
+                hosts.withLock { $0.append(host) }
+                return host == "192.168.0.7" ? local : self
+            }
+        }
+        let networks = Networks()
+        for host in ["192.168.0.7", "example.com", "[::1]"] {
+            let transport = transport(.connection(.refused))
+            let session = session(transport, OfflineRetrier(monitor: networks))
+            let answer = await session.request("http://\(host):81/a").serializingString().response
+            #expect(answer.error?.kind == .connection(.refused))
+            await session.shutdown()
+        }
+        #expect(networks.hosts.withLock { $0 } == ["192.168.0.7", "example.com", "::1"])
+    }
+
+    @Test func `cancelling ends the wait at once`() async throws {
+        let network = Network(isOn: false)
+        let session = session(
+            transport(.connection(.refused)), OfflineRetrier(monitor: network, maximumWait: .seconds(3600)))
+        let request = session.request("http://example.com/a")
+        async let answer = request.serializingString(automaticallyCancelling: false).response
+        await network.isWaitedFor.wait()
+        request.cancel()
+        #expect(await answer.error?.isCancellation == true)
+        network.switchOn()
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["127.0.0.1", "localhost", "[::1]"])
+    func `without a monitor the kernel is asked, and the machine itself is there`(_ host: String) async throws {
+        let transport = transport(.connection(.refused))
+        let session = session(transport, OfflineRetrier(maximumWait: .seconds(3600)))
+        let answer = await session.request("http://\(host)/a").serializingString().response
+        #expect(answer.error?.kind == .connection(.refused))
+        #expect(transport.requests.count == 1)
+        await session.shutdown()
+    }
 }

@@ -10,6 +10,8 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/HTTP/FileDescriptor.swift",
         "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
         "Sources/Bluebonnet/Observation/StandardError.swift",
+        "Sources/Bluebonnet/Reachability/NameResolver.swift",
+        "Sources/Bluebonnet/Reachability/NetlinkSocket.swift",
         "Sources/Bluebonnet/Serialization/Streams/ByteSearch.swift",
         "Sources/Bluebonnet/Tasks/PendingValue.swift",
         "Sources/Bluebonnet/Transport/Locked.swift",

@@ -46,7 +46,7 @@ public final class RunningProgram: Sendable {
     }
 
     /// The file of a program: beside this one, which is the tests'.
-    private static func path(of name: String) throws -> String {
+    static func path(of name: String) throws -> String {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let bundle = ([own] + CommandLine.arguments).first { $0.hasSuffix(".xctest") } ?? own
         return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path

@@ -71,6 +71,23 @@ struct Child: Sendable {
         return Self.readAll(from: pipeEnd)
     }
 
+    /// Calls with each line that it prints until its end; called once, instead of ``output()``.
+    func lines(_ handler: (String) -> Void) {
+        defer { close(pipeEnd) }
+        var rest: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = unsafe read(pipeEnd, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest += buffer[..<count]
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                handler(String(decoding: rest[..<end], as: UTF8.self))
+                rest.removeFirst(end + 1)
+            }
+        }
+    }
+
     /// Waits until the process has ended, and leaves its number in use.
     func waitForEnd() {
         var info = unsafe siginfo_t()

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Tells whether the machine has a network.
 public protocol ConnectivityMonitoring: Sendable {
     /// Whether there is a network now, as far as is known.
@@ -10,13 +12,34 @@ public protocol ConnectivityMonitoring: Sendable {
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
     func waitUntilConnected() async throws
+
+    /// Returns who knows about a certain host.
+    ///
+    /// - Parameter host: The host of a request's URL, as it stands there.
+    /// - Returns: The monitor to ask about it; this one, unless said otherwise.
+    func connectivity(toHost host: String) -> any ConnectivityMonitoring
+}
+
+extension ConnectivityMonitoring {
+    /// Returns this monitor, whatever the host.
+    ///
+    /// - Parameter host: The host of a request's URL.
+    /// - Returns: This monitor.
+    public func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
 }
 
 /// Holds requests that failed without a network until there is one, and tries them again then.
 ///
 /// Only failures count that happen before a request is sent (no name resolved, no connection made), so that it may be
 /// one of any method whose body can be sent a second time, and only while the monitor says that there is no network.
-/// Each request waits for itself, at most ``maximumWait``; after that the failure stands.
+/// Each request waits for itself, at most ``maximumWait``; after that the failure stands. Cancelling it ends the wait.
+///
+/// Without a monitor of your own, the kernel is asked for the way to the Internet at large (``NetworkReachabilityManager``),
+/// or to the host if its URL has an address: a server on the machine itself that refuses is not waited for. Requests by
+/// a proxy are judged by their own host.
+///
+/// Names may be found a moment later than routes. Have a ``RetryPolicy`` come after this one, which tries the request once
+/// more then: `Interceptor(retriers: [.offlineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// Who knows whether there is a network.
     public let monitor: any ConnectivityMonitoring
@@ -55,6 +78,24 @@ public struct OfflineRetrier: RequestInterceptor {
         self.isOfflineError = isOfflineError
     }
 
+    /// Creates a retrier that asks the kernel whether there is a network.
+    ///
+    /// - Parameters:
+    ///   - maximumWait: How long a request waits for the network.
+    ///   - retryLimit: How often a request may be tried again.
+    ///   - isOfflineError: Says whether a failure may be that of a missing network; those of ``offlineErrorKinds`` by
+    ///     default. Runs on the global pool.
+    public init(
+        maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (any Error) -> Bool = { error in
+            (error as? RequestError).map { OfflineRetrier.offlineErrorKinds.contains($0.kind) } ?? false
+        }
+    ) {
+        self.init(
+            monitor: NetworkReachabilityManager.ofInternet, maximumWait: maximumWait, retryLimit: retryLimit,
+            isOfflineError: isOfflineError)
+    }
+
     /// Waits for the network if it is missing.
     ///
     /// - Parameters:
@@ -65,13 +106,18 @@ public struct OfflineRetrier: RequestInterceptor {
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         guard isOfflineError(error), UInt(request.retryCount) < retryLimit,
-            request.requests.allSatisfy({ $0.body?.isReplayable ?? true }), !monitor.isConnected
+            request.requests.allSatisfy({ $0.body?.isReplayable ?? true })
         else { return .doNotRetry }
-        return await isConnectedInTime(session.context.sleep) ? .retry : .doNotRetry
+        let host = request.requests.last?.url.host(percentEncoded: false)
+        let monitor = host.map { self.monitor.connectivity(toHost: $0) } ?? self.monitor
+        guard !monitor.isConnected else { return .doNotRetry }
+        return await isConnectedInTime(monitor, session.context.sleep) ? .retry : .doNotRetry
     }
 
-    private func isConnectedInTime(_ sleep: @escaping @Sendable (Duration) async throws -> Void) async -> Bool {
-        await withTaskGroup(of: Bool.self) { [monitor, maximumWait] group in
+    private func isConnectedInTime(
+        _ monitor: any ConnectivityMonitoring, _ sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) async -> Bool {
+        await withTaskGroup(of: Bool.self) { [maximumWait] group in
             group.addTask {
                 do {
                     try await monitor.waitUntilConnected()
@@ -101,4 +147,12 @@ extension RequestRetrier where Self == OfflineRetrier {
     public static func offlineRetrier(
         monitor: any ConnectivityMonitoring, maximumWait: Duration = .seconds(5)
     ) -> OfflineRetrier { OfflineRetrier(monitor: monitor, maximumWait: maximumWait) }
+
+    /// A retrier that asks the kernel whether there is a network.
+    ///
+    /// - Parameter maximumWait: How long a request waits for the network.
+    /// - Returns: The retrier.
+    public static func offlineRetrier(maximumWait: Duration = .seconds(5)) -> OfflineRetrier {
+        OfflineRetrier(maximumWait: maximumWait)
+    }
 }

@@ -24,6 +24,9 @@ package import FoundationEssentials
 /// processed. None of these counts as a retry here, and a request that was given up after that is not retried. On a kept
 /// connection the two look alike, so that a body whose method is not idempotent is not sent again there. A request that
 /// fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
+///
+/// Without a network, the time that the policy waits is soon over: put an ``OfflineRetrier`` before it, which waits for the
+/// network itself.
 public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again unless something else is said: 2.
     public static let defaultRetryLimit: UInt = 2

@@ -1,0 +1,69 @@
+// Tells whether there is a network, tries again when there is one, and tells people why something failed.
+
+import Bluebonnet
+import BluebonnetTesting
+
+enum Reachability {
+    static func run() async throws {
+        try await watch()
+        try await handle()
+        try await retry()
+    }
+
+    static func watch() async throws {
+        // snippet.statuses
+        guard let manager = NetworkReachabilityManager(host: "localhost") else { return }
+        for await status in manager.statuses {
+            switch status {
+            case .reachable(.cellular): print("There is a way, over a mobile network.")
+            case .reachable(.ethernetOrWiFi): print("There is a way.")
+            case .notReachable: print("There is no way.")
+            case .unknown: print("The system does not say.")
+            }
+            // snippet.hide
+            break  // a program goes on until it has heard enough
+            // snippet.show
+        }
+        // snippet.end
+    }
+
+    static func handle() async throws {
+        let (heard, continuation) = AsyncStream<Void>.makeStream()
+        // snippet.handler
+        // Kept as long as the handler is to be called; it runs on the global pool.
+        let manager = NetworkReachabilityManager()
+        manager?.startListening { status in
+            print(status == .notReachable ? "Offline: what you write is kept." : "Online.")
+            // snippet.hide
+            continuation.finish()
+            // snippet.show
+        }
+        // snippet.end
+        for await _ in heard {}
+        manager?.stopListening()
+    }
+
+    static func retry() async throws {
+        let server = try await LocalServer { router in router.get("/news", .text("Rain at last.")) }
+        let url = server.url("/news")
+
+        // snippet.retrier
+        // What fails because there is no network waits for one, half a minute at most. Then it is tried again, and if
+        // names are not found yet, for example, once more after a while.
+        let session = Session(
+            interceptor: Interceptor(retriers: [.offlineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
+        // snippet.end
+
+        // snippet.explain
+        do {
+            print(try await session.request(url).validate().serializingString().value)
+        } catch let error where error.isConnectionFailure {
+            let isOffline = NetworkReachabilityManager.default?.status == .notReachable
+            print(isOffline ? "You are offline." : "The server cannot be reached.")
+        }
+        // snippet.end
+        await session.shutdown()
+    }
+}
+
+try await Reachability.run()

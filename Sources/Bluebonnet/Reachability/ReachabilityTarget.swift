@@ -1,0 +1,129 @@
+import CSystem
+
+/// What somebody wants to know the reachability of.
+enum ReachabilityDestination: Hashable, Sendable {
+    /// The Internet at large.
+    case internet
+    /// A host by its addresses.
+    case addresses([NetworkAddress])
+    /// A host by its name.
+    case name(String)
+
+    /// Reads a host, as it stands in a URL; `nil` if it is none, such as the URL itself.
+    init?(host: String) {
+        if let address = NetworkAddress(host) {
+            self = .addresses([address])
+            return
+        }
+        guard let name = HostName.pattern(host), !name.hasPrefix("*"), name.utf8.count <= 255 else { return nil }
+        if let address = NetworkAddress(name) {
+            self = .addresses([address])
+        } else if name == "localhost" || name.hasSuffix(".localhost") {
+            // The name needs nobody to be asked (RFC 6761 §6.3).
+            self = .addresses([.loopback4, .loopback6])
+        } else {
+            self = .name(name)
+        }
+    }
+}
+
+/// Finds out how things stand with a destination, and remembers the addresses of one that has a name.
+final class ReachabilityTarget: Sendable {
+    typealias Status = NetworkReachabilityManager.Status
+
+    private enum Name {
+        case neverLookedUp
+        case addresses([NetworkAddress])
+        case failed
+    }
+
+    private struct State {
+        var name = Name.neverLookedUp
+        /// When the latest look-up began, on the monotonic clock.
+        var lookedUp = Int64.min
+        var didLastLookUpFail = false
+    }
+
+    let destination: ReachabilityDestination
+    private let table: any RoutingTable
+    private let resolver: any NameResolving
+    private let state = Locked(State())
+
+    init(
+        _ destination: ReachabilityDestination, table: any RoutingTable = KernelRoutingTable(),
+        resolver: any NameResolving = NameResolver.shared
+    ) {
+        self.destination = destination
+        self.table = table
+        self.resolver = resolver
+    }
+
+    /// Whether there is a name to look up.
+    var hasName: Bool { if case .name = destination { true } else { false } }
+
+    /// Whether the name has been looked up, with whatever success.
+    var isLookedUp: Bool {
+        state.withLock { if case .neverLookedUp = $0.name { false } else { true } }
+    }
+
+    /// Whether looking the name up is to be tried again.
+    var didLastLookUpFail: Bool { state.withLock { $0.didLastLookUpFail } }
+
+    /// How things stand now, with the addresses that are known.
+    ///
+    /// A name that was never looked up counts as one somewhere on the Internet.
+    func status() -> Status {
+        switch destination {
+        case .internet: return statusOfInternet()
+        case .addresses(let addresses): return status(of: addresses)
+        case .name: break
+        }
+        switch state.withLock({ $0.name }) {
+        case .neverLookedUp: return statusOfInternet()
+        case .addresses(let addresses): return status(of: addresses)
+        case .failed: return .notReachable
+        }
+    }
+
+    private func status(of addresses: [NetworkAddress]) -> Status {
+        Status(of: zip(table.ways(to: addresses), addresses).map { way, address in way.status(of: address) })
+    }
+
+    private func statusOfInternet() -> Status {
+        Status(of: table.ways(to: NetworkAddress.internet).map(\.statusOfInternet))
+    }
+
+    /// Looks the name up, and calls when that is done; addresses that are known stay when nobody answers.
+    func lookUp(_ completion: @escaping @Sendable () -> Void) {
+        guard case .name(let name) = destination else { return completion() }
+        state.withLock { $0.lookedUp = bb_monotonic_now() }
+        resolver.lookUp(name) { [self] answer in
+            state.withLock { state in
+                if case .addresses = answer { state.didLastLookUpFail = false } else { state.didLastLookUpFail = true }
+                switch (answer, state.name) {
+                case (.addresses(let addresses), _): state.name = .addresses(addresses)
+                case (.noAnswer, .addresses): break
+                case (.noAnswer, _), (.noSuchName, _): state.name = .failed
+                }
+            }
+            completion()
+        }
+    }
+
+    /// Looks the name up in the background if it is time for that; for when nobody listens, who would do it.
+    func lookUpIfDue() {
+        guard hasName else { return }
+        let isDue = state.withLock { state in
+            let age = state.didLastLookUpFail ? Self.failureAge : Self.successAge
+            let now = bb_monotonic_now()
+            guard state.lookedUp == .min || now - state.lookedUp >= age else { return false }
+            state.lookedUp = now
+            return true
+        }
+        if isDue { lookUp {} }
+    }
+
+    /// How long addresses, and their absence, are believed, in nanoseconds.
+    private static let successAge: Int64 = 60_000_000_000
+    private static let failureAge: Int64 = 1_000_000_000
+}

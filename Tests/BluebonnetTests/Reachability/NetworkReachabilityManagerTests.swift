@@ -1,0 +1,345 @@
+import BluebonnetTesting
+import Testing
+
+@testable import Bluebonnet
+
+/// Managers in a made-up world: routes, names and the kernel's messages come from the tests.
+@Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
+    private let routes = ScriptedRoutes()
+    private let kernel = ScriptedKernel()
+    private let names = ScriptedNames()
+    private static let first = NetworkAddress(bytes: [10, 0, 0, 1])
+    private static let second = NetworkAddress(bytes: [10, 0, 0, 2])
+
+    private func makeManager(_ destination: ReachabilityDestination = .internet) -> NetworkReachabilityManager {
+        NetworkReachabilityManager(destination, routes, kernel, names)
+    }
+
+    @Test func `a status is asked for each time, without anybody listening`() {
+        let manager = makeManager()
+        #expect(manager.status == .notReachable && !manager.isReachable && !manager.isConnected)
+        routes.set(.ethernet)
+        #expect(manager.isReachable && manager.isReachableOnEthernetOrWiFi && !manager.isReachableOnCellular)
+        routes.set(.modem)
+        #expect(manager.isReachable && !manager.isReachableOnEthernetOrWiFi && manager.isReachableOnCellular)
+        routes.set(.unknown)
+        #expect(manager.status == .unknown && !manager.isReachable && manager.isConnected)
+        #expect(kernel.openings == 0)
+    }
+
+    @Test func `an observer hears the present status, and each that differs`() async {
+        let manager = makeManager()
+        var statuses = manager.statuses.makeAsyncIterator()
+        #expect(await statuses.next() == .notReachable)
+        for (way, status) in [
+            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+            (.unknown, .unknown), (.none, .notReachable),
+        ] {
+            await unchangedChange()
+            routes.set(way)
+            kernel.change()
+            #expect(await statuses.next() == status)
+        }
+        manager.stopListening()
+        #expect(await statuses.next() == nil)
+    }
+
+    /// A change of the network that makes no difference, once it has been looked at.
+    private func unchangedChange() async {
+        let questions = routes.questions
+        kernel.change()
+        await until { routes.questions > questions }
+    }
+
+    @Test func `messages that tell of no change are not looked at, those that cannot be read are`() async {
+        let manager = makeManager()
+        var statuses = manager.statuses.makeAsyncIterator()
+        #expect(await statuses.next() == .notReachable)
+        kernel.send(NetlinkMessage.question(3, sequence: 0, body: [0, 0, 0, 0]))
+        let questions = routes.questions
+        routes.set(.modem)
+        kernel.send([1, 2, 3])
+        #expect(await statuses.next() == .reachable(.cellular))
+        #expect(routes.questions == questions + 1)
+    }
+
+    @Test func `a burst of changes is looked at a few times, not each time`() async {
+        let manager = makeManager()
+        var statuses = manager.statuses.makeAsyncIterator()
+        _ = await statuses.next()
+        let questions = routes.questions
+        for _ in 0..<200 { kernel.change() }
+        routes.set(.ethernet)
+        kernel.change()
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+        #expect(routes.questions - questions < 20)
+    }
+
+    @Test func `each observer begins with the latest status`() async {
+        routes.set(.ethernet)
+        let manager = makeManager()
+        var first = manager.statuses.makeAsyncIterator()
+        #expect(await first.next() == .reachable(.ethernetOrWiFi))
+        for _ in 0..<3 {
+            var another = manager.statuses.makeAsyncIterator()
+            #expect(await another.next() == .reachable(.ethernetOrWiFi))
+        }
+        #expect(kernel.openings == 1)
+    }
+
+    @Test func `a sequence can be read again, and begins to listen again`() async {
+        routes.set(.ethernet)
+        let manager = makeManager()
+        let statuses = manager.statuses
+        for _ in 0..<3 {
+            for await status in statuses {
+                #expect(status == .reachable(.ethernetOrWiFi))
+                break
+            }
+            await until { kernel.watcher.listenerCount == 0 }
+        }
+        manager.stopListening()
+        for await status in statuses {
+            #expect(status == .reachable(.ethernetOrWiFi))
+            break
+        }
+    }
+
+    @Test func `sequences end when the manager goes, also those that are read later`() async {
+        var manager: NetworkReachabilityManager? = makeManager()
+        let begun = manager?.statuses
+        var iterator = begun?.makeAsyncIterator()
+        #expect(await iterator?.next() == .notReachable)
+        manager = nil
+        #expect(await iterator?.next() == nil)
+        var late = begun?.makeAsyncIterator()
+        #expect(await late?.next() == nil)
+        #expect(kernel.watcher.listenerCount == 0)
+    }
+
+    @Test func `nobody listens any longer when the last observer has left`() async {
+        let manager = makeManager()
+        let unread = manager.statuses
+        for await _ in manager.statuses { break }
+        #expect(kernel.watcher.listenerCount == 1)
+        withExtendedLifetime(unread) {}
+        let task = Task { for await _ in manager.statuses {} }
+        task.cancel()
+        await task.value
+        await until { kernel.watcher.listenerCount <= 1 }
+    }
+
+    // MARK: Handlers
+
+    @Test func `a handler is called in order, and no longer after it was stopped`() async {
+        let manager = makeManager()
+        let heard = Heard<Status>()
+        manager.startListening { status in heard.append(status) }
+        await until { heard.all == [.notReachable] }
+        routes.set(.ethernet)
+        kernel.change()
+        await until { heard.all == [.notReachable, .reachable(.ethernetOrWiFi)] }
+        manager.stopListening()
+        #expect(kernel.watcher.listenerCount == 0)
+        routes.set(.modem)
+        kernel.change()
+        let late = Heard<Status>()
+        manager.startListening { status in late.append(status) }
+        await until { late.all == [.reachable(.cellular)] }
+        #expect(heard.all.count == 2)
+        manager.stopListening()
+    }
+
+    @Test func `a second handler takes the place of the first`() async {
+        let manager = makeManager()
+        let heard = Heard<Int>()
+        manager.startListening { _ in heard.append(1) }
+        await until { heard.all == [1] }
+        manager.startListening { _ in heard.append(2) }
+        await until { heard.all == [1, 2] }
+        routes.set(.ethernet)
+        kernel.change()
+        await until { heard.all == [1, 2, 2] }
+        manager.stopListening()
+    }
+
+    @Test func `a handler does not keep the manager, which ends it when it goes`() async {
+        var manager: NetworkReachabilityManager? = makeManager()
+        weak let reference = manager
+        let gate = Gate()
+        manager?.startListening { _ in gate.open() }
+        await gate.wait()
+        manager = nil
+        #expect(reference == nil)
+        await until { kernel.watcher.listenerCount == 0 }
+    }
+
+    // MARK: Without netlink
+
+    @Test func `where there are no sockets the status is unknown, and the sequence says so`() async {
+        kernel.refuse()
+        routes.set(.unknown)
+        let manager = makeManager()
+        var statuses = manager.statuses.makeAsyncIterator()
+        #expect(await statuses.next() == .unknown)
+        #expect(!manager.isReachable)
+        manager.stopListening()
+        #expect(await statuses.next() == nil)
+    }
+
+    @Test func `sockets that are refused or fail are asked for again, and the network is looked at each time`() async {
+        kernel.refuse()
+        let manager = makeManager()
+        var statuses = manager.statuses.makeAsyncIterator()
+        #expect(await statuses.next() == .notReachable)
+        routes.set(.ethernet)
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+        kernel.giveBrokenOnes()
+        routes.set(.modem)
+        #expect(await statuses.next() == .reachable(.cellular))
+        kernel.giveGoodOnes()
+        await until { kernel.openings == 1 }
+        routes.set(.none)
+        kernel.change()
+        #expect(await statuses.next() == .notReachable)
+        manager.stopListening()
+        #expect(await statuses.next() == nil)
+    }
+
+    // MARK: Names
+
+    @Test func `a name is looked up before the first status, and again after each change`() async {
+        routes.set(.ethernet)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        routes.set(.modem, to: Self.second)
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .notReachable)
+        kernel.change()
+        await until { names.waiting == 1 }
+        names.answer(.addresses([Self.first, Self.second]))
+        #expect(await statuses.next() == .reachable(.cellular))
+        #expect(manager.isReachableOnCellular)
+    }
+
+    @Test func `known addresses tell of a change before the name is looked up`() async {
+        routes.set(.ethernet, to: Self.first)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+        routes.set(.none, to: Self.first)
+        kernel.change()
+        #expect(await statuses.next() == .notReachable)
+        // Nobody answers without a network, which says nothing about the addresses.
+        await until { names.waiting == 1 }
+        names.answer(.noAnswer)
+        routes.set(.ethernet, to: Self.first)
+        kernel.change()
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+    }
+
+    @Test func `a change while a name is looked up has it looked up once more`() async {
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.set(.addresses([Self.second]))
+        let internet = makeManager()
+        var others = internet.statuses.makeAsyncIterator()
+        #expect(await others.next() == .notReachable)
+        for (way, status) in [
+            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+        ] {
+            routes.set(way)
+            kernel.change()
+            // With the second change the first has been told to all.
+            #expect(await others.next() == status)
+        }
+        #expect(names.count == 1)
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .notReachable)
+        await until { names.count == 2 }
+        manager.stopListening()
+    }
+
+    @Test(arguments: [NameAnswer.noSuchName, .noAnswer])
+    func `a name that is not found is not reachable, and looked up again without a change`(
+        _ answer: NameAnswer
+    ) async {
+        routes.set(.ethernet, to: Self.first)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.set(.addresses([Self.first]))
+        names.answer(answer)
+        #expect(await statuses.next() == .notReachable)
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+    }
+
+    @Test func `asking does not wait for a name, which counts as one of the Internet until it is found`() async {
+        let manager = makeManager(.name("example.com"))
+        #expect(manager.status == .notReachable)
+        routes.set(.modem)
+        #expect(manager.status == .reachable(.cellular))
+        #expect(names.count == 1)
+        routes.set(.ethernet, to: Self.first)
+        names.answer(.addresses([Self.first]))
+        #expect(manager.status == .reachable(.ethernetOrWiFi))
+        #expect(names.count == 1)
+    }
+
+    @Test func `names are looked up as the system does it`() async {
+        func answer(_ name: String) async -> NameAnswer {
+            await withCheckedContinuation { continuation in
+                NameResolver.shared.lookUp(name) { continuation.resume(returning: $0) }
+            }
+        }
+        guard case .addresses(let addresses) = await answer("localhost") else {
+            Issue.record("localhost was not found")
+            return
+        }
+        #expect(addresses.contains(.loopback4) || addresses.contains(.loopback6))
+        #expect(await answer("10.0.0.1") == .addresses([Self.first]))
+        #expect(await answer("fe80::1%lo") == .addresses([NetworkAddress("fe80::1%1")].compactMap(\.self)))
+        #expect(await answer("a..b") != .addresses([]))
+        let many = await withTaskGroup(of: NameAnswer.self) { group in
+            for _ in 0..<64 { group.addTask { await answer("localhost") } }
+            return await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(many.count == 1)
+    }
+
+    // MARK: Waiting
+
+    @Test func `who waits for a network is told when there is one, whoever stops listening`() async throws {
+        let manager = makeManager()
+        let waiting = Task { try await manager.waitUntilConnected() }
+        await until { kernel.watcher.listenerCount == 1 }
+        manager.stopListening()
+        routes.set(.modem)
+        kernel.change()
+        try await waiting.value
+        await until { kernel.watcher.listenerCount == 0 }
+    }
+
+    @Test func `cancelling ends the wait at once`() async {
+        let manager = makeManager()
+        let waiting = Task { try await manager.waitUntilConnected() }
+        await until { kernel.watcher.listenerCount == 1 }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        await until { kernel.watcher.listenerCount == 0 }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("localhost", true), ("[::1]", true), ("10.0.0.1", true), ("example.com", false),
+        ("", false),
+    ])
+    func `an address is judged by itself, a name by the Internet`(_ host: String, _ isOther: Bool) throws {
+        let manager = makeManager()
+        let monitor = try #require(manager.connectivity(toHost: host) as? NetworkReachabilityManager)
+        #expect((monitor !== manager) == isOther)
+    }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Real networks that really change, in namespaces of their own.
+@Suite(.timeLimit(.minutes(1))) struct ReachabilityNetworkTests {
+    @Test func `the Internet is there with a default route over a link that works, and only then`() async throws {
+        try await NetworkNamespace.with { network in
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "notReachable")
+            try await network.connect("eth0", address: "10.0.0.1")
+            try await network.ip("route add default via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("route del default")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route add default via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            // The cable is pulled, and put in again.
+            try await network.ip("link set p-eth0 down")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("link set p-eth0 up")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            // Switching the link off takes its routes along.
+            try await network.ip("link set eth0 down")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("link set eth0 up")
+            try await network.ip("route add default via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("link del eth0")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test func `IPv6 alone is enough`() async throws {
+        try await NetworkNamespace.with { network in
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "notReachable")
+            try await network.connect("eth0", address: "10.0.0.1")
+            try await network.ip("-6 addr add fd00::1/64 dev eth0 nodad")
+            try await network.ip("-6 route add default via fd00::2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("-6 route del default")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test func `two halves of a default route are one, and rules count`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route add 128.0.0.0/1 via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("route del 128.0.0.0/1")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route add default via 10.0.0.2 table 77")
+            try await network.ip("rule add from all lookup 77")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("rule del from all lookup 77")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test func `the better route tells whether it is a mobile network`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("wwan0", address: "10.1.0.1")
+            try await network.ip("route add default via 10.1.0.2 metric 700")
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "cellular")
+            try await network.connect("eth0", address: "10.0.0.1")
+            try await network.ip("route add default via 10.0.0.2 metric 100")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("link set eth0 down")
+            #expect(await statuses.next() == "cellular")
+        }
+    }
+
+    @Test func `the machine itself is there when its link is up`() async throws {
+        try await NetworkNamespace.with { network in
+            var statuses = try network.watch("localhost")
+            #expect(await statuses.next() == "notReachable")
+            try await network.connect("eth0", address: "10.0.0.1")
+            try await network.ip("route add default via 10.0.0.2")
+            try await network.ip("link set lo up")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("link set lo down")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test(arguments: ["unreachable", "blackhole", "prohibit", "throw"])
+    func `a route that leads nowhere is no way to a host`(_ kind: String) async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            var statuses = try network.watch("10.9.0.1")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route add 10.9.0.0/16 via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("route add \(kind) 10.9.0.1")
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route del \(kind) 10.9.0.1")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+        }
+    }
+
+    @Test func `an address with a link goes by that link`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            var statuses = try network.watch("fe80::9%wwan0")
+            #expect(await statuses.next() == "notReachable")
+            try await network.connect("wwan0", address: "10.1.0.1")
+            #expect(await statuses.next() == "cellular")
+            try await network.ip("link set wwan0 down")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test func `a name is looked up again when the network changes`() async throws {
+        try await NetworkNamespace.with { network in
+            try network.setHosts("10.7.0.1 printer.example\n")
+            try await network.connect("eth0", address: "10.0.0.1")
+            var statuses = try network.watch("printer.example")
+            #expect(await statuses.next() == "notReachable")
+            try network.setHosts("10.0.0.7 printer.example\n")
+            try await network.ip("addr add 10.5.0.1/24 dev eth0")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            try await network.ip("link set eth0 down")
+            #expect(await statuses.next() == "notReachable")
+        }
+    }
+
+    @Test func `messages that were lost do no harm`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            try await network.ip("route add default via 10.0.0.2")
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "ethernetOrWiFi")
+            statuses.program.send(SIGSTOP)
+            // More than the socket holds, and then what matters.
+            let routes = (0..<6_000).map { "route add 10.\(100 + $0 / 200).\($0 % 200).0/24 via 10.0.0.2\n" }
+            let file = NSTemporaryDirectory() + network.name
+            try routes.joined().write(toFile: file, atomically: false, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            try await network.ip("-batch \(file)")
+            try await network.ip("route del default")
+            statuses.program.send(SIGCONT)
+            #expect(await statuses.next() == "notReachable")
+            try await network.ip("route add default via 10.0.0.2")
+            #expect(await statuses.next() == "ethernetOrWiFi")
+        }
+    }
+
+    @Test func `a flood of changes ends with the right status`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            var statuses = try network.watch()
+            #expect(await statuses.next() == "notReachable")
+            let file = NSTemporaryDirectory() + network.name
+            let words = "route add default via 10.0.0.2\nroute del default\n"
+            try (String(repeating: words, count: 2_000) + "route add default via 10.0.0.2\n")
+                .write(toFile: file, atomically: false, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            try await network.ip("-batch \(file)")
+            // Once it is quiet, the last word counts; there is no other to come until the next change.
+            try await network.connect("wwan0", address: "10.1.0.1")
+            try await network.ip("route replace default via 10.1.0.2")
+            #expect(await statuses.reaches("cellular"))
+        }
+    }
+
+    @Test func `no thread and no descriptor is left when nobody listens`() async throws {
+        let program = try SpeakingProgram("ReachabilityProgram", ["holdings", "200"])
+        var counts: [String: [Int]] = [:]
+        for await line in program.lines {
+            let words = line.split(separator: " ").map(String.init)
+            counts[words.first ?? ""] = words.dropFirst().compactMap { Int($0) }
+        }
+        let before = try #require(counts["before"]?.first)
+        #expect(counts == ["before": [before, 0], "listening": [before + 3, 1], "after": [before, 0]])
+    }
+
+    // MARK: Requests that wait for the network
+
+    @Test func `a request without a network is made when there is one`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.ip("link set lo up")
+            // The machine's own, by an address that it does not have yet.
+            try await network.serve(port: 8080)
+            let program = try network.start("get", "3600", "http://10.0.0.1:8080/")
+            var lines = program.lines.makeAsyncIterator()
+            #expect(await lines.next() == "failed")
+            try await network.connect("eth0", address: "10.0.0.1")
+            #expect(await lines.next() == "got 200")
+        }
+    }
+
+    @Test func `a server of the machine itself that refuses is not waited for`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.ip("link set lo up")
+            let program = try network.start("get", "3600", "http://127.0.0.1:9/")
+            var lines = program.lines.makeAsyncIterator()
+            #expect(await lines.next() == "failed")
+            #expect(await lines.next() == "refused")
+        }
+    }
+
+    @Test func `a request is given up when there is no network for too long`() async throws {
+        try await NetworkNamespace.with { network in
+            let program = try network.start("get", "0", "http://10.0.0.1:9/")
+            var lines = program.lines.makeAsyncIterator()
+            #expect(await lines.next() == "failed")
+            #expect(await lines.next() == "refused")
+        }
+    }
+}
