@@ -11,6 +11,8 @@ public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
     var queue: DispatchQueue { get }
 
     /// The body was asked for as it is, and is there, or the request failed.
+    ///
+    /// Implemented as one of the responses with any value.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
     /// A serializer has made a value, or the request failed.
@@ -20,6 +22,8 @@ public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 
     /// The file was asked for as it is, which may be none, and is there, or the request failed.
+    ///
+    /// Implemented as one of the responses with any value.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
     /// A serializer has made a value, or the request failed.
@@ -35,8 +39,10 @@ extension QueuedEventMonitor {
 
     // MARK: With AFError
 
-    /// Does nothing.
-    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {}
+    /// Tells of it as of one with any value.
+    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
+        tell(of: response, to: self, request)
+    }
 
     /// Does nothing.
     public func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>) {}
@@ -46,8 +52,10 @@ extension QueuedEventMonitor {
         _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
     ) {}
 
-    /// Does nothing.
-    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {}
+    /// Tells of it as of one with any value.
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
+        tell(of: response, to: self, request)
+    }
 
     /// Does nothing.
     public func request<Value>(
@@ -57,35 +65,35 @@ extension QueuedEventMonitor {
     // MARK: Without
 
     /// Tells of it with an `AFError`.
-    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async {
+    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
     /// Tells of it with an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
-    ) async {
+    ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
     /// Tells of it with an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
-    ) async {
+    ) {
         self.request(request, didParseStream: result.mapError(AFError.init))
     }
 
     /// Tells of it with an `AFError`.
     public func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>
-    ) async {
+    ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
     /// Tells of it with an `AFError`.
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
-    ) async {
+    ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 }
@@ -97,4 +105,18 @@ extension ClosureEventMonitor {
     public convenience init(queue: DispatchQueue) {
         self.init(executor: QueueExecutor(queue))
     }
+}
+
+/// Calls the method for all values, where the one for a certain value would be nearer.
+private func tell<Value: Sendable>(
+    of response: DataResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DataRequest
+) {
+    monitor.request(request, didParseResponse: response)
+}
+
+/// As for a data request.
+private func tell<Value: Sendable>(
+    of response: DownloadResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DownloadRequest
+) {
+    monitor.request(request, didParseResponse: response)
 }

@@ -53,7 +53,9 @@ extension ClosureEventMonitor {
     }
 
     /// Calls the closure.
-    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async {
+    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError)
+        async
+    {
         await requestDidFailTaskEarlyWithError?(request, task, error)
     }
 
@@ -147,7 +149,9 @@ extension ClosureEventMonitor {
     }
 
     /// Calls the closure.
-    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async {
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
+        async
+    {
         await requestDidParseDownloadResponse?(request, response)
     }
 }

@@ -84,16 +84,14 @@ public final class ClosureEventMonitor: EventMonitor {
     }
 
     /// An exchange failed before anything was sent in it, since the server's certificate was refused.
-    public var requestDidFailTaskEarlyWithError:
-        (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
+    public var requestDidFailTaskEarlyWithError: (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
     {
         get { closures.withLock { $0.requestDidFailTaskEarlyWithError } }
         set { closures.withLock { $0.requestDidFailTaskEarlyWithError = newValue } }
     }
 
     /// An exchange is over; once for each `didCreateTask`.
-    public var requestDidCompleteTaskWithError:
-        (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
+    public var requestDidCompleteTaskWithError: (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
     {
         get { closures.withLock { $0.requestDidCompleteTaskWithError } }
         set { closures.withLock { $0.requestDidCompleteTaskWithError = newValue } }

@@ -85,7 +85,9 @@ public struct CompositeEventMonitor: EventMonitor {
     }
 
     /// Tells each.
-    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async {
+    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError)
+        async
+    {
         for monitor in monitors {
             await monitor.request(request, didFailTask: task, earlyWithError: error)
         }
@@ -148,7 +150,8 @@ public struct CompositeEventMonitor: EventMonitor {
         withResult result: ValidationResult
     ) async {
         for monitor in monitors {
-            await monitor.request(request, didValidateRequest: validatedRequest, response: response, data: data, withResult: result)
+            await monitor.request(
+                request, didValidateRequest: validatedRequest, response: response, data: data, withResult: result)
         }
     }
 
@@ -224,12 +227,15 @@ public struct CompositeEventMonitor: EventMonitor {
         fileURL: URL?, withResult result: ValidationResult
     ) async {
         for monitor in monitors {
-            await monitor.request(request, didValidateRequest: validatedRequest, response: response, fileURL: fileURL, withResult: result)
+            await monitor.request(
+                request, didValidateRequest: validatedRequest, response: response, fileURL: fileURL, withResult: result)
         }
     }
 
     /// Tells each.
-    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async {
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
+        async
+    {
         for monitor in monitors {
             await monitor.request(request, didParseResponse: response)
         }

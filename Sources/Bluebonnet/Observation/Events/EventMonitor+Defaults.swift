@@ -1,73 +1,74 @@
 public import FoundationEssentials
 
+// Synchronous, so that a call of a method that a type implements synchronously means that one in `async` code, too.
 extension EventMonitor {
     /// The global pool.
     public var executor: (any TaskExecutor)? { nil }
 
     /// Does nothing.
-    public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async {}
+    public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) async {}
+    public func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) {}
 
     /// Does nothing.
     public func request(
         _ request: any Request, didAdaptInitialRequest initialRequest: HTTPRequest, to adaptedRequest: HTTPRequest
-    ) async {}
+    ) {}
 
     /// Does nothing.
     public func request(
         _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
-    ) async {}
+    ) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) async {}
+    public func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didCreateTask task: ExchangeRecord) async {}
+    public func request(_ request: any Request, didCreateTask task: ExchangeRecord) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async {}
+    public func request(_ request: any Request, didReceiveResponse response: HTTPResponse) {}
 
     /// Does nothing.
     public func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
-    ) async {}
+    ) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) async {}
+    public func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async {}
+    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) {}
 
     /// Does nothing.
     public func request(
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
-    ) async {}
+    ) {}
 
     /// Does nothing.
-    public func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) async {}
+    public func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) {}
 
     /// Does nothing.
-    public func requestIsRetrying(_ request: any Request) async {}
+    public func requestIsRetrying(_ request: any Request) {}
 
     /// Does nothing.
-    public func requestDidResume(_ request: any Request) async {}
+    public func requestDidResume(_ request: any Request) {}
 
     /// Does nothing.
-    public func requestDidSuspend(_ request: any Request) async {}
+    public func requestDidSuspend(_ request: any Request) {}
 
     /// Does nothing.
-    public func requestDidCancel(_ request: any Request) async {}
+    public func requestDidCancel(_ request: any Request) {}
 
     /// Does nothing.
-    public func requestDidFinish(_ request: any Request) async {}
+    public func requestDidFinish(_ request: any Request) {}
 
     /// Does nothing.
     public func request(
         _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
         withResult result: ValidationResult
-    ) async {}
+    ) {}
 
     /// Tells of it as of one with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async {
@@ -77,49 +78,51 @@ extension EventMonitor {
     /// Does nothing.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
-    ) async {}
+    ) {}
 
     /// Does nothing.
-    public func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async {}
+    public func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) {}
 
     /// Does nothing.
-    public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) async {}
+    public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) {}
 
     /// Does nothing.
     public func request(
         _ request: DataStreamRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         withResult result: ValidationResult
-    ) async {}
+    ) {}
 
     /// Does nothing.
     public func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
-    ) async {}
+    ) {}
 
     /// Does nothing.
     public func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: ExchangeRecord,
         with result: Result<URL, RequestError>
-    ) async {}
+    ) {}
 
     /// Does nothing.
-    public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) async {}
+    public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {}
 
     /// Does nothing.
     public func request(
         _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         fileURL: URL?, withResult result: ValidationResult
-    ) async {}
+    ) {}
 
     /// Tells of it as of one with any value.
-    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async {
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
+        async
+    {
         await tell(of: response, to: self, request)
     }
 
     /// Does nothing.
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
-    ) async {}
+    ) {}
 }
 
 /// Calls the method for all values, where the one for a certain value would be nearer.

@@ -99,7 +99,9 @@ import Testing
         _ = await session.request("http://stub.test/").serializingResponse(using: BodyAsItIs()).response
         await session.shutdown()
         #expect(
-            called.withLock { $0 } == ["resume", "initial", "created", "task", "head", "complete", "parsed", "finish"])
+            called.withLock { $0 } == [
+                "resume", "initial", "created", "task", "head", "metrics", "complete", "parsed", "finish",
+            ])
     }
 
     @Test func `A monitor of all values is told of bodies as they are, too`() async throws {

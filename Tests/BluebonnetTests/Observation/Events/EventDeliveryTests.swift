@@ -16,7 +16,7 @@ import Testing
         let (gate, slow, log) = (Gate(), EventLog(), EventLog())
         let waiting = ClosureEventMonitor()
         waiting.requestDidResume = { _ in await gate.wait() }
-        waiting.requestDidFinish = { await slow.requestDidFinish($0) }
+        waiting.requestDidFinish = { slow.requestDidFinish($0) }
         let session = session(waiting, log)
         var requests: [RequestID] = []
         for _ in 0..<20 {
@@ -101,7 +101,11 @@ import Testing
         let active = Locked(0)
         let monitor = ClosureEventMonitor(executor: executor)
         monitor.requestDidCreateTask = { _, _ in
-            if active.withLock({ $0 += 1; return $0 }) > 1 { overlaps.next() }
+            if active.withLock({
+                $0 += 1; return $0
+            }) > 1 {
+                overlaps.next()
+            }
             await Task.yield()
             active.withLock { $0 -= 1 }
         }
@@ -114,7 +118,9 @@ import Testing
         #expect(log.lines.count { $0 == "finish" } == 50)
     }
 
-    @Test func `Without an executor monitors are called on the pool, and never where the network is driven`() async throws {
+    @Test func `Without an executor monitors are called on the pool, and never where the network is driven`()
+        async throws
+    {
         let server = try await LocalServer { $0.get("/") { _ in .text("x") } }
         let onLoop = Counter()
         let monitor = ClosureEventMonitor()

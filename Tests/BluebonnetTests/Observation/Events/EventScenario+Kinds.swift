@@ -9,7 +9,9 @@ extension EventScenario {
         EventScenario(
             testDescription: "upload",
             events: ["resume", "initial", "body", "created"] + exchange() + ["String", "finish"],
-            run: { _ = await $0.session.upload(Data("abc".utf8), to: $0.server.url("/echo")).serializingString().response }
+            run: {
+                _ = await $0.session.upload(Data("abc".utf8), to: $0.server.url("/echo")).serializingString().response
+            }
         ),
         EventScenario(
             testDescription: "multipart",
@@ -75,7 +77,8 @@ extension EventScenario {
             testDescription: "download that is refused",
             events: start
                 + [
-                    "task 1 of attempt 1", "head 404", "valid: status", "metrics", "complete 1", "URL: status", "finish",
+                    "task 1 of attempt 1", "head 404", "valid: status", "metrics", "complete 1", "URL: status",
+                    "finish",
                 ],
             run: { _ = await $0.session.download($0.server.url("/none")).validate().serializingURL().response }),
         EventScenario(
@@ -118,6 +121,7 @@ extension EventScenario {
                 Adapter { request, state in
                     let session = state.session
                     await session.withAllRequests { for request in $0 { request.cancel() } }
+                    try await ContinuousClock().sleep(for: .seconds(100))
                     return request
                 }
             ]),
@@ -143,7 +147,9 @@ extension EventScenario {
         EventScenario(
             testDescription: "suspended and resumed",
             events: start
-                + ["task 1 of attempt 1", "suspend", "resume", "head 200", "metrics", "complete 1", "String", "finish"],
+                + [
+                    "task 1 of attempt 1", "suspend", "resume", "head 200", "metrics", "complete 1", "String", "finish",
+                ],
             run: {
                 let task = $0.session.request($0.server.url("/late")).serializingString()
                 _ = try await $0.server.nextRequest()

@@ -44,7 +44,9 @@ struct EventScenario: Sendable, CustomTestStringConvertible {
             run: { _ = await $0.session.request($0.server.url("/none")).serializingString().response }),
         EventScenario(
             testDescription: "no connection",
-            events: start + ["task 1 of attempt 1", "metrics", "complete 1: connection", "String: connection", "finish"],
+            events: start + [
+                "task 1 of attempt 1", "metrics", "complete 1: connection", "String: connection", "finish",
+            ],
             run: {
                 await $0.server.stop()
                 _ = await $0.session.request($0.server.url("/ok")).serializingString().response
@@ -105,13 +107,16 @@ struct EventScenario: Sendable, CustomTestStringConvertible {
             events: ["resume", "initial", "adapted", "created"] + exchange() + ["String", "finish"],
             run: { _ = await $0.session.request($0.server.url("/ok")).serializingString().response }),
         EventScenario(
-            testDescription: "adapter that fails", interceptor: Interceptor(adapters: [Adapter { _, _ in throw TestFailure("no") }]),
+            testDescription: "adapter that fails",
+            interceptor: Interceptor(adapters: [Adapter { _, _ in throw TestFailure("no") }]),
             events: ["resume", "initial", "adapted: adapter", "Data: adapter", "finish"],
             run: { _ = await $0.session.request($0.server.url("/ok")).serializingData().response }),
         EventScenario(
             testDescription: "retry, then success", interceptor: .retrying { _ in .retry },
             events: start + exchange(status: 503)
-                + ["valid: status", "again: status", "retrying", "initial", "created"] + exchange(2, attempt: 2) + ["valid", "String", "finish"],
+                + ["valid: status", "again: status", "retrying", "initial", "created"] + exchange(2, attempt: 2) + [
+                    "valid", "String", "finish",
+                ],
             run: { _ = await $0.session.request($0.server.url("/busy")).validate().serializingString().response }),
         EventScenario(
             testDescription: "retry with a delay, then failure",
@@ -132,7 +137,8 @@ struct EventScenario: Sendable, CustomTestStringConvertible {
             events: start + exchange(status: 302) + ["redirected to /ok by 302"] + exchange(2) + ["String", "finish"],
             run: { _ = await $0.session.request($0.server.url("/redirect")).serializingString().response }),
         EventScenario(
-            testDescription: "redirect that is not followed", events: start + exchange(status: 302) + ["Data", "finish"],
+            testDescription: "redirect that is not followed",
+            events: start + exchange(status: 302) + ["Data", "finish"],
             run: {
                 _ = await $0.session.request($0.server.url("/redirect")).redirect(using: Redirector.doNotFollow)
                     .serializingResponse(using: DataResponseSerializer(emptyResponseCodes: [302])).response

@@ -60,7 +60,9 @@ import Testing
             router.get("/file") { _ in
                 attempts.next() == 1
                     ? .script(
-                        .bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nETag: \"a\"\r\nAccept-Ranges: bytes\r\n\r\nabc"), .close)
+                        .bytes(
+                            "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nETag: \"a\"\r\nAccept-Ranges: bytes\r\n\r\nabc"),
+                        .close)
                     : .text("def", status: 206, headers: ["Content-Range": "bytes 3-5/6", "ETag": "\"a\""])
             }
         }
@@ -76,10 +78,11 @@ import Testing
         let told = log.lines.map { $0.hasPrefix("again") ? "again" : $0 }
         let second = try #require(told.firstIndex(of: "retrying"))
         #expect(told[second - 1] == "again")
-        #expect(Array(told[(second + 1)...]) == [
-            "initial", "created", "task 2 of attempt 2", "head 206", "metrics", "complete 2", "destination",
-            "file of 2", "Data", "finish",
-        ])
+        #expect(
+            Array(told[(second + 1)...]) == [
+                "initial", "created", "task 2 of attempt 2", "head 206", "metrics", "complete 2", "destination",
+                "file of 2", "Data", "finish",
+            ])
         await server.stop()
     }
 }

@@ -50,7 +50,7 @@ import Testing
         let session = session(level, transport)
         for path in ["a", "lost"] {
             _ = await session.request(
-                "http://user:s3cret@stub.test/\(path)?token=s3cret&page=s3cret#s3cret=s3cret", method: .post,
+                "http://user:s3cret@stub.test/\(path)?token=s3cret&page=s3cret#f=s3cret", method: .post,
                 parameters: ["password": "s3cret"], headers: ["Authorization": "Bearer s3cret", "Cookie": "a=s3cret"]
             ).validate().serializingString().response
         }
