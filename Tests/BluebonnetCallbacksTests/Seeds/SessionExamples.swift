@@ -57,8 +57,8 @@ import Testing
         let cacher = ResponseCacher(behavior: .cache)
         let session = Session(cachedResponseHandler: cacher)
         let url = try Examples.url("/cache/60")
-        let first = try await session.request(url).serializingData().response
-        let second = try await session.request(url).serializingData().response
+        let first = await session.request(url).serializingData().response
+        let second = await session.request(url).serializingData().response
         #expect(first.origin == .network && second.origin == .cache && second.data == first.data)
         let third = await Examples.answer { done in
             session.request(url).cacheResponse(using: cacher).responseString { done($0) }
