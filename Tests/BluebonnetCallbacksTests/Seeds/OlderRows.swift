@@ -119,4 +119,9 @@ enum OlderRows {
         _ = (DefaultTrustEvaluator(validateHost: true), DisabledTrustEvaluator(), Custom())
         _ = (PinnedCertificatesTrustEvaluator(), PublicKeysTrustEvaluator())
     }
+
+    static func reachability(_ h: String) {
+        let manager = NetworkReachabilityManager(host: h)
+        manager?.startListening { status in }
+    }
 }

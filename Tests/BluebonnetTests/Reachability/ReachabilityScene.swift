@@ -1,6 +1,5 @@
 import CSystem
 import Glibc
-import Synchronization
 import TestSupport
 
 @testable import Bluebonnet
@@ -9,11 +8,11 @@ typealias Status = NetworkReachabilityManager.Status
 
 /// Routes that a test makes up.
 final class ScriptedRoutes: RoutingTable {
-    private let answers: Mutex<[NetworkAddress: NetworkWay]>
-    private let asked = Mutex(0)
+    private let answers: Locked<[NetworkAddress: NetworkWay]>
+    private let asked = Locked(0)
 
     init(_ answers: [NetworkAddress: NetworkWay] = [:]) {
-        self.answers = Mutex(answers)
+        self.answers = Locked(answers)
     }
 
     /// How often somebody asked.
@@ -47,11 +46,11 @@ final class ScriptedNames: NameResolving {
         var count = 0
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameter answer: What is answered at once; `nil` for ``answer(_:)`` to be awaited.
     init(_ answer: NameAnswer? = nil) {
-        state = Mutex(State(answer: answer))
+        state = Locked(State(answer: answer))
     }
 
     /// How many look-ups there were.
@@ -158,7 +157,7 @@ final class ScriptedKernel: Sendable {
 
 /// What a handler was called with.
 final class Heard<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
+    private let elements = Locked<[Element]>([])
 
     var all: [Element] { elements.withLock { $0 } }
 
