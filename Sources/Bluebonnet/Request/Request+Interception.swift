@@ -52,6 +52,21 @@ extension Request {
         _ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Self { interceptor(Retrier(retry)) }
 
+    // MARK: Observation
+
+    /// Has a monitor told what happens to this request from now on, beside the session's monitors.
+    ///
+    /// It is not told of serializers that were attached before it, and ``Session/shutdown()`` does not wait until it was
+    /// told everything; see ``EventMonitor``.
+    ///
+    /// - Parameter monitor: The monitor, which is kept until the request is gone and it was told everything.
+    /// - Returns: The request.
+    @discardableResult
+    public nonisolated func eventMonitor(_ monitor: any EventMonitor) -> Self {
+        core.add(monitor, for: self)
+        return self
+    }
+
     // MARK: Redirects, caching and authentication
 
     /// Has a handler decide about redirects, in place of the session's.

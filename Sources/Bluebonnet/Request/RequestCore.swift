@@ -17,8 +17,7 @@ public final class RequestCore: Sendable {
     /// Where the bodies of the responses go.
     let sink: ResponseSink
     let mailbox = Locked(RequestMailbox())
-    /// Tells the session's monitors what happens; `nil` if there are none.
-    let events: RequestEvents?
+    private let monitored = AtomicLazyReference<RequestEvents>()
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
     private let needsTransport = Atomic<Bool>(true)
@@ -32,7 +31,7 @@ public final class RequestCore: Sendable {
         self.runsUserCode = runsUserCode ?? convertible.runsUserCode
         self.context = context
         self.sink = sink
-        events = context.events.map { RequestEvents($0) }
+        if let dispatcher = context.events { _ = monitored.storeIfNil(RequestEvents(dispatcher)) }
         id = RequestID.next()
         creationEpoch = context.cancellationEpoch
         context.retained()
@@ -42,6 +41,18 @@ public final class RequestCore: Sendable {
         // Nobody can start a request any more that is gone; who watches it learns that here.
         finishSequences()
         releaseTransport()
+    }
+
+    /// Tells the monitors what happens; `nil` if there are none.
+    var events: RequestEvents? { monitored.load() }
+
+    /// Has a monitor told, beside the session's, what happens to the request from now on.
+    func add(_ monitor: any EventMonitor, for request: any Request) {
+        let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
+        events.adopt(request)
+        events.add(monitor)
+        // Should it end between these, that was told to all there were, and nothing is kept.
+        if mailbox.withLock({ $0.isRegistered && !$0.lifecycle.isSettled }) { events.begin(request) }
     }
 
     /// The request as it would be made now, if it can be.

@@ -7,6 +7,8 @@ import FoundationEssentials
 final class RequestEvents: Sendable {
     private struct State {
         weak var request: (any Request)?
+        /// Those who tell the request's own monitors.
+        var own: [EventDispatcher] = []
         var underWay: (any Request)?
         /// The exchange under way.
         var exchange: ExchangeRecord?
@@ -19,16 +21,23 @@ final class RequestEvents: Sendable {
     /// Something that happens to a request, as what a monitor is told of it.
     typealias Event = @Sendable (_ monitor: any EventMonitor, _ request: any Request) async -> Void
 
-    private let dispatcher: EventDispatcher
+    /// Tells the session's monitors.
+    private let dispatcher: EventDispatcher?
     private let state = Locked(State())
 
-    init(_ dispatcher: EventDispatcher) {
+    init(_ dispatcher: EventDispatcher?) {
         self.dispatcher = dispatcher
     }
 
     /// Says whose events these are.
     func adopt(_ request: any Request) {
         state.withLock { $0.request = request }
+    }
+
+    /// Tells another monitor, what happens from now on.
+    func add(_ monitor: any EventMonitor) {
+        guard let dispatcher = EventDispatcher([monitor]) else { return }
+        state.withLock { $0.own.append(dispatcher) }
     }
 
     /// Keeps the request, which begins, until it has ended.
@@ -45,12 +54,17 @@ final class RequestEvents: Sendable {
     /// May be called where the request's lock is held, which puts events in the order of the changes that they tell of:
     /// nothing is called here, and no lock is taken but those of the events, which take no other.
     func append(_ event: @escaping Event) {
-        guard let request = state.withLock({ $0.underWay ?? $0.request }) else { return }
-        dispatcher.append { await event($0, request) }
+        let (request, own) = state.withLock { ($0.underWay ?? $0.request, $0.own) }
+        guard let request else { return }
+        dispatcher?.append { await event($0, request) }
+        for dispatcher in own { dispatcher.append { await event($0, request) } }
     }
 
     /// Sees to it that all events are told.
-    func start() { dispatcher.start() }
+    func start() {
+        dispatcher?.start()
+        for dispatcher in state.withLock({ $0.own }) { dispatcher.start() }
+    }
 
     /// Tells of an event.
     func tell(_ event: @escaping Event) {
