@@ -16,7 +16,7 @@ import Testing
     }
 
     private static let events = [
-        "resume", "initial", "created", "task 1 of attempt 1", "head 200", "complete 1", "Data", "finish",
+        "resume", "initial", "created", "task 1 of attempt 1", "head 200", "metrics", "complete 1", "Data", "finish",
     ]
 
     @Test func `A request's own monitor is told of that request alone`() async {
