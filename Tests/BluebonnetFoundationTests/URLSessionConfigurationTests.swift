@@ -72,7 +72,9 @@ import Testing
     @Test func `the cache policy and a cache of its own are taken over`() {
         let configuration = Self.converted { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
         #expect(configuration.cachePolicy == .reloadIgnoringCache)
-        #expect(configuration.cache == nil)
+        // An ephemeral one has a cache in memory, as there.
+        #expect(configuration.cache?.directory == nil && configuration.cache?.memoryCapacity ?? 0 > 0)
+        #expect(Session.Configuration(URLSessionConfiguration.default).cache == nil)
         #expect(Self.converted().cachePolicy == .useProtocolCachePolicy)
         let cached = Self.converted {
             $0.urlCache = URLCache(memoryCapacity: 123_456, diskCapacity: 0, diskPath: nil)

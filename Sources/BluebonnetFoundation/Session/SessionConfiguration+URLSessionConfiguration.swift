@@ -18,8 +18,8 @@ extension Session.Configuration {
     ///   is the one for HTTPS where that is enabled, else the one for HTTP, else the SOCKS one; with
     ///   `ExceptionsList`, and the name and the password that are in it;
     /// - `requestCachePolicy`, as `cachePolicy`, with the fields that it adds to a request;
-    /// - `urlCache`, as a `ResponseCache` in memory of its `memoryCapacity`, unless it is `URLCache.shared`, which every
-    ///   configuration has that was not told otherwise. What it holds is neither read nor written, and Foundation does
+    /// - `urlCache`, as a `ResponseCache` in memory of its `memoryCapacity`, unless it is `URLCache.shared`, which the
+    ///   default configuration has; an ephemeral one has a cache of its own. What it holds is neither read nor written, and Foundation does
     ///   not tell its directory: for files, give `cache` another.
     ///
     /// Of no meaning are `identifier` (nothing goes on when the process has ended), `networkServiceType`,

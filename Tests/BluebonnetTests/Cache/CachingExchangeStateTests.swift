@@ -1,0 +1,95 @@
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+struct CachingExchangeStateTests {
+    private static let outcome = ExchangeOutcome(response: nil)
+
+    private static func tells(_ action: CachingExchangeState.Action) -> Bool {
+        if case .tell = action { true } else { false }
+    }
+
+    @Test func `a hit is told once`() {
+        var state = CachingExchangeState(isSuspended: false)
+        let did1 = state.found(Self.outcome)
+        #expect(did1)
+        let answer1 = state.delivering()
+        #expect(answer1 === Self.outcome)
+        let answer2 = state.delivering()
+        #expect(answer2 == nil)
+        let stateAction = state.stopped(with: RequestError(.cancelled))
+        #expect(!Self.tells(stateAction))
+    }
+
+    @Test func `a hit waits for the exchange to be resumed, also when it is suspended just before it is told`() {
+        var state = CachingExchangeState(isSuspended: true)
+        let did2 = state.found(Self.outcome)
+        #expect(!did2)
+        state.resumed()
+        state.suspended()
+        let answer3 = state.delivering()
+        #expect(answer3 == nil)
+        state.resumed()
+        let answer4 = state.delivering()
+        #expect(answer4 === Self.outcome)
+    }
+
+    @Test func `what is cancelled before it is told is not told`() {
+        var state = CachingExchangeState(isSuspended: false)
+        _ = state.found(Self.outcome)
+        let stateAction = state.stopped(with: RequestError(.cancelled))
+        #expect(Self.tells(stateAction))
+        let answer5 = state.delivering()
+        #expect(answer5 == nil)
+        let did3 = state.ended()
+        #expect(!did3)
+        var looking = CachingExchangeState(isSuspended: false)
+        let lookingAction = looking.stopped(with: RequestError(.cancelled))
+        #expect(Self.tells(lookingAction))
+        let did4 = looking.found(Self.outcome)
+        #expect(!did4)
+        let answer6 = looking.willFetch()
+        #expect(answer6 == nil)
+    }
+
+    @Test func `storing is interrupted, and not begun once the exchange was cancelled`() {
+        var state = CachingExchangeState(isSuspended: false)
+        _ = state.willFetch()
+        let did5 = state.willStore()
+        #expect(did5)
+        let isInterrupted = state.isStoring {}
+        #expect(!isInterrupted)
+        guard case .tell(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
+            Issue.record("nothing is told")
+            return
+        }
+        #expect(interruption != nil)
+        let did6 = state.ended()
+        #expect(!did6)
+        var starting = CachingExchangeState(isSuspended: false)
+        _ = starting.willFetch()
+        let startingAction = starting.stopped(with: RequestError(.cancelled))
+        #expect(!Self.tells(startingAction))
+        let did7 = starting.willStore()
+        #expect(!did7)
+        let did8 = starting.willFetchAnew()
+        #expect(!did8)
+        let did9 = starting.ended()
+        #expect(did9)
+    }
+
+    @Test func `what is told before the exchange is known waits, and one at a time tells`() throws {
+        var state = CachingExchangeState(isSuspended: false)
+        _ = state.willFetch()
+        let did10 = state.received(.head(try CacheFixtures.response([:])))
+        #expect(!did10)
+        let did11 = state.received(.outcome(Self.outcome))
+        #expect(!did11)
+        guard case .head? = state.nextEvent(), case .outcome? = state.nextEvent() else {
+            Issue.record("the events are not in order")
+            return
+        }
+        if state.nextEvent() != nil { Issue.record("there is more") }
+    }
+}
