@@ -100,6 +100,7 @@ enum OlderRows {
         c.headers = h
         _ = (Session.default, Session(configuration: c), HTTPHeaders.default, Session(startRequestsImmediately: false))
         request.redirect(using: Redirector(behavior: .modify { _, request, _ in request }))
+        request.cacheResponse(using: ResponseCacher(behavior: .modify { _, response in response }))
         _ = (request.httpRequests(), request.httpResponses())
     }
 
