@@ -17,8 +17,12 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares any serializer.
+    /// Prepares any serializer; generic code does not know that one never awaits.
     package init(_ serializer: some ResponseSerializer<Value>) {
+        if let synchronous = serializer as? any SynchronousResponseSerializer<Value> {
+            self.init(synchronous)
+            return
+        }
         self = .asynchronous { input async throws(RequestError) in
             do {
                 return try await serializer.serialize(input)

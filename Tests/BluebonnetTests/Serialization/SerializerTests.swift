@@ -20,6 +20,21 @@ func serializerInput(
 }
 
 @Suite struct SerializerTests {
+    @Test func `generic code knows a serializer that never awaits`() {
+        func isSynchronous(_ serializer: some ResponseSerializer) -> Bool {
+            if case .synchronous = PreparedSerializer(serializer) { true } else { false }
+        }
+        struct Awaiting: ResponseSerializer {
+            func serialize(_ input: SerializerInput) async throws -> Int { input.data.count }
+        }
+        struct NeverAwaiting: SynchronousResponseSerializer {
+            func serialize(_ input: SerializerInput) throws -> Int { input.data.count }
+        }
+        #expect(isSynchronous(DataResponseSerializer()) && isSynchronous(StringResponseSerializer()))
+        #expect(isSynchronous(DecodableResponseSerializer<[Int]>()) && isSynchronous(NeverAwaiting()))
+        #expect(!isSynchronous(Awaiting()))
+    }
+
     struct Point: Codable, Hashable, Sendable {
         var x: Int
         var y: Int
