@@ -239,83 +239,6 @@ extension CacheExchangeTests {
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 
-    // MARK: Control
-
-    @Test func `a hit waits while its request is suspended`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
-        _ = await scene.answer()
-        let url = try #require(URL(string: "http://stub.test/"))
-        let lazy = Session(
-            configuration: scene.session.configuration, startRequestsImmediately: false, transport: scene.transport)
-        let request = lazy.request(url)
-        let task = request.serializingData()
-        request.suspend()
-        request.resume()
-        request.suspend()
-        async let answer = task.response
-        for _ in 0..<20 { await Task.yield() }
-        #expect(request.state == .suspended || request.state == .finished)
-        request.resume()
-        #expect(await answer.origin == .cache)
-    }
-
-    @Test func `a hit that is held back is cancelled, and ends with its transport`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
-        _ = await scene.answer()
-        let transport = CachingTransport(scene.transport, cache: scene.cache, configuration: Session.Configuration())
-        for ends in [false, true] {
-            let observer = OutcomeObserver()
-            let exchange = transport.start(
-                HTTPRequest(url: try #require(URL(string: "http://stub.test/"))),
-                options: ExchangeOptions(startsSuspended: true), observer: observer)
-            if ends { await transport.shutDown() } else { exchange.cancel() }
-            let outcome = await observer.outcome
-            #expect(outcome.error?.kind == (ends ? .sessionShutDown : .cancelled))
-            exchange.resume()
-        }
-        let late = OutcomeObserver()
-        _ = transport.start(
-            HTTPRequest(url: try #require(URL(string: "http://stub.test/"))), options: ExchangeOptions(),
-            observer: late)
-        #expect(await late.outcome.error?.kind == .sessionShutDown)
-    }
-
-    // MARK: Room
-
-    @Test func `memory is bounded, and what was not used for the longest time goes first`() async throws {
-        let scene = CacheScene(memoryCapacity: 100_000) { _ in
-            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 10_000))
-        }
-        for index in 0..<50 {
-            _ = await scene.answer("/\(index)")
-            _ = await scene.answer("/0")
-            #expect(scene.cache.statistics.memoryBytes <= 100_000)
-        }
-        #expect(await scene.answer("/0").origin == .cache)
-        #expect(await scene.answer("/49").origin == .cache)
-        #expect(await scene.answer("/2").origin == .network)
-    }
-
-    @Test func `what takes too much of the room is not stored`() async throws {
-        let scene = CacheScene(memoryCapacity: 100_000) { _ in
-            .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
-        }
-        _ = await scene.answer()
-        #expect(await scene.answer().origin == .network)
-        #expect(scene.cache.statistics.memoryBytes == 0)
-    }
-
-    @Test func `a stored response that is larger than the session takes is not its answer`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
-        _ = await scene.answer()
-        var configuration = scene.session.configuration
-        configuration.maximumResponseBytes = 3
-        let other = Session(configuration: configuration, transport: scene.transport)
-        let url = try #require(URL(string: "http://stub.test/"))
-        let answer = await other.request(url).serializingData().response
-        #expect(answer.error?.kind == .invalidResponse(.bodyTooLarge(limit: 3)))
-    }
-
     // MARK: The user's view
 
     @Test func `the cache can be looked at and emptied`() async throws {
@@ -338,35 +261,5 @@ extension CacheExchangeTests {
         try await session.cookies.set(cookie)
         #expect(try await session.cookies.all().map(\.name) == ["a"])
         await session.shutdown()
-    }
-}
-
-/// Waits for the outcome of an exchange.
-final class OutcomeObserver: ExchangeObserver {
-    private let state = Locked<(outcome: ExchangeOutcome?, waiting: CheckedContinuation<ExchangeOutcome, Never>?)>(
-        (nil, nil))
-
-    var outcome: ExchangeOutcome {
-        get async {
-            await withCheckedContinuation { continuation in
-                let outcome = state.withLock { state in
-                    if state.outcome == nil { state.waiting = continuation }
-                    return state.outcome
-                }
-                if let outcome { continuation.resume(returning: outcome) }
-            }
-        }
-    }
-
-    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
-    func exchangeDidReceiveHead(_ response: HTTPResponse) {}
-    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {}
-
-    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        let waiting = state.withLock { state in
-            state.outcome = outcome
-            return state.waiting.take()
-        }
-        waiting?.resume(returning: outcome)
     }
 }

@@ -1,0 +1,120 @@
+import BluebonnetTesting
+import Testing
+
+@testable import Bluebonnet
+
+/// Managers of hosts with names, in a made-up world.
+@Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {
+    private let routes = ScriptedRoutes()
+    private let kernel = ScriptedKernel()
+    private let names = ScriptedNames()
+    private static let first = NetworkAddress(bytes: [10, 0, 0, 1])
+    private static let second = NetworkAddress(bytes: [10, 0, 0, 2])
+
+    private func makeManager(_ destination: ReachabilityDestination = .internet) -> NetworkReachabilityManager {
+        NetworkReachabilityManager(destination, routes, kernel, names)
+    }
+
+    @Test func `a name is looked up before the first status, and again after each change`() async {
+        routes.set(.ethernet)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        routes.set(.modem, to: Self.second)
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .notReachable)
+        kernel.change()
+        await until { names.waiting == 1 }
+        names.answer(.addresses([Self.first, Self.second]))
+        #expect(await statuses.next() == .reachable(.cellular))
+        #expect(manager.isReachableOnCellular)
+    }
+
+    @Test func `known addresses tell of a change before the name is looked up`() async {
+        routes.set(.ethernet, to: Self.first)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+        routes.set(.none, to: Self.first)
+        kernel.change()
+        #expect(await statuses.next() == .notReachable)
+        // Nobody answers without a network, which says nothing about the addresses.
+        await until { names.waiting == 1 }
+        names.answer(.noAnswer)
+        routes.set(.ethernet, to: Self.first)
+        kernel.change()
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+    }
+
+    @Test func `a change while a name is looked up has it looked up once more`() async {
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.set(.addresses([Self.second]))
+        let internet = makeManager()
+        var others = internet.statuses.makeAsyncIterator()
+        #expect(await others.next() == .notReachable)
+        for (way, status) in [
+            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+        ] {
+            routes.set(way)
+            kernel.change()
+            // With the second change the first has been told to all.
+            #expect(await others.next() == status)
+        }
+        #expect(names.count == 1)
+        names.answer(.addresses([Self.first]))
+        #expect(await statuses.next() == .notReachable)
+        await until { names.count == 2 }
+        manager.stopListening()
+    }
+
+    @Test(arguments: [NameAnswer.noSuchName, .noAnswer])
+    func `a name that is not found is not reachable, and looked up again without a change`(
+        _ answer: NameAnswer
+    ) async {
+        routes.set(.ethernet, to: Self.first)
+        let manager = makeManager(.name("example.com"))
+        var statuses = manager.statuses.makeAsyncIterator()
+        await until { names.waiting == 1 }
+        names.set(.addresses([Self.first]))
+        names.answer(answer)
+        #expect(await statuses.next() == .notReachable)
+        #expect(await statuses.next() == .reachable(.ethernetOrWiFi))
+    }
+
+    @Test func `asking does not wait for a name, which counts as one of the Internet until it is found`() async {
+        let manager = makeManager(.name("example.com"))
+        #expect(manager.status == .notReachable)
+        routes.set(.modem)
+        #expect(manager.status == .reachable(.cellular))
+        #expect(names.count == 1)
+        routes.set(.ethernet, to: Self.first)
+        names.answer(.addresses([Self.first]))
+        #expect(manager.status == .reachable(.ethernetOrWiFi))
+        #expect(names.count == 1)
+    }
+
+    @Test func `names are looked up as the system does it`() async {
+        func answer(_ name: String) async -> NameAnswer {
+            await withCheckedContinuation { continuation in
+                NameResolver.shared.lookUp(name) { continuation.resume(returning: $0) }
+            }
+        }
+        guard case .addresses(let addresses) = await answer("localhost") else {
+            Issue.record("localhost was not found")
+            return
+        }
+        #expect(addresses.contains(.loopback4) || addresses.contains(.loopback6))
+        #expect(await answer("10.0.0.1") == .addresses([Self.first]))
+        #expect(await answer("fe80::1%lo") == .addresses([NetworkAddress("fe80::1%1")].compactMap(\.self)))
+        #expect(await answer("a..b") != .addresses([]))
+        let many = await withTaskGroup(of: NameAnswer.self) { group in
+            for _ in 0..<64 { group.addTask { await answer("localhost") } }
+            return await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(many.count == 1)
+    }
+}
