@@ -153,4 +153,31 @@ import Testing
         none.bodyRewound(to: 0)
         #expect(none.upload == .nothingToSend)
     }
+
+    @Test func `A body that is refused stops, whether libcurl waits for more of it or not`() {
+        var idle = state(streamed: true)
+        _ = idle.started()
+        idle.bodyBytesMissing()
+        idle.bodyRefused()
+        #expect(idle.upload == .refused)
+        #expect(!idle.isHeldUp)
+        #expect(idle.bodyBytesArrived() == .nothing)
+        var busy = state(streamed: true)
+        busy.bodyBytesSent(5)
+        busy.bodyRefused()
+        busy.bodyBytesSent(5)
+        #expect(busy.upload == .refused)
+        busy.bodyRewound(to: 0)
+        #expect(busy.upload == .sending(sent: 0))
+    }
+
+    @Test func `What was sent, or is not there, cannot be refused`() {
+        var nothing = state()
+        nothing.bodyRefused()
+        #expect(nothing.upload == .nothingToSend)
+        var sent = state(streamed: true)
+        sent.bodyBytesSent(0)
+        sent.bodyRefused()
+        #expect(sent.upload == .sent)
+    }
 }

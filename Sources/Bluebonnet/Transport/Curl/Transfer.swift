@@ -88,7 +88,7 @@ final class Transfer {
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
-    private let turn: EngineTurn
+    let turn: EngineTurn
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
@@ -158,6 +158,7 @@ final class Transfer {
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // It stops sending after a refusal, but not waiting for bytes that it has asked for.
         if head.statusCode >= 300, reception.state.isSendingPaused { turn.refused.append(self) }
+        if !isAnswered { judgeUpload(head) }
         return true
     }
 
@@ -169,6 +170,7 @@ final class Transfer {
         if action == .accept {
             hasNewBytes = true
             noteProgress()
+            if reception.state.upload == .refused { turn.refused.append(self) }
         }
         return action
     }
@@ -202,6 +204,7 @@ final class Transfer {
     /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         reception.lastActivity = turn.now
+        if reception.state.upload == .refused { return bb_curl_readfunc_pause }
         var count = 0
         switch upload {
         case .none, .copied:

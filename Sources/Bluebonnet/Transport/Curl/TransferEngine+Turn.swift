@@ -60,12 +60,17 @@ extension TransferEngine {
         if transfers.isEmpty { nextRead = nil }
     }
 
-    /// Has libcurl wait no more for bytes that it will not send.
+    /// Has libcurl wait no more for bytes that it will not send, nor for the end of a body that is not wanted.
     func endRefusedUploads() {
+        guard !shared.refused.isEmpty else { return }
         let refused = shared.refused
         shared.refused.removeAll(keepingCapacity: true)
         for transfer in refused where transfers[transfer.id] != nil {
-            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+            if transfer.isRefusalComplete {
+                finish(transfer, with: nil)
+            } else {
+                perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+            }
         }
     }
 

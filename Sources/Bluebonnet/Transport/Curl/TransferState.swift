@@ -10,6 +10,8 @@ struct TransferState: Equatable {
         case sending(sent: Int64)
         /// All of it was handed to libcurl.
         case sent
+        /// The server does not want it: no more is handed over.
+        case refused
     }
 
     /// How far the response is.
@@ -149,6 +151,13 @@ struct TransferState: Equatable {
         guard isSendingPaused else { return .nothing }
         isSendingPaused = false
         return isAdded && !isSuspended ? .unpause : .nothing
+    }
+
+    /// The server has answered that it does not want the rest.
+    mutating func bodyRefused() {
+        guard case .sending = upload else { return }
+        upload = .refused
+        isSendingPaused = false
     }
 
     /// Libcurl goes back in the request's body, to send it again.
