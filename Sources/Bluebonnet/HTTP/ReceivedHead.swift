@@ -13,7 +13,7 @@ package final class ReceivedHead: Sendable {
     package let httpVersion: HTTPVersion
 
     private let bytes: [UInt8]
-    private let parsed = AtomicLazyReference<ParsedFields>()
+    private let parsed = LazyReference<ParsedFields>()
 
     /// Parses the status line; nil when it is malformed.
     ///

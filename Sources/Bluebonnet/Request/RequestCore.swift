@@ -17,7 +17,7 @@ public final class RequestCore: Sendable {
     /// Where the bodies of the responses go.
     let sink: ResponseSink
     let mailbox = Locked(RequestMailbox())
-    private let monitored = AtomicLazyReference<RequestEvents>()
+    private let monitored = LazyReference<RequestEvents>()
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
     private let needsTransport = Atomic<Bool>(true)

@@ -44,6 +44,7 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
             serializationDuration: serializationDuration, result: result)
     }
 
+    @inline(__always)
     init(attempt: CompletedAttempt, serializationDuration: Duration, result: Result<Success, Failure>) {
         self.attempt = attempt
         self.serializationDuration = serializationDuration

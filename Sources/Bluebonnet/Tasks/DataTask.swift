@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// A value that a request is about to deliver; awaited as often as one likes, serialized once.
 ///
 /// Made by the `serializing…` methods of ``DataRequest``. Awaiting it in a task that is cancelled cancels the request,
@@ -45,6 +47,9 @@ public struct DataTask<Value: Sendable>: Sendable {
         pending.handle { handler(Self.response(from: $0)) }
     }
 
+    // For the types that most are of: to ask the runtime for the types of generic code takes longer than all this does.
+    @specialized(where Value == Data)
+    @specialized(where Value == String)
     private static func response(from answer: SerializationSlot.Answer) -> DataResponse<Value, RequestError> {
         DataResponse(
             attempt: answer.attempt, serializationDuration: answer.duration,

@@ -31,6 +31,7 @@ struct PendingValue<Value: Sendable>: Sendable {
     }
 
     /// The value in an answer.
+    @inline(__always)
     static func result(of answer: SerializationSlot.Answer) -> Result<Value, RequestError> {
         switch answer.result {
         // Safety: the slot was made with a serializer of this very type.
