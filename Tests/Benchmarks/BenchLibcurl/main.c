@@ -6,7 +6,8 @@
 // the number of connections kept, and the decoding of compressed bodies are those of Bluebonnet.
 //
 // Bodies in motion (`workload=`): counted as they come; written to a file with fwrite; read from a file with fread, or
-// from memory in pieces of 64 KiB, through an upload buffer of 64 KiB; lines counted with memchr, and not decoded.
+// from memory in pieces of 64 KiB, through an upload buffer of 64 KiB; lines counted with memchr, and not decoded. With
+// `keep=N`, what is counted is copied, too, into pieces of N bytes: the least that it takes to have it later.
 #include <curl/curl.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -42,6 +43,7 @@ static long warmup_length;
 static bool is_warming_up;
 static long requests, concurrency, warmup, warmup_concurrency, expected_length;
 static bool http2, handshakes;
+static size_t kept_length;
 
 static CURLM *multi;
 static int epoll_descriptor;
@@ -98,9 +100,24 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context) {
     return size * count;
 }
 
+// Keeps bytes for after the callback, as whoever hands chunks on has to: a copy, in memory that goes round.
+static void keep(const char *bytes, size_t length) {
+    static char *pieces[2];
+    static size_t current, used;
+    if (used + length > kept_length) {
+        current = 1 - current;
+        used = 0;
+    }
+    if (pieces[current] == NULL) pieces[current] = aligned_alloc(64, kept_length);
+    if (pieces[current] == NULL || length > kept_length) fail("no memory for %zu bytes", length);
+    memcpy(pieces[current] + used, bytes, length);
+    used += length;
+}
+
 static size_t on_chunk(char *bytes, size_t size, size_t count, void *context) {
     transfer *transfer = context;
     transfer->moved += (long)(size * count);
+    if (kept_length > 0) keep(bytes, size * count);
     if (workload == download_file) return fwrite(bytes, size, count, transfer->file);
     return size * count;
 }
@@ -260,6 +277,7 @@ static void parse(int count, char **arguments) {
         else if (strcmp(name, "warmup-concurrency") == 0) warmup_concurrency = atol(value);
         else if (strcmp(name, "length") == 0) expected_length = atol(value);
         else if (strcmp(name, "handshakes") == 0) handshakes = atol(value) != 0;
+        else if (strcmp(name, "keep") == 0) kept_length = (size_t)atol(value);
         else if (strcmp(name, "http2") == 0) http2 = atol(value) != 0;
         else if (strcmp(name, "warmup-length") == 0) warmup_length = atol(value);
         else if (strcmp(name, "file") == 0) path = value;

@@ -3,6 +3,8 @@ import BenchSupport
 /// A program that sends requests.
 enum BenchmarkClient: String, CaseIterable, Codable {
     case libcurl, bluebonnet, urlsession
+    /// Libcurl with a copy of what comes in, which whoever hands chunks on has to make.
+    case libcurlKeeping = "libcurl-keeping"
     /// The command line.
     case curl
     /// No network: the same work on what is in memory already.
@@ -15,7 +17,7 @@ enum BenchmarkClient: String, CaseIterable, Codable {
     /// The name of the program, which lies beside this one.
     var program: String {
         switch self {
-        case .libcurl: "BenchLibcurl"
+        case .libcurl, .libcurlKeeping: "BenchLibcurl"
         case .bluebonnet, .memory, .intercepted, .bare: "BenchBluebonnet"
         case .callbacks: "BenchCallbacks"
         case .urlsession: "BenchURLSession"
@@ -28,6 +30,7 @@ enum BenchmarkClient: String, CaseIterable, Codable {
         switch self {
         case .intercepted: ["intercepted=1"]
         case .bare: ["bare=1"]
+        case .libcurlKeeping: ["keep=262144"]
         default: []
         }
     }
@@ -115,7 +118,7 @@ struct BenchmarkCase {
 
     /// Bodies of 1 GiB, and of 1,000,000 lines; each round is one transfer.
     private static let bodies = [
-        body(.downloadChunks),
+        body(.downloadChunks, clients: [.libcurl, .libcurlKeeping, .bluebonnet, .urlsession]),
         // By a task that prefers the executor of the session, and so reads on the thread that receives.
         body(
             .downloadChunks, name: "download-chunks-executor", clients: [.libcurl, .bluebonnet],
