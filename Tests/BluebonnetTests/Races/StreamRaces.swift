@@ -15,7 +15,7 @@ import Testing
         // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
         static let size = 200_000
 
-        func scene() async throws -> Scene {
+        func scene(startRequestsImmediately: Bool = true) async throws -> Scene {
             var configuration = Session.Configuration()
             configuration.proxy = .none
             configuration.bodyHighWatermark = 16 * 1024
@@ -24,11 +24,15 @@ import Testing
             switch self {
             case .engine:
                 let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: Self.size) } }
-                return Scene(session: Session(configuration: configuration), url: server.url("/a"), server: server)
+                let session = Session(
+                    configuration: configuration, startRequestsImmediately: startRequestsImmediately)
+                return Scene(session: session, url: server.url("/a"), server: server)
             case .stub:
                 let body = StreamScene.pattern(0..<Self.size)
                 let transport = StubTransport { _ in .response(body: body) }
-                let session = Session(configuration: configuration, transport: transport)
+                let session = Session(
+                    configuration: configuration, startRequestsImmediately: startRequestsImmediately,
+                    transport: transport)
                 return Scene(session: session, url: try "http://stub.test/a".asURL(), stub: transport)
             }
         }
@@ -75,10 +79,11 @@ import Testing
 
     @Test(arguments: Track.allCases)
     func `Cancelling against a body answers every reader once, and all the same`(track: Track) async throws {
-        let scene = try await track.scene()
+        let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let (bytes, others, events) = (task.bytes, task.bytes, task.streamingData())
+            task.resume()
             async let first = StreamScene.body(bytes)
             async let second = StreamScene.body(others)
             async let completions = {
@@ -176,10 +181,11 @@ import Testing
 
     @Test(arguments: Track.allCases)
     func `Slow and quick readers, and some that leave, disturb nobody`(track: Track) async throws {
-        let scene = try await track.scene()
+        let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let (whole, slow, short) = (task.bytes, task.bytes, task.bytes)
+            task.resume()
             async let quick = StreamScene.body(whole)
             async let leaver: Void = {
                 var pieces = iteration % 5

@@ -17,11 +17,13 @@ import Testing
             // A reset would take back what the client has not read yet.
             LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
         }
-        let session = Weather.session { if let timeouts { $0.timeouts = timeouts } }
+        let session = Weather.session(startRequestsImmediately: false) { if let timeouts { $0.timeouts = timeouts } }
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         let task = request.streamTask()
         let (bytes, lines, events) = (task.bytes, task.lines, task.streamingData())
+        // Each sees what comes after it was asked for.
+        request.resume()
         let (body, error) = await StreamScene.body(bytes)
         #expect(body == Data("one\ntwo".utf8), sourceLocation: sourceLocation)
         #expect(error?.kind == kind, sourceLocation: sourceLocation)
@@ -131,9 +133,10 @@ import Testing
 
     @Test func `cancelling in mid-body ends every sequence after what came`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
-        let session = Weather.session()
+        let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let (bytes, lines, events) = (task.bytes, task.lines, task.streamingLines())
+        task.resume()
         async let body = StreamScene.body(bytes)
         for await progress in task.request.downloadProgressUpdates() where progress.completed == 8 { break }
         task.cancel()

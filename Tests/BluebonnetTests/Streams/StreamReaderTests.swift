@@ -14,9 +14,10 @@ import Testing
 
     @Test func `readers at different paces see the same bytes`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let (first, second) = (task.bytes, task.bytes)
+        task.resume()
         async let quick = StreamScene.body(first)
         async let slow = {
             var body = Data()
@@ -63,9 +64,10 @@ import Testing
 
     @Test func `a reader that leaves does not disturb the other`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let (first, second) = (task.bytes, task.bytes)
+        task.resume()
         async let whole = StreamScene.body(first)
         for try await _ in second { break }
         let (body, error) = await whole

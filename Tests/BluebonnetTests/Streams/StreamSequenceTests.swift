@@ -19,11 +19,11 @@ import Testing
 
     /// Starts a server that answers byte by byte, and makes a task that reads from it.
     private func scene(
-        _ text: String, contentType: String = "text/plain"
+        _ text: String, contentType: String = "text/plain", startsImmediately: Bool = true
     ) async throws -> (Session, LocalServer, DataStreamTask) {
         let pace = Pace()
         let server = try await LocalServer { $0.get("/a") { _ in pace.dripping(text, contentType: contentType) } }
-        let session = Weather.session()
+        let session = Weather.session(startRequestsImmediately: startsImmediately)
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         return (session, server, request.streamTask())
@@ -88,8 +88,9 @@ import Testing
     }
 
     @Test func `all at once, from one request`() async throws {
-        let (session, server, task) = try await scene(Self.text)
+        let (session, server, task) = try await scene(Self.text, startsImmediately: false)
         let (lines, bytes, strings) = (task.lines, task.bytes, task.streamingStrings())
+        task.resume()
         async let first = StreamScene.read(lines).elements
         async let second = StreamScene.body(bytes).data
         async let third = check(strings)

@@ -159,6 +159,9 @@ struct Reception {
     /// Whether as much can be added to the piece as a turn is likely to bring.
     var hasRoomInPiece: Bool { pieceCount <= RecycledBuffer.size / 2 }
 
+    /// Whether there is a piece to which so many bytes cannot be added any more.
+    func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > RecycledBuffer.size }
+
     /// Takes what has come in for a receiver since the last time.
     mutating func takePiece() -> Data? {
         guard let buffers, let piece = piece.take() else { return nil }
@@ -181,8 +184,6 @@ struct Reception {
 
     /// Takes decoded bytes of the body; returns what the state says.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
-        // There may be more in one turn than is to be held.
-        if buffers != nil, pieceCount + bytes.count > RecycledBuffer.size, pieceCount > 0 { state.bodyHeld() }
         let action = state.bodyBytesReceived(bytes.count)
         switch action {
         case .accept:

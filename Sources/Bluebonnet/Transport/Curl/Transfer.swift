@@ -49,6 +49,9 @@ final class Transfer {
     /// Who takes the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
+    /// Whether the receiver wants no more at all.
+    private(set) var isStopped = false
+
     /// Whether cookies were set that the engine has not looked after yet.
     var hasNewCookies = false
     /// With what challenges of the server are answered.
@@ -164,6 +167,8 @@ final class Transfer {
 
     /// Takes decoded bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        // A turn may bring many pieces, and libcurl would copy what it is told to keep.
+        if reception.isPieceFull(for: bytes.count) { handPieceOver() }
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         noteStream()
         if announcesHead { noteHead() }
@@ -173,6 +178,20 @@ final class Transfer {
             if reception.state.upload == .refused { turn.refused.append(self) }
         }
         return action
+    }
+
+    /// Hands over what has come in for the receiver, if there is one.
+    func handPieceOver() {
+        guard let receiver, let piece = reception.takePiece() else { return }
+        switch receiver.receive(piece) {
+        case .goOn: break
+        case .pause: reception.state.bodyHeld()
+        case .stop:
+            // Libcurl is not told from within its callback.
+            isStopped = true
+            reception.state.bodyHeld()
+            noteProgress()
+        }
     }
 
     /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, and there is room.

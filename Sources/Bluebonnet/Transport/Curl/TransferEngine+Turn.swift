@@ -121,12 +121,8 @@ extension TransferEngine {
 
     /// Hands over what has come in for a receiver.
     func deliver(_ transfer: Transfer) {
-        guard let receiver = transfer.receiver, let piece = transfer.reception.takePiece() else { return }
-        switch receiver.receive(piece) {
-        case .goOn: perform(transfer.reception.state.bodyReleased(), on: transfer)
-        case .pause: transfer.reception.state.bodyHeld()
-        case .stop: finish(transfer, with: RequestError(.cancelled))
-        }
+        transfer.handPieceOver()
+        if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }
 
     func tellObservers() {
