@@ -97,9 +97,11 @@ enum StreamLines {
 
     static func twoReaders(_ session: Session, _ server: LocalServer) async throws {
         // snippet.readers
-        let task = session.streamRequest(server.url("/readings")).validate().streamTask()
-        let lines = task.lines  // whoever is to see all of the body is asked for at once
-        let bytes = task.bytes
+        let request = session.streamRequest(server.url("/readings")).validate()
+        request.suspend()
+        let task = request.streamTask()
+        let (lines, bytes) = (task.lines, task.bytes)
+        request.resume()
         async let lineCount = lines.reduce(0) { count, _ in count + 1 }
         async let byteCount = bytes.reduce(0) { count, piece in count + piece.count }
         let counts = try await (lineCount, byteCount)
