@@ -73,9 +73,11 @@ enum ReachabilityProgram {
     private static func holdings(_ times: Int) async {
         guard let manager = NetworkReachabilityManager(), let host = NetworkReachabilityManager(host: "localhost")
         else { return }
-        // What Swift's runtime opens at its first use is not of interest.
+        // What Swift's runtime opens at its first use, of tasks that sleep, too, is not of interest.
         for await _ in manager.statuses { break }
-        report("before")
+        try? await Task.sleep(for: .milliseconds(10))
+        rest(withAtMost: .max)
+        let before = report("before")
         for await _ in manager.statuses {
             report("listening")
             break
@@ -86,14 +88,25 @@ enum ReachabilityProgram {
             _ = host.isReachable
             host.stopListening()
         }
+        rest(withAtMost: before)
         report("after")
     }
 
-    /// The thread goes a moment after the last who listened, so that is waited for, within reason.
-    private static func report(_ when: String) {
-        for _ in 0..<500 where when != "listening" && threads() > 0 { usleep(10_000) }
-        say(when, entries(of: "/proc/self/fd").count, threads())
+    /// The thread goes a moment after the last who listened, and its descriptors with the last who knew of it, so that is
+    /// waited for, within reason.
+    private static func rest(withAtMost limit: Int) {
+        for _ in 0..<500 where threads() > 0 || descriptors() > limit { usleep(10_000) }
     }
+
+    /// Prints how many there are; returns the number of descriptors.
+    @discardableResult
+    private static func report(_ when: String) -> Int {
+        let descriptors = descriptors()
+        say(when, descriptors, threads())
+        return descriptors
+    }
+
+    private static func descriptors() -> Int { entries(of: "/proc/self/fd").count }
 
     /// How many threads are those of reachability.
     private static func threads() -> Int {
