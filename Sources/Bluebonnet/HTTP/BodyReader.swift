@@ -17,9 +17,18 @@ package struct OpenBody: Sendable {
     package let length: Int64?
     /// Makes what reads them; called once, by the task that reads.
     package let makeReader: @Sendable () -> any BodyReader
+    /// The body as a file, if it is one: what the system has of it in memory can be read without waiting.
+    let file: FileBody?
 
     package init(length: Int64?, reader: @escaping @autoclosure @Sendable () -> any BodyReader) {
         self.length = length
         makeReader = reader
+        file = nil
+    }
+
+    init(file: FileBody) {
+        length = file.length
+        makeReader = { file }
+        self.file = file
     }
 }

@@ -32,6 +32,18 @@ package struct FileReader: BodyReader {
         return piece
     }
 
+    /// Copies the next bytes if the system has them in memory, without ever waiting; returns how many.
+    ///
+    /// Of the last piece none: at the end, it is to be seen whether that is the end. None at all, and it is for ``next()``
+    /// to go on, which may wait.
+    package mutating func readResident(into memory: inout MutableRawSpan) -> Int {
+        let limit = min(Int64(memory.byteCount), length - offset - Int64(Self.pieceSize))
+        guard limit > 0 else { return 0 }
+        let count = file.readResident(Int(limit), into: &memory, at: offset)
+        offset += Int64(count)
+        return count
+    }
+
     /// Checks that nothing comes after the last byte.
     private func checkEnd() throws(FileError) {
         // Not by the length alone: files that the kernel makes up say that they have none.

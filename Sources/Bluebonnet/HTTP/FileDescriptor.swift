@@ -5,7 +5,8 @@ import Synchronization
 
 /// Owns an open file, and closes it when the last reference goes.
 ///
-/// Its calls block for as long as the disk takes: they belong on the global pool, never on the loop.
+/// Its calls block for as long as the disk takes: but for ``readResident(_:into:at:)``, they belong on the global pool, never
+/// on the loop.
 // Safety: C sees only pointers to memory that is alive for the call, together with its size.
 package final class FileDescriptor: Sendable {
     private let number: Int32
@@ -73,6 +74,15 @@ package final class FileDescriptor: Sendable {
             }
         }
         return RecycledBuffers.files.piece(of: buffer)
+    }
+
+    /// Reads at most so many bytes that the system has in memory, and never waits for the disk; returns how many.
+    ///
+    /// None also at the end of the file, and where the system cannot tell: to read in the other way shows which it is.
+    package func readResident(_ count: Int, into memory: inout MutableRawSpan, at offset: Int64) -> Int {
+        unsafe memory.withUnsafeMutableBytes { memory in
+            max(0, unsafe bb_read_resident(number, memory.baseAddress, min(count, memory.count), off_t(offset)))
+        }
     }
 
     /// Writes all of the bytes where the last ones ended.

@@ -15,7 +15,7 @@ struct FileBodySource: RequestBodySource {
         let path = url.path
         do throws(FileError) {
             let reader = try FileReader(path: path)
-            return OpenBody(length: reader.length, reader: FileBody(reader: reader, path: path))
+            return OpenBody(file: FileBody(reader: reader, path: path))
         } catch {
             throw error.requestBodyError(path: path)
         }
@@ -23,9 +23,16 @@ struct FileBodySource: RequestBodySource {
 }
 
 /// Reads the file, and says in the body's terms what is wrong with it.
-private struct FileBody: BodyReader {
-    var reader: FileReader
-    let path: String
+struct FileBody: BodyReader {
+    fileprivate var reader: FileReader
+    fileprivate let path: String
+
+    var length: Int64 { reader.length }
+
+    /// Copies the next bytes if that can be done at once; returns how many.
+    mutating func readResident(into memory: inout MutableRawSpan) -> Int {
+        reader.readResident(into: &memory)
+    }
 
     mutating func next() async throws -> Data? {
         do throws(FileError) {

@@ -75,9 +75,9 @@ extension Session {
         /// from the network.
         ///
         /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is paused
-        /// once so many bytes wait, and the piece that is being received then, of up to 256 KiB, comes on top. A body that
-        /// is decoded may have more waiting inside libcurl, and one that comes by HTTP/2 up to 32 MiB, which is libcurl's
-        /// window.
+        /// once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512 KiB), comes on
+        /// top. A body that is decoded may have more waiting inside libcurl, and one that comes by HTTP/2 up to 32 MiB,
+        /// which is libcurl's window.
         public var bodyHighWatermark = 1024 * 1024
 
         /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.

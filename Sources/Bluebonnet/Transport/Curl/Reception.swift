@@ -153,14 +153,15 @@ struct Reception {
     /// What has come in for the receiver since the last piece.
     private var piece: RecycledBuffer?
 
-    /// How many bytes wait for the receiver.
+    /// How many bytes wait for the receiver, and how many a piece may have.
     private var pieceCount: Int { piece?.count ?? 0 }
+    private var pieceLimit: Int { buffers?.size ?? 0 }
 
     /// Whether as much can be added to the piece as a turn is likely to bring.
-    var hasRoomInPiece: Bool { pieceCount <= RecycledBuffer.size / 2 }
+    var hasRoomInPiece: Bool { pieceCount <= pieceLimit / 2 }
 
     /// Whether there is a piece to which so many bytes cannot be added any more.
-    func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > RecycledBuffer.size }
+    func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > pieceLimit }
 
     /// Takes what has come in for a receiver since the last time.
     mutating func takePiece() -> Data? {
@@ -206,10 +207,9 @@ struct Reception {
 
     /// Keeps bytes for the receiver.
     private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
-        guard let buffers else { return }
-        let piece = piece ?? buffers.take()
-        self.piece = piece
-        unsafe piece.append(bytes)
+        // Used where it is, since this is called for every 16 KiB.
+        if piece == nil { piece = buffers?.take() }
+        unsafe piece?.append(bytes)
     }
 
     /// Keeps the body of an answer that libcurl did not read.

@@ -7,16 +7,14 @@ import Glibc
 // reads and gives it back when it goes. Each hands it on under the pool's lock, or by `Data`'s reference count.
 @safe
 final class RecycledBuffer: @unchecked Sendable {
-    /// How many bytes a buffer holds.
-    static let size = 256 * 1024
-
     private var memory: UnsafeMutableRawPointer
-    private var capacity = size
+    private var capacity: Int
     /// How many bytes are in it.
     private(set) var count = 0
 
-    fileprivate init() {
-        unsafe memory = .allocate(byteCount: Self.size, alignment: 64)
+    fileprivate init(capacity: Int) {
+        self.capacity = capacity
+        unsafe memory = .allocate(byteCount: capacity, alignment: 64)
     }
 
     deinit {
@@ -44,7 +42,7 @@ final class RecycledBuffer: @unchecked Sendable {
     /// Makes a piece of what is in the buffer: with the buffer's own memory, which goes back to the pool when the piece
     /// goes, or as a copy where most of that would be held for nothing.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
-        guard count >= Self.size / 2 else {
+        guard count >= capacity / 2 else {
             let copy = unsafe Data(bytes: memory, count: count)
             pool.giveBack(self)
             return copy
@@ -61,28 +59,35 @@ final class RecycledBuffer: @unchecked Sendable {
     }
 
     /// Empties the buffer; returns whether it is as large as the others.
-    fileprivate func isReusable() -> Bool {
+    fileprivate func isReusable(size: Int) -> Bool {
         count = 0
-        return capacity == Self.size
+        return capacity == size
     }
 }
 
 /// Keeps the buffers that nobody uses for whoever needs one next.
 final class RecycledBuffers: Sendable {
     /// For bodies that are read from files.
-    static let files = RecycledBuffers()
+    static let files = RecycledBuffers(size: FileReader.pieceSize)
+
+    /// How many bytes a buffer holds.
+    let size: Int
 
     private let free = Locked<[RecycledBuffer]>([])
     /// More are not kept.
     private static let limit = 6
 
-    func take() -> RecycledBuffer { free.withLock { $0.popLast() } ?? RecycledBuffer() }
+    init(size: Int) {
+        self.size = size
+    }
+
+    func take() -> RecycledBuffer { free.withLock { $0.popLast() } ?? RecycledBuffer(capacity: size) }
 
     /// Makes a piece of a buffer that is not used any more by the caller.
     func piece(of buffer: RecycledBuffer) -> Data { buffer.piece(for: self) }
 
     fileprivate func giveBack(_ buffer: RecycledBuffer) {
-        guard buffer.isReusable() else { return }
+        guard buffer.isReusable(size: size) else { return }
         free.withLock { free in
             if free.count < Self.limit { free.append(buffer) }
         }

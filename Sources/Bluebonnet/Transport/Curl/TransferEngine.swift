@@ -16,7 +16,7 @@ actor TransferEngine: EventLoopClient {
 
     let options: TransferOptions
     let trust: TrustDesk?
-    let shared = EngineTurn()
+    let shared: EngineTurn
     private nonisolated let commands = EngineCommands()
     /// Takes the commands' place while they are carried out.
     private var spareBatch: [EngineCommand] = []
@@ -45,6 +45,7 @@ actor TransferEngine: EventLoopClient {
         self.loop = loop
         trust = serverTrustManager.map(TrustDesk.init)
         options = TransferOptions(configuration: configuration)
+        shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
         memory = SessionMemory(configuration)
         cookieJar = CookieJar(configuration.cookies, memory)
     }

@@ -4,14 +4,31 @@ import FoundationEssentials
 ///
 /// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
 /// runs on the global pool.
+///
+/// Of a file, the loop takes itself what the system has in memory, which saves a copy and the way from thread to thread. It
+/// never waits for the disk: from the first bytes on that are not there, the task reads.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
         var body: OpenBody?
+        /// The file that the loop reads, as long as the task need not.
+        var file: FileBody?
         var task: Task<Void, Never>?
         var writer: Resumption<Void>?
         var hasBegun = false
         var isAbandoned = false
+
+        /// Reads from the file into the loop's memory; returns how many bytes, none once the task has to read.
+        mutating func takeResident(into buffer: inout MutableRawSpan) -> Int {
+            hasBegun = true
+            guard var reader = file else { return 0 }
+            let count = reader.readResident(into: &buffer)
+            channel.passedReader(count)
+            file = count > 0 ? reader : nil
+            // The task goes on from here.
+            if count == 0 { body = OpenBody(file: reader) }
+            return count
+        }
     }
 
     /// How many bytes there will be, if that is known.
@@ -39,7 +56,7 @@ final class UploadChannel: Sendable {
         self.wakeLoop = wakeLoop
         let channel = UploadChannelState(
             length: body.length, highWatermark: highWatermark, lowWatermark: lowWatermark)
-        state = Locked(State(channel: channel, body: body))
+        state = Locked(State(channel: channel, body: body, file: body.file))
     }
 
     // MARK: On the loop
@@ -58,9 +75,11 @@ final class UploadChannel: Sendable {
     /// Copies bytes into libcurl's buffer, or says why there are none now.
     // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> UploadChannelState.TakeAction {
+        var memory = unsafe buffer.mutableBytes
+        let resident = state.withLock { $0.takeResident(into: &memory) }
+        guard resident == 0 else { return .took(resident, resumesReader: false) }
         let (action, begins, writer) = state.withLock { state in
-            let begins = !state.hasBegun
-            state.hasBegun = true
+            let begins = state.body != nil
             var end = 0
             let action = state.channel.bytesWanted(buffer.count) { piece, offset, count in
                 let start = piece.startIndex + offset
@@ -84,6 +103,7 @@ final class UploadChannel: Sendable {
         let (task, writer, _) = state.withLock { state in
             state.isAbandoned = true
             state.channel.abandoned()
+            state.file = nil
             return (state.task.take(), state.writer.take(), state.body.take())
         }
         task?.cancel()

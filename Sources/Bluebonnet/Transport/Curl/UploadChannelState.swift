@@ -61,6 +61,11 @@ struct UploadChannelState {
         return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
     }
 
+    /// The loop has taken so many bytes past the reader, which has not begun.
+    mutating func passedReader(_ count: Int) {
+        written += Int64(count)
+    }
+
     /// The reader is at its end; returns whether the loop waits for that.
     mutating func ended() -> Bool {
         guard !isEnded, failure == nil else { return false }
