@@ -57,3 +57,19 @@ extension RequestBody {
         }
     }
 }
+
+extension RequestBody {
+    /// Whether the bytes come from somewhere that is said to have none.
+    var isStatedEmpty: Bool { data == nil && length == 0 }
+
+    /// Reads a body that is said to be empty to its end; throws if it is not, or cannot be read.
+    func confirmEmpty() async throws(RequestError) {
+        do {
+            for try await piece in pieces {
+                throw RequestError(.requestBody(.lengthMismatch(expected: 0, actual: Int64(piece.count))))
+            }
+        } catch {
+            throw error as? RequestError ?? RequestError(.requestBody(.sequenceFailed), underlying: error)
+        }
+    }
+}

@@ -135,8 +135,18 @@ extension RequestCore {
         return request
     }
 
-    /// Asks the adapters, the session's before the request's own.
+    /// Asks the adapters, and sees to it that a body that is said to be empty is.
     private func adapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
+        var adapted = try await changedByAdapters(request)
+        guard let body = adapted.body, body.isStatedEmpty else { return adapted }
+        // Nobody asks for the bytes of such a body when it is sent, and so nobody would find that there are some.
+        try await body.confirmEmpty()
+        adapted.body = .data(Data())
+        return adapted
+    }
+
+    /// Asks the adapters, the session's before the request's own.
+    private func changedByAdapters(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts) = mailbox.withLock { ($0.interceptors, $0.attempts) }
         let own = interceptors.isEmpty ? [] : AdapterChain.parts(of: interceptors)
         let chain = AdapterChain(adapters: own.isEmpty ? context.adapters : context.adapters + own)
@@ -152,7 +162,8 @@ extension RequestCore {
     }
 
     private func interruptiblyAdapted(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
-        guard !context.adapters.isEmpty || mailbox.withLock({ !$0.interceptors.isEmpty }) else { return request }
+        let isReady = context.adapters.isEmpty && mailbox.withLock({ $0.interceptors.isEmpty })
+        guard !isReady || request.body?.isStatedEmpty == true else { return request }
         let answer = Locked<Result<HTTPRequest, RequestError>?>(nil)
         let answered = await interruptible {
             do throws(RequestError) {

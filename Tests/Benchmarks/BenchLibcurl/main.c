@@ -6,7 +6,7 @@
 // the number of connections kept, and the decoding of compressed bodies are those of Bluebonnet.
 //
 // Bodies in motion (`workload=`): counted as they come; written to a file with fwrite; read from a file with fread, or
-// from memory in pieces of 64 KiB, through an upload buffer of 64 KiB; lines counted with memchr, and not decoded. With
+// from memory in pieces of 64 KiB, through an upload buffer of 128 KiB; lines counted with memchr, and not decoded. With
 // `keep=N`, what is counted is copied, too, into pieces of N bytes: the least that it takes to have it later.
 #include <curl/curl.h>
 #include <stdarg.h>
@@ -158,7 +158,7 @@ static void prepare_body(transfer *transfer) {
     }
     if (uploads) {
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 65536L);
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 131072L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
         curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
         curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)(is_warming_up ? warmup_length : expected_length));

@@ -55,6 +55,61 @@ import Testing
         await session.shutdown()
     }
 
+    @Test(arguments: [true, false])
+    func `a sequence that is said to be empty, and is not, is told before anything is sent`(
+        _ isMadeAnew: Bool
+    ) async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let pieces = Pieces(2, of: 10)
+        let body: RequestBody = isMadeAnew ? .stream(length: 0) { pieces } : .stream(pieces, length: 0)
+        let request = HTTPRequest(url: server.url("/a"), method: .put, body: body)
+        try await Weather.expect(
+            session.request(request).serializingString(), in: session,
+            failsWith: .requestBody(.lengthMismatch(expected: 0, actual: 10)), saying: "10 bytes instead of 0")
+        #expect(server.requests.isEmpty)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a sequence that is said to be empty, and throws, ends the request`() async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        try await Weather.expect(
+            session.upload(Pieces(0, of: 10, then: .fail), length: 0, to: server.url("/a")).serializingString(),
+            in: session, failsWith: .requestBody(.sequenceFailed), saying: "the source broke")
+        #expect(server.requests.isEmpty)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a sequence that is said to be empty, and never ends, does not outlive its request`() async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let pieces = Pieces(0, of: 10, then: .silence)
+        let task = session.upload(pieces, length: 0, to: server.url("/a")).serializingString()
+        async let answer = task.response
+        await pieces.record.isAtEnd.wait()
+        task.cancel()
+        #expect(await answer.error?.kind == .cancelled)
+        await pieces.record.isOver.wait()
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: [0, 3])
+    func `a sequence that is empty, as it is said to be, is sent with that length`(emptyPieces: Int) async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let task = session.upload(Pieces(emptyPieces, of: 0), length: 0, to: server.url("/a")).serializingString()
+        #expect(try await task.value == "0")
+        #expect(server.requests.map { $0.headers["Content-Length"] } == ["0"])
+        // A download's request is made ready in another place.
+        let download = HTTPRequest(
+            url: server.url("/a"), method: .post, body: .stream(Pieces(1, of: 10), length: 0))
+        #expect(
+            await session.download(download).serializingData().response.error?.kind
+                == .requestBody(.lengthMismatch(expected: 0, actual: 10)))
+        try await Weather.end(session, server)
+    }
+
     @Test func `a part of a form that throws ends the request`() async throws {
         let server = try await Self.server()
         let session = Weather.session()
