@@ -54,6 +54,40 @@ import Testing
         #expect(sent >= size && sent <= size + 20 * RangeOrigin.pieceSize, "\(origin.transmissions)")
     }
 
+    @Test func `from nginx at a limited rate, a process that is killed 20 times fetches nothing twice`() async throws {
+        let directory = try TestDirectory()
+        let (path, partial) = (directory.path("a"), directory.path(".a.part"))
+        let (size, rate) = (1_048_576, 32 * 1024)
+        let target = "/rate/\(rate)/bytes/\(size)?\(FileName.token())"
+        let arguments = [try TestServers.nginx.url(target).absoluteString, path]
+        let watch = DestinationWatch(path)
+        var left = 0
+        var expected = ["-"]
+        for kill in 1...20 {
+            let program = try RunningProgram(Self.program, arguments)
+            await waitForSize(of: partial, atLeast: left + Int.random(in: 1...(size - left) / (22 - kill)))
+            program.kill()
+            #expect(await program.outcome().code == -9)
+            left = Int(try #require(FileSystem.status(partial, followingLinks: false)).size)
+            expected.append("bytes=\(left)-")
+        }
+        let program = try RunningProgram(Self.program, arguments)
+        expectComplete(await program.outcome(), "bytes=\(left)-")
+        expectSame(try Data(contentsOf: directory.url("a")), .pattern(count: size))
+        #expect(await watch.sizes().isSubset(of: [Int64(size)]))
+        // The server's own words: each process asked for what was missing, and what was on its way was lost at most.
+        var lines: [[Substring]] = []
+        while lines.count < expected.count {
+            let log = String(decoding: try Data(contentsOf: URL(filePath: TestServers.ratesLog())), as: UTF8.self)
+            lines = log.split(separator: "\n").map { $0.split(separator: " ") }.filter { $0.last == target[...] }
+            await Task.yield()
+        }
+        #expect(lines.map { String($0[0]) } == expected)
+        let sent = lines.compactMap { Int($0[1]) }.reduce(0, +)
+        // What a second brings, and one that is about to end.
+        #expect(sent >= size && sent <= size + 20 * 2 * rate, "\(lines)")
+    }
+
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `a process that is killed at any size goes on from there`(server: TestServers) async throws {
         let directory = try TestDirectory()

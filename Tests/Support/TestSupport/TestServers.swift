@@ -105,6 +105,13 @@ public enum TestServers: String, CaseIterable, Sendable {
     /// - Throws: ``NotStarted`` when the environment does not name it.
     public static func nginxSocket() throws -> String { try variable("BLUEBONNET_NGINX_SOCKET") }
 
+    /// The log of ``nginx`` for what it sends at a limited rate, from `/rate/…`: a line for each request when it has ended,
+    /// with its `Range` (`-` for none), the bytes of the body that were sent, and the target.
+    ///
+    /// - Returns: The path.
+    /// - Throws: ``NotStarted`` when the environment does not name it.
+    public static func ratesLog() throws -> String { try variable("BLUEBONNET_NGINX_RATES_LOG") }
+
     /// Makes the address of something on the server.
     ///
     /// - Parameter path: What comes after host and port: a path, maybe a query; percent-encoded, with its leading slash.

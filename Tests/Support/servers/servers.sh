@@ -128,6 +128,7 @@ export_servers() {
     export BLUEBONNET_TLS_CLIENT_OPTIONAL=https://127.0.0.1:${ports[client_optional]}
     export BLUEBONNET_TLS_ALERT=https://127.0.0.1:${ports[tls_alert]}
     export BLUEBONNET_RECORDER=http://127.0.0.1:${ports[recorder]}
+    export BLUEBONNET_NGINX_RATES_LOG=$servers_directory/nginx/rates.log
     export BLUEBONNET_NGINX_SOCKET=$servers_directory/nginx/socket
     export BLUEBONNET_CA_FILE=$servers_directory/certificates/ca.pem
     export BLUEBONNET_CERTIFICATES=$servers_directory/certificates
