@@ -157,8 +157,8 @@ struct Reception {
     private var pieceCount: Int { piece?.count ?? 0 }
     private var pieceLimit: Int { buffers?.size ?? 0 }
 
-    /// Whether as much can be added to the piece as a turn is likely to bring.
-    var hasRoomInPiece: Bool { pieceCount <= pieceLimit / 2 }
+    /// Whether it would cost more to hand the piece over than to read as many bytes again.
+    var isPieceSmall: Bool { pieceCount < min(64 * 1024, pieceLimit / 2) }
 
     /// Whether there is a piece to which so many bytes cannot be added any more.
     func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > pieceLimit }

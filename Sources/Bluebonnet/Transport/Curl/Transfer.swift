@@ -194,13 +194,13 @@ final class Transfer {
         }
     }
 
-    /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, and there is room.
+    /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, but few.
     ///
-    /// To wake a receiver costs as much as to read some 64 KiB, so a fast body is handed over in few large pieces. A slow
-    /// one is not held up: what came in is handed over in the first turn that brings no more, which is the next one.
+    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not held
+    /// up: what came in is handed over in the first turn that brings no more, which is the next one.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
-        return hasNewBytes && receiver != nil && reception.hasRoomInPiece
+        return hasNewBytes && receiver != nil && reception.isPieceSmall
     }
 
     /// Has the observer told of the head at the end of the turn, once.
