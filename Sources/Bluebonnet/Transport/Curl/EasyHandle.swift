@@ -36,10 +36,10 @@ final class EasyHandle {
     var trust: TrustPolicy?
     /// With what the client shows servers who it is.
     var identity: IdentityChoice?
-    /// The authorities that vouch for the servers with which the handle has TLS sessions.
-    private var authorities: TrustStore?
-    /// Whether the handle has sessions that others have vouched for.
-    private(set) var hasOtherSessions = false
+    /// The generation of authorities that the handle is set up for.
+    var authorities = 0
+    /// Where the handle leaves the alternative services that it knows, if anywhere.
+    var altSvcFile: AltSvcFile?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     /// Why libcurl refused an option since the last reset, and which.
@@ -89,19 +89,8 @@ final class EasyHandle {
         unsafe pointer = unsafe fresh
         hasUsedCookies = false
         usesAltSvc = false
-        authorities = nil
-        hasOtherSessions = false
         unsafe note(bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
         return true
-    }
-
-    /// Goes by these authorities; returns whether all sessions of the handle do.
-    ///
-    /// A session that is resumed shows no certificate, so whoever vouched for it is believed for as long as it lives.
-    func use(_ authorities: TrustStore) -> Bool {
-        if self.authorities == nil { self.authorities = authorities }
-        hasOtherSessions = self.authorities !== authorities
-        return !hasOtherSessions
     }
 
     /// Makes the handle ready for a request that differs from the last one in its URL at most.

@@ -8,6 +8,8 @@ struct SendingAnew: Equatable {
     private var connections = 0
     /// How often it was sent.
     private var count = 0
+    /// Whether the connection was there and the request was about to go out.
+    var hasBegun: Bool { count > 0 }
     /// Whether it goes out on a connection that was made for it.
     ///
     /// Such a connection is never taken for one that was dead before: if libcurl wants to send the request again without

@@ -1,13 +1,13 @@
 import CCurl
 
-/// Keeps what a session remembers between exchanges, in libcurl: cookies, and hosts that want TLS.
+/// Keeps what a session remembers between exchanges, in libcurl: cookies, hosts that want TLS, and, where easy handles are
+/// used once, TLS sessions.
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
 final class SessionMemory {
-    /// Whether handles use the share even when they use no cookies.
-    let isAlwaysUsed: Bool
     private let keepsCookies: Bool
+    private let keepsHSTS: Bool
     private let hstsFile: String?
     private var made: SessionShare?
     /// The handle that writes the file of hosts that want TLS when it ends.
@@ -16,15 +16,20 @@ final class SessionMemory {
     /// Makes the memory of a session; `nil` when it is to remember nothing.
     init?(_ configuration: Session.Configuration) {
         keepsCookies = configuration.cookies.policy != .never
-        isAlwaysUsed = configuration.hsts != .off
+        keepsHSTS = configuration.hsts != .off
         if case .file(let path) = configuration.hsts { hstsFile = path } else { hstsFile = nil }
-        guard keepsCookies || isAlwaysUsed else { return nil }
+        guard keepsCookies || keepsHSTS || SpentHandles.areFreed else { return nil }
+    }
+
+    /// Whether a handle uses the share for a request.
+    func isUsed(withCookies usesCookies: Bool, mayUseTLS: Bool) -> Bool {
+        usesCookies || keepsHSTS || (mayUseTLS && SpentHandles.areFreed)
     }
 
     /// What handles have in common, made when it is first needed.
     var share: SessionShare? {
         if let made { return made }
-        made = SessionShare(cookies: keepsCookies, hsts: isAlwaysUsed)
+        made = SessionShare(cookies: keepsCookies, hsts: keepsHSTS)
         if let hstsFile, let made { keeper = EasyHandle(keeping: hstsFile, in: made) }
         return made
     }

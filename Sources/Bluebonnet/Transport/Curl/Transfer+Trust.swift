@@ -11,7 +11,8 @@ extension Transfer {
         guard let authorities, let easy else { return false }
         do throws(RequestError) {
             let store = try authorities.store()
-            guard easy.use(store) else {
+            guard easy.authorities == authorities.generation else {
+                // Begun with the settings of earlier authorities, and so perhaps with a session of theirs.
                 isToBeSentAnew = true
                 return false
             }

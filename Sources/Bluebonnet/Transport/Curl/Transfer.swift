@@ -88,6 +88,10 @@ final class Transfer {
     var needsFreshConnection = false
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
+    /// Whether the connection was there and the request was about to go out.
+    ///
+    /// Counted here: from libcurl 8.21 on, its own time of that moment is set for transfers that end unsent, too.
+    var wasSent: Bool { sendingAnew.hasBegun }
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0

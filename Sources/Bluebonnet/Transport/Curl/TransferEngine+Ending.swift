@@ -25,7 +25,7 @@ extension TransferEngine {
     func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
-        if case .copied(let data) = transfer.upload, wasSent(transfer) {
+        if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)
         } else {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
@@ -47,10 +47,11 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
+            easy.keepAltSvc(after: transfer.reception.head)
             // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
+            if !SpentHandles.areFreed, pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
                 !transfer.reception.state.isReceivingPaused
             {
                 // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
@@ -69,7 +70,7 @@ extension TransferEngine {
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let circumstances = CurlErrorTable.Circumstances(
             message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
-            wasSent: wasSent(transfer),
+            wasSent: transfer.wasSent,
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = CurlErrorTable.redacted(circumstances.message)

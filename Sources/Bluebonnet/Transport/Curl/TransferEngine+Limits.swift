@@ -13,7 +13,7 @@ extension TransferEngine {
         if let easy = transfer.easy, !transfer.isFresh {
             // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
-            if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !easy.hasSentRequest {
+            if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
                 transfer.reception.lastActivity = shared.now
             }
             transfer.lastSentBytes = sent
@@ -23,7 +23,7 @@ extension TransferEngine {
         let isSuspended = transfer.reception.state.isHeldUp
         if isSuspended { transfer.reception.lastActivity = shared.now }
         let situation = TransferLimits.Situation(
-            now: shared.now, isSuspended: isSuspended, wasSent: wasSent(transfer),
+            now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
             lastActivity: transfer.reception.lastActivity)
         switch transfer.limits.verdict(in: situation) {
         case .within(let lookAgain):

@@ -168,7 +168,7 @@ actor TransferEngine: EventLoopClient {
 
     private func pause(_ transfer: Transfer, _ directions: Int32) {
         guard let easy = transfer.easy else { return }
-        if transfer.reception.state.isSuspended, !wasSent(transfer) {
+        if transfer.reception.state.isSuspended, !transfer.wasSent {
             // Libcurl pauses connections, not the making of them: it would send the request. So it is taken back.
             transfer.multi?.remove(easy)
             return transfer.reception.state.withdrawn()
@@ -180,6 +180,7 @@ actor TransferEngine: EventLoopClient {
     }
 
     func add(_ transfer: Transfer) {
+        if SpentHandles.areFreed { transfer.easy = nil }
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.request)
         else {
@@ -197,7 +198,9 @@ actor TransferEngine: EventLoopClient {
             return finish(transfer, with: error)
         }
         let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let share = usesCookies || memory?.isAlwaysUsed == true ? memory?.share : nil
+        let mayUseTLS = options.usesProxy || TransferOptions.isSecure(transfer.request.url)
+        let usesShare = memory?.isUsed(withCookies: usesCookies, mayUseTLS: mayUseTLS) == true
+        let share = usesShare ? memory?.share : nil
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
@@ -210,11 +213,6 @@ actor TransferEngine: EventLoopClient {
         transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
-    }
-
-    /// Whether the connection was there and the request was about to go out.
-    func wasSent(_ transfer: Transfer) -> Bool {
-        !transfer.isFresh && transfer.easy?.hasSentRequest == true
     }
 
     private func multi(for request: HTTPRequest) -> MultiHandle? {

@@ -5,7 +5,7 @@ extension TransferMetrics {
     init(of transfer: Transfer, _ easy: EasyHandle) {
         self.init()
         guard !transfer.isFresh else { return }
-        isReusedConnection = easy.hasSentRequest && easy.long(CURLINFO_NUM_CONNECTS) == 0
+        isReusedConnection = transfer.sendingAnew.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0
         if !isReusedConnection {
             nameLookup = easy.duration(CURLINFO_NAMELOOKUP_TIME_T)
             connect = easy.duration(CURLINFO_CONNECT_TIME_T)
@@ -24,9 +24,6 @@ extension TransferMetrics {
 }
 
 extension EasyHandle {
-    /// Whether the connection was there and the request was about to go out.
-    var hasSentRequest: Bool { offset(CURLINFO_PRETRANSFER_TIME_T) > 0 }
-
     /// A time that libcurl took, which is 0 for what did not happen.
     fileprivate func duration(_ info: CURLINFO) -> Duration? {
         let microseconds = offset(info)

@@ -26,7 +26,21 @@ extension TransferOptions {
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             unsafe easy.set(option, pointer: nil)
         }
+        applyGeneration(of: authorities, to: easy)
         TransferCallbacks.installContext(on: easy)
+    }
+
+    /// Keeps apart what was trusted before and after the authorities changed.
+    ///
+    /// A session that is resumed shows no certificate, and a connection that is used again has shown it before, so both
+    /// believe the authorities of their time. Libcurl uses either again only for the same settings: a directory that
+    /// does not exist, whose name counts the changes, is such a setting and no more.
+    private func applyGeneration(of authorities: AuthorityStore, to easy: EasyHandle) {
+        easy.authorities = authorities.generation
+        guard authorities.generation > 0 else { return }
+        let name = "/nonexistent/bluebonnet-authorities-\(authorities.generation)"
+        easy.set(CURLOPT_CAPATH, name)
+        easy.set(CURLOPT_PROXY_CAPATH, name)
     }
 
     /// Has the client show who it is to servers that ask.

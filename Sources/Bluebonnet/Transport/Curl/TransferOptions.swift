@@ -22,6 +22,8 @@ final class TransferOptions {
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
     private let identities: IdentityTable
+    /// What handles leave to each other of alternative services, where they are not used again.
+    private(set) lazy var altSvcFile = AltSvcFile()
     /// What is wrong with the configuration, which no request gets past.
     private let flaw: ConfigurationFlaw?
 
@@ -55,10 +57,6 @@ final class TransferOptions {
         let request = transfer.request
         easy.transfer = transfer
         noteProxy(of: transfer)
-        if easy.hasOtherSessions {
-            guard easy.replace() else { return RequestError(.internal, detail: "libcurl is out of memory") }
-            easy.profile = nil
-        }
         defer { if !easy.hasPlainURL { Libcurl.useUTF8() } }
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
@@ -66,7 +64,7 @@ final class TransferOptions {
             transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
             ? TransferProfile(of: request, isSecure: isSecure, timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
-            easy.trust === transfer.trust, easy.identity === identity
+            easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation
         {
             easy.reuse(for: request.url)
             return nil
@@ -208,7 +206,7 @@ final class TransferOptions {
     }
 
     /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.
-    private static func isSecure(_ url: URL) -> Bool {
+    static func isSecure(_ url: URL) -> Bool {
         let text = url.absoluteString
         let bytes = text.utf8.span
         return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")

@@ -7,6 +7,10 @@ import FoundationEssentials
 final class AuthorityStore {
     private let authorities: Authorities
     private var known: (store: TrustStore, files: [FileStamp])?
+    /// The store that was handed out last.
+    private var latest: TrustStore?
+    /// How often the authorities have changed since they were first asked for.
+    private(set) var generation = 0
 
     init(_ authorities: Authorities) {
         self.authorities = authorities
@@ -16,6 +20,13 @@ final class AuthorityStore {
     ///
     /// - Throws: A `.trust(.configuration)` error that says what cannot be used; then nobody is trusted.
     func store() throws(RequestError) -> TrustStore {
+        let store = try current()
+        if let latest, latest !== store { generation += 1 }
+        latest = store
+        return store
+    }
+
+    private func current() throws(RequestError) -> TrustStore {
         if authorities.isSystemsAlone { return try SystemAuthorities.store() }
         let files = [authorities.file, authorities.directory].compactMap { $0.map { FileStamp($0) } }
         let systems = authorities.includesSystems ? SystemAuthorities.stamps : []

@@ -1,0 +1,78 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// What libcurl keeps in its handles outlives them, where they are used once.
+@Suite(.timeLimit(.minutes(2))) struct SpentHandleTests {
+    /// How many of so many new connections, one after the other, resume a TLS session.
+    private static func resumed(_ count: Int, from url: String, _ session: Session) async throws -> Int {
+        var resumed = 0
+        for _ in 0..<count {
+            // The server closes the connection after the answer.
+            let text = try await session.request(url, headers: ["Connection": "close"]).serializingString().value
+            if text.contains(" r ") { resumed += 1 }
+        }
+        return resumed
+    }
+
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func `all new connections but the first resume the TLS session`(
+        _ version: Session.Configuration.TLS.Version
+    ) async throws {
+        let session = try Weather.trustingSession {
+            $0.tls.maximumVersion = version
+            $0.httpVersion = .http1_1
+        }
+        let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
+        #expect(try await Self.resumed(100, from: url, session) == 99)
+        await session.shutdown()
+    }
+
+    @Test func `no connection resumes a session that an evaluator has judged`() async throws {
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.httpVersion = .http1_1
+        configuration.tls.caFile = try TestCertificates().authority
+        let manager = ServerTrustManager(evaluators: ["127.0.0.1": DefaultTrustEvaluator()])
+        let session = Session(configuration: configuration, serverTrustManager: manager)
+        let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
+        #expect(try await Self.resumed(5, from: url, session) == 0)
+        await session.shutdown()
+    }
+
+    @Test func `clients with another identity do not resume each other's sessions`() async throws {
+        let files = try TestCertificates()
+        let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
+        let session = try Weather.trustingSession { $0.httpVersion = .http1_1 }
+        let other = try Weather.trustingSession {
+            $0.httpVersion = .http1_1
+            $0.tls.clientIdentity = .pem(file: files.client, keyFile: files.clientKey)
+        }
+        #expect(try await Self.resumed(2, from: url, session) == 1)
+        #expect(try await Self.resumed(2, from: url, other) == 1)
+        await session.shutdown()
+        await other.shutdown()
+    }
+
+    @Test func `each request after the first goes to the alternative service, on new connections, too`() async throws {
+        let first = try #require(try TestServers.tls1_2.url().port)
+        let second = try #require(try TestServers.tls1_3.url().port)
+        let session = try Weather.trustingSession {
+            $0.altSvc = .memory
+            $0.dns.overrides = ["named.test:\(first)": ["127.0.0.1"]]
+        }
+        func answer(_ path: String) async throws -> Int? {
+            let url = "https://named.test:\(first)\(path)"
+            let text = try await session.request(url, headers: ["Connection": "close"]).serializingString().value
+            return Int(text.dropLast())
+        }
+        #expect(try await answer("/alternative?port=\(second)") == first)
+        for _ in 0..<20 { #expect(try await answer("/port") == second) }
+        try await withThrowingTaskGroup(of: Int?.self) { group in
+            for _ in 0..<20 { group.addTask { try await answer("/port") } }
+            for try await port in group { #expect(port == second) }
+        }
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,64 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Heads whose first field line begins with a space or a tab, on handles that have seen heads before.
+///
+/// Libcurl 7.88 reads freed memory then; in processes of their own, since that may end them.
+@Suite(.timeLimit(.minutes(2))) struct FirstFieldFoldedTests {
+    static let rounds = 20
+
+    @Test func `after a redirect, the process lives and the session works`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let server = try await Self.server(first: "302 Found\r\nLocation: /b", at: round)
+                try await Self.expectLife(of: server, requests: ["/a"])
+            }
+        }
+    }
+
+    @Test func `after another request, the process lives and the session works`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let server = try await Self.server(first: "200 OK", at: round)
+                try await Self.expectLife(of: server, requests: ["/a", "/b"])
+            }
+        }
+    }
+
+    @Test func `in an informational response after another request, the process lives`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let server = try await Self.server(
+                    first: "200 OK", second: "HTTP/1.1 103 Early Hints\r\n\tLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n",
+                    at: round)
+                try await Self.expectLife(of: server, requests: ["/a", "/b"])
+            }
+        }
+    }
+
+    /// A server whose second answer, on the same connection, has a first field line that looks like a continuation.
+    private static func server(
+        first: String, second: String = "HTTP/1.1 200 OK\r\n", at round: Int
+    ) async throws -> LocalServer {
+        let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
+        let blank = round.isMultiple(of: 2) ? "\t" : " "
+        return try await .scripted(
+            .waitForRequest, .bytes("HTTP/1.1 \(first)\r\nContent-Length: 0\r\n\(fields)X-Last: 1\r\n\r\n"),
+            .waitForRequest, .bytes("\(second)\(blank)X: y\r\nContent-Length: 2\r\n\r\nok"), .stall)
+    }
+
+    /// Makes requests, whose answers may be errors, then one to another server that is in order.
+    private static func expectLife(of server: LocalServer, requests: [String]) async throws {
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
+        for path in requests { _ = await session.request(server.url(path)).serializingString().response }
+        let answer = try await session.request(control.url("/")).serializingString().value
+        precondition(answer == "right")
+        await session.shutdown()
+        await server.stop()
+        await control.stop()
+    }
+}
