@@ -12,7 +12,9 @@ final class SessionShare {
     fileprivate let hasHSTS: Bool
 
     init?(cookies: Bool, hsts: Bool) {
-        guard Libcurl.isReady, let pointer = unsafe bb_curl_make_share(cookies, hsts, SpentHandles.areFreed) else { return nil }
+        guard Libcurl.isReady, let pointer = unsafe bb_curl_make_share(cookies, hsts, SpentHandles.areFreed) else {
+            return nil
+        }
         unsafe self.pointer = unsafe pointer
         hasHSTS = hsts
     }

@@ -2,9 +2,11 @@ import CCurl
 import FoundationEssentials
 import Glibc
 
-/// Libcurl before 8.1.0 reads freed memory when an easy handle that has received a head is used again, and the first
-/// field line of the next head begins with a space or a tab (`data->state.prevhead` in `headers.c` outlives what it
-/// points to). The peer decides when that happens, so such a handle carries out one transfer and is freed.
+/// Frees easy handles after one transfer, where libcurl would read freed memory: before 8.1.0.
+///
+/// An easy handle that has received a head and is used again reads freed memory when the first field line of the next head
+/// begins with a space or a tab: `data->state.prevhead` in `headers.c` outlives what it points to. The peer decides when
+/// that happens.
 ///
 /// Libcurl keeps two things in the easy handle there that are worth more than one transfer. TLS sessions move to the
 /// session's share, as many as libcurl has room for in one: 8. Alternative services move through a private file, which
