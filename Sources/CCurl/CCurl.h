@@ -106,6 +106,11 @@ static inline CURLMcode bb_curl_multi_set_long(CURLM *multi, CURLMoption option,
     return curl_multi_setopt(multi, option, value);
 }
 
+// Has the multi handle end without waiting for name lookups, where libcurl can: from 8.20.0 on, whose header may not be here.
+static inline CURLMcode bb_curl_multi_set_quick_exit(CURLM *multi) {
+    return curl_multi_setopt(multi, (CURLMoption)(CURLOPTTYPE_LONG + 21), 1L);
+}
+
 static inline CURLMcode bb_curl_multi_set_callbacks(
     CURLM *multi, bb_curl_socket_callback socket, bb_curl_timer_callback timer, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);

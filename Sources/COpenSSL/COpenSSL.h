@@ -70,6 +70,44 @@ static inline int bb_ssl_context_use_store(SSL_CTX *context, X509_STORE *store) 
     return SSL_CTX_set1_verify_cert_store(context, store) == 1 && SSL_CTX_set1_chain_cert_store(context, store) == 1;
 }
 
+static inline int bb_ssl_speaks_http2(SSL *ssl) {
+    const unsigned char *name = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(ssl, &name, &length);
+    return length == 2 && name[0] == 'h' && name[1] == '2';
+}
+
+// Whether there are bytes of the peer's on a connection where none may be, or its end. Tickets and new keys are taken in.
+//
+// What is decrypted already is looked at without a socket. With one, OpenSSL reads from that instead of from the BIO that
+// libcurl has given it, which works within libcurl's own calls alone; nor is libcurl told of tickets, for that reason.
+static inline int bb_ssl_has_surplus(SSL *ssl, int socket) {
+    if (SSL_pending(ssl) > 0) return 1;
+    if (socket < 0) return 0;
+    SSL_CTX *context = SSL_get_SSL_CTX(ssl);
+    int (*new_session)(SSL *, SSL_SESSION *) = SSL_CTX_sess_get_new_cb(context);
+    BIO *reader = SSL_get_rbio(ssl), *writer = SSL_get_wbio(ssl), *own = BIO_new_socket(socket, BIO_NOCLOSE);
+    if (own == NULL || reader == NULL || writer == NULL) {
+        BIO_free(own);
+        return 1;
+    }
+    BIO_up_ref(reader);
+    BIO_up_ref(writer);
+    BIO_up_ref(own);
+    SSL_set0_rbio(ssl, own);
+    SSL_set0_wbio(ssl, own);
+    SSL_CTX_sess_set_new_cb(context, NULL);
+    ERR_clear_error();
+    char byte;
+    int count = SSL_peek(ssl, &byte, 1);
+    int error = SSL_get_error(ssl, count);
+    SSL_CTX_sess_set_new_cb(context, new_session);
+    SSL_set0_rbio(ssl, reader);
+    SSL_set0_wbio(ssl, writer);
+    ERR_clear_error();
+    return count > 0 || error != SSL_ERROR_WANT_READ;
+}
+
 // What was kept with the context of a connection.
 static inline void *bb_ssl_context_argument(SSL *ssl, int index) {
     SSL_CTX *context = ssl == NULL ? NULL : SSL_get_SSL_CTX(ssl);

@@ -10,12 +10,14 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -31,6 +33,7 @@ static const uint32_t bb_epoll_in = EPOLLIN;
 static const uint32_t bb_epoll_out = EPOLLOUT;
 static const uint32_t bb_epoll_error = EPOLLERR;
 static const uint32_t bb_epoll_hangup = EPOLLHUP;
+static const uint32_t bb_epoll_peer_closed = EPOLLRDHUP;
 
 static inline int bb_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
@@ -123,6 +126,53 @@ static inline int bb_local_port(int socket) {
 }
 
 static inline int bb_errno(void) { return errno; }
+
+// Puts a socket whose peer is gone in the place of a descriptor's; returns whether it could.
+static inline int bb_replace_by_dead_socket(int descriptor) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return 0;
+    close(pair[1]);
+    // The C library declares dup3 for GNU programs only.
+    int result = (int)syscall(SYS_dup3, pair[0], descriptor, O_CLOEXEC);
+    close(pair[0]);
+    return result == descriptor;
+}
+
+// The number that the system knows a socket by for as long as it exists, or 0 for what is none.
+static inline uint64_t bb_socket_identity(int descriptor) {
+    struct stat status;
+    return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? (uint64_t)status.st_ino : 0;
+}
+
+// How many bytes a TCP socket has received so far, or 0 where the kernel does not say. The C library's `tcp_info` ends
+// before that field, `tcpi_bytes_received`, which is the fourth number of 64 bits behind 8 of 8 bits and 24 of 32 bits.
+static inline uint64_t bb_socket_received(int socket) {
+    enum { place = 8 + 24 * 4 + 3 * 8 };
+    unsigned char info[256];
+    socklen_t length = sizeof info;
+    uint64_t count = 0;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < place + sizeof count) return 0;
+    memcpy(&count, info + place, sizeof count);
+    return count;
+}
+
+// The clock of the calling thread's processor time, which other threads can read for as long as it lives.
+static inline clockid_t bb_current_thread_clock(void) {
+    clockid_t clock = -1;
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? clock : -1;
+}
+
+// The time of such a clock in nanoseconds, or -1 when its thread is gone.
+static inline int64_t bb_clock_time(clockid_t clock) {
+    struct timespec time;
+    if (clock_gettime(clock, &time) != 0) return -1;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static inline void bb_sleep(int64_t nanoseconds) {
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    nanosleep(&time, NULL);
+}
 
 // There is such a name, and it has no address; the C library declares this for GNU programs only.
 static const int bb_eai_nodata = -5;

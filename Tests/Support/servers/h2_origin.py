@@ -50,6 +50,14 @@ curl 7.88's command line with `-m 2`.
     /stall-after-head      nothing after the head                                              28
     /stall-in-body         nothing after half of the body                                      28
     /no-window             never lets the client send more than the first 65,535 bytes         28 (g)
+    /flood?kind=K          frames without an end that tell of nothing, instead of a response:  28 (h)
+                           data (empty, after a head), priority, altsvc, ping or window
+    /flood-once?kind=K&key=K the same the first time for each key, then like /ok                28 (h)
+    /then?frames=F&key=K   answers like /ok; then the frames F (ping, settings, goaway), one   0
+                           by one, and the end of the connection
+    /ping-later?key=K      answers like /ok, then sends three PINGs, one by one                0
+    /ended?key=K           answers once that is done, on another connection                    0
+    /reset-without-end     a head without a length, half of a body, RST_STREAM NO_ERROR        0
 
 (a) With 300 KB to upload: the transfer does not end before its time is up. With 3 KB: 0.
 (b) "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
@@ -58,6 +66,7 @@ curl 7.88's command line with `-m 2`.
 (e) "nghttp2_session_mem_recv() returned -902:The user callback function failed". 0 for 60,000 bytes.
 (f) "Recv failure: Connection reset by peer"
 (g) With 300 KB to upload.
+(h) After 20 s rather than 2.
 
 The texts of 92 are "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)" and the like.
 """
@@ -68,7 +77,8 @@ import socket
 import ssl
 import struct
 import sys
-from collections import Counter, deque
+import time
+from collections import Counter, defaultdict, deque
 from urllib.parse import parse_qsl, urlsplit
 
 from h2.config import H2Configuration
@@ -84,7 +94,17 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
-from hyperframe.frame import ContinuationFrame, DataFrame, Frame, GoAwayFrame, HeadersFrame
+from hyperframe.frame import (
+    AltSvcFrame,
+    ContinuationFrame,
+    DataFrame,
+    Frame,
+    GoAwayFrame,
+    HeadersFrame,
+    PingFrame,
+    PriorityFrame,
+    WindowUpdateFrame,
+)
 
 LIFETIME = 60  # seconds
 BODY = b"0123456789" * 10
@@ -94,6 +114,7 @@ sent_bytes = Counter()
 received_bytes = Counter()
 request_counts = Counter()
 refused_keys = set()
+ends = defaultdict(asyncio.Event)
 
 
 def path(name):
@@ -575,6 +596,86 @@ async def stall_in_body(stream):
 async def no_window(stream):
     await stream.ended.wait()
     await stream.answer()
+
+
+def frames_of(kind, stream):
+    """What tells a client nothing, as bytes."""
+    return {
+        "data": DataFrame(stream.number, b""),
+        "priority": PriorityFrame(stream.number, depends_on=0, stream_weight=7),
+        "altsvc": AltSvcFrame(stream.number, field=b'h2=":1"'),
+        "ping": PingFrame(0, opaque_data=b"12345678"),
+        "window": WindowUpdateFrame(0, window_increment=1),
+    }[kind].serialize()
+
+
+@path("/flood")
+async def flood(stream):
+    kind = stream.query.get("kind", "data")
+    if kind == "data":
+        stream.head()
+        await stream.connection.flush()
+    frames = frames_of(kind, stream) * 4096
+    start = time.monotonic()
+    while time.monotonic() - start < 20 and not stream.connection.writer.is_closing():
+        stream.connection.writer.write(frames)
+        await stream.connection.writer.drain()
+        await asyncio.sleep(0)  # others are served, too
+
+
+@path("/flood-once")
+async def flood_once(stream):
+    key = stream.query.get("key")
+    if key in refused_keys:
+        await ok(stream)
+    else:
+        refused_keys.add(key)
+        await flood(stream)
+
+
+@path("/then")
+async def then(stream):
+    await ok(stream)
+    await stream.connection.flush()
+    connection = stream.connection
+    for kind in stream.query.get("frames", "").split(","):
+        await asyncio.sleep(0.02)
+        if kind == "ping":
+            connection.h2.ping(b"12345678")
+            await connection.flush()
+        elif kind == "settings":
+            connection.h2.update_settings({SettingCodes.MAX_FRAME_SIZE: 20_000})
+            await connection.flush()
+        elif kind == "goaway":
+            await connection.go_away(stream.number, close=False)
+    await asyncio.sleep(0.02)
+    connection.writer.close()
+    await connection.writer.wait_closed()
+    ends[stream.query.get("key")].set()
+
+
+@path("/ping-later")
+async def ping_later(stream):
+    await ok(stream)
+    await stream.connection.flush()
+    for _ in range(3):
+        await asyncio.sleep(0.02)
+        stream.connection.h2.ping(b"12345678")
+        await stream.connection.flush()
+    ends[stream.query.get("key")].set()
+
+
+@path("/ended")
+async def ended(stream):
+    await ends[stream.query.get("key")].wait()
+    await stream.answer()
+
+
+@path("/reset-without-end")
+async def reset_without_end(stream):
+    stream.head()
+    await stream.body(BODY, end=False)
+    await stream.reset(ErrorCodes.NO_ERROR)
 
 
 async def listen(port, tls, settings):

@@ -12,4 +12,6 @@ enum EngineCommand: Sendable {
     case receiveMore(TransferID)
     /// There are bytes of the request's body that libcurl had asked for.
     case sendMore(TransferID)
+
+    var isStart: Bool { if case .start = self { true } else { false } }
 }

@@ -28,6 +28,12 @@ public final class EventLoop: TaskExecutor {
     /// Safety: as `reactor`.
     nonisolated(unsafe) private var clients: [any EventLoopClient] = []
 
+    /// Whether transfers are refused, since the system has no thread for the loop. Safety: as `reactor`.
+    nonisolated(unsafe) private(set) var isRefusing = false
+
+    /// How many turns there were since the sockets were looked at. Safety: as `reactor`.
+    nonisolated(unsafe) private var turnsSincePoll = 0
+
     /// Creates a loop; its thread starts with the first work.
     ///
     /// - Parameter name: What the thread is called in a debugger; 15 bytes of it are shown.
@@ -122,10 +128,25 @@ public final class EventLoop: TaskExecutor {
         unsafe clients.removeAll { $0 === client }
     }
 
-    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched.
-    package func watch(_ descriptor: Int32, for interest: Interest, _ handler: @escaping (Readiness) -> Void) {
+    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.error` alone if the
+    /// system will not watch it.
+    ///
+    /// While the interest is empty, `idleHandler` is told once that bytes came in, and once that the peer has closed.
+    package func watch(
+        _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
+        whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
+    ) {
         checkIsolated()
-        unsafe reactor.watch(descriptor, for: interest, handler)
+        unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
+    }
+
+    /// Tells of what is ready by now, if work was done since that was last looked at.
+    func pollIfStale() {
+        checkIsolated()
+        guard unsafe turnsSincePoll > 0 else { return }
+        unsafe turnsSincePoll = 0
+        unsafe reactor.wait(until: 0)
+        unsafe reactor.dispatch()
     }
 
     /// Changes what a watched descriptor is watched for; an empty interest keeps it registered, which saves calls.
@@ -140,10 +161,10 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.unwatch(descriptor)
     }
 
-    /// Whether a descriptor is being watched.
-    package func isWatching(_ descriptor: Int32) -> Bool {
+    /// Whether an owner watches a descriptor.
+    package func isWatching(_ descriptor: Int32, for owner: ObjectIdentifier) -> Bool {
         checkIsolated()
-        return unsafe reactor.isWatching(descriptor)
+        return unsafe reactor.isWatching(descriptor, for: owner)
     }
 
     /// Has an action done once, after a delay.
@@ -159,53 +180,41 @@ public final class EventLoop: TaskExecutor {
     }
 
     private func startThread() {
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
-        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let context = unsafe Unmanaged.passRetained(self).toOpaque()
-        // The thread inherits the signal mask: signals are for the program's own threads, and a write to a closed
-        // socket must not raise SIGPIPE.
-        var all = sigset_t()
-        var previous = sigset_t()
-        unsafe sigfillset(&all)
-        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
-        unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
-        var code: Int32
-        repeat {
-            code = unsafe pthread_create(
-                &thread, &attributes,
-                { context in
-                    guard let context = unsafe context else { return nil }
-                    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
-                    loop.run()
-                    return nil
-                }, context)
-            // Out of threads or memory: whoever waits must get an answer, so keep trying.
-            if code != 0 { usleep(1000) }
-        } while code != 0
-        unsafe pthread_sigmask(SIG_SETMASK, &previous, nil)
+        guard !DetachedThread.start(name: name, { self.run() }) else { return }
+        // Out of threads or memory. Whoever brought the work does not wait for more.
+        Task.detached { await self.startLater() }
     }
 
+    /// Starts the thread when the system has one again; after a while, has the work refused.
+    private func startLater() async {
+        for _ in 0..<Self.startAttempts {
+            try? await Task.sleep(for: .milliseconds(20))
+            if DetachedThread.start(name: name, { self.run() }) { return }
+        }
+        unsafe isRefusing = true
+        run()
+    }
+
+    private static let startAttempts = 100
+
     private func run() {
+        defer { unsafe isRefusing = false }
         threadIdentity.store(Self.currentThread, ordering: .relaxed)
         unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
-        unsafe bb_name_current_thread(name)
         var batch: [LoopInbox.Entry] = []
-        var turnsSincePoll = 0
         while true {
             doWork(&batch)
             let deadline = letClientsAct()
             let next = inbox.withLock { $0.willWait() }
             // Work that came of this turn is done before the sockets are asked, which is a system call; not for ever.
-            turnsSincePoll += 1
-            if next == .poll, turnsSincePoll < Self.turnsPerPoll { continue }
-            turnsSincePoll = 0
+            unsafe turnsSincePoll += 1
+            if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
+            unsafe turnsSincePoll = 0
             switch next {
             case .stop:
                 // The system may give another thread the same name.
                 _ = threadIdentity.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
+                pthread_setspecific(Self.mark, nil)
                 return
             case .poll: unsafe reactor.wait(until: 0)
             case .sleep: unsafe reactor.wait(until: deadline ?? .max)
@@ -278,6 +287,8 @@ package struct Readiness: OptionSet, Sendable {
     package static let writable = Readiness(rawValue: bb_epoll_out)
     package static let error = Readiness(rawValue: bb_epoll_error)
     package static let hangup = Readiness(rawValue: bb_epoll_hangup)
+    /// The peer will send no more, though there may be bytes to read.
+    package static let peerClosed = Readiness(rawValue: bb_epoll_peer_closed)
 }
 
 extension Duration {

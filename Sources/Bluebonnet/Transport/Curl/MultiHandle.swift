@@ -14,6 +14,14 @@ final class MultiHandle {
     private(set) var deadline: Int64?
     /// The sockets that were opened and not closed yet; others that libcurl watches are its resolver's.
     private var sockets: Set<Int32> = []
+    /// The sockets that the loop watches for this handle.
+    private var watched: Set<Int32> = []
+    /// The connections that no request uses, where libcurl has to be kept from them.
+    var idleConnections = IdleConnections()
+    /// Keeps peers from keeping libcurl busy.
+    let floods = FloodWatch()
+    /// Why the system gave no socket, or would not watch one, in this turn.
+    private(set) var systemError: SystemError?
     /// What was left unread in the sockets that were closed in this turn.
     private(set) var lastWords = LastWords()
 
@@ -37,13 +45,16 @@ final class MultiHandle {
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
         // Streams on one HTTP/2 connection: what the server allows, rather than libcurl's 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
+        // Or it would wait for threads that look names up when it ends, from 8.20.0 on.
+        if Libcurl.version >= 0x08_14_00 { unsafe bb_curl_multi_set_quick_exit(pointer) }
         // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
         set(CURLMOPT_MAXCONNECTS, max(1, limits.kept))
     }
 
     deinit {
-        // Closes the kept connections, by way of `closed(_:)`.
+        // Closes the kept connections, by way of `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
+        for socket in watched where isWatching(socket) { loop.unwatch(socket) }
     }
 
     // MARK: What the engine asks for
@@ -63,12 +74,11 @@ final class MultiHandle {
                 let socket = unsafe Glibc.socket(
                     address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
                     address.pointee.protocol)
-                if socket >= 0 { unsafe MultiHandle.from(context)?.sockets.insert(socket) }
+                unsafe MultiHandle.from(context)?.opened(socket)
                 return socket
             },
             close: { context, socket in
-                unsafe MultiHandle.from(context)?.closed(socket)
-                return close(socket)
+                unsafe MultiHandle.from(context)?.close(socket) ?? Glibc.close(socket)
             }, context: context)
     }
 
@@ -94,7 +104,10 @@ final class MultiHandle {
 
     /// Calls `body` with each transfer's context that has ended, and how.
     func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {
-        defer { lastWords.forget() }
+        defer {
+            lastWords.forget()
+            systemError = nil
+        }
         var code = CURLE_OK
         while let easy = unsafe bb_curl_multi_next_finished(pointer, &code) {
             guard let context = unsafe bb_curl_get_private(easy) else { continue }
@@ -110,10 +123,19 @@ final class MultiHandle {
         if what & CURL_POLL_OUT != 0 { interest.insert(.writable) }
         guard what != CURL_POLL_REMOVE else {
             // A socket of a connection stays known, since it will be used again; the resolver's are closed now.
-            return sockets.contains(socket) ? loop.setInterest([], of: socket) : loop.unwatch(socket)
+            guard isWatching(socket) else { return }
+            return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
-        guard !loop.isWatching(socket) else { return loop.setInterest(interest, of: socket) }
-        loop.watch(socket, for: interest) { [unowned self] readiness in
+        guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
+        // Libcurl before 8.2.0 closes a socket whose connection was not made without a word. Its number, and what is
+        // watched under it, is another socket's later.
+        loop.unwatch(socket)
+        watched.insert(socket)
+        loop.watch(
+            socket, for: interest, by: ObjectIdentifier(self),
+            whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }
+        ) { [unowned self] readiness in
+            if readiness == .error, sockets.contains(socket) { return giveUp(socket) }
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
@@ -135,15 +157,66 @@ final class MultiHandle {
         deadline = milliseconds < 0 ? nil : milliseconds == 0 ? 0 : Reactor.now() + Int64(milliseconds) * 1_000_000
     }
 
-    private func closed(_ socket: curl_socket_t) {
+    private func opened(_ socket: curl_socket_t) {
+        guard socket >= 0 else { return systemError = SystemError(errno) }
+        loop.unwatch(socket)
+        sockets.insert(socket)
+        idleConnections.opened(socket)
+        floods.opened(socket)
+    }
+
+    private func close(_ socket: curl_socket_t) -> Int32 {
         if sockets.contains(socket) { lastWords.closing(socket) }
         sockets.remove(socket)
-        loop.unwatch(socket)
+        idleConnections.closed(socket)
+        unwatch(socket)
+        return floods.close(socket)
+    }
+
+    /// Ends a socket that the system will not watch, on which libcurl would wait for ever.
+    private func giveUp(_ socket: curl_socket_t) {
+        systemError = SystemError(ENOSPC)
+        guard bb_replace_by_dead_socket(socket) != 0 else { return }
+        act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
+    }
+
+    /// What the system is short of, if that is behind a failure of a transfer in this turn.
+    func shortage(behind code: CURLcode) -> String? {
+        switch code {
+        case CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING:
+            return systemError?.words
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            // Libcurl does not say why. A lookup takes descriptors, too: is there one?
+            let descriptor = bb_eventfd_create()
+            guard descriptor < 0 else {
+                _ = Glibc.close(descriptor)
+                return nil
+            }
+            return SystemError(errno).words
+        default:
+            return nil
+        }
+    }
+
+    /// Sees to a connection that got bytes, or lost its peer, while no request used it.
+    private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
+        guard idleConnections.becameReady(socket, readiness) == .end else { return }
+        // Libcurl finds it dead when it wants to use it again. The system does not watch what is not there any more.
+        if bb_replace_by_dead_socket(socket) != 0 { unwatch(socket) }
+    }
+
+    private func isWatching(_ socket: curl_socket_t) -> Bool { loop.isWatching(socket, for: ObjectIdentifier(self)) }
+
+    private func unwatch(_ socket: curl_socket_t) {
+        watched.remove(socket)
+        if isWatching(socket) { loop.unwatch(socket) }
     }
 
     private func act(on socket: curl_socket_t, events: Int32) {
         var running: Int32 = 0
+        floods.passedBorder()
         unsafe curl_multi_socket_action(pointer, socket, events, &running)
+        floods.passedBorder()
     }
 
     private func set(_ option: CURLMoption, _ value: Int) {

@@ -9,10 +9,15 @@ import Glibc
 final class Reactor {
     private struct Watch {
         var wanted: UInt32 = 0
-        /// What the kernel knows; `nil` when it does not know the descriptor.
+        /// What the kernel knows, besides that it is to tell of a peer that has closed; `nil` when it does not know the
+        /// descriptor.
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
+        /// Who watches.
+        var owner: ObjectIdentifier?
+        /// Told of what happens while the interest is empty.
+        var idleHandler: ((Readiness) -> Void)?
 
         /// Notes a wish; returns whether the kernel is to hear of a change that it was not to hear of before.
         mutating func want(_ interest: Interest) -> Bool {
@@ -30,6 +35,8 @@ final class Reactor {
     /// Indexed by descriptor, since those are small numbers.
     private var watches: [Watch] = []
     private var changed: [Int32] = []
+    /// What the kernel would not watch when it was last asked, and why.
+    private var refused: [(descriptor: Int32, code: Int32)] = []
     private var ready: [bb_epoll_ready]
     private var readyCount = 0
 
@@ -55,15 +62,24 @@ final class Reactor {
         bb_eventfd_signal(wakeup)
     }
 
-    func watch(_ descriptor: Int32, for interest: Interest, _ handler: @escaping (Readiness) -> Void) {
+    func watch(
+        _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier?,
+        whileIdle idleHandler: ((Readiness) -> Void)?, _ handler: @escaping (Readiness) -> Void
+    ) {
         let index = Int(descriptor)
         while watches.count <= index { watches.append(Watch()) }
         watches[index].handler = handler
+        watches[index].owner = owner
+        watches[index].idleHandler = idleHandler
         setInterest(interest, of: descriptor)
     }
 
     func isWatching(_ descriptor: Int32) -> Bool {
         watches.indices.contains(Int(descriptor)) && watches[Int(descriptor)].handler != nil
+    }
+
+    func isWatching(_ descriptor: Int32, for owner: ObjectIdentifier) -> Bool {
+        isWatching(descriptor) && watches[Int(descriptor)].owner == owner
     }
 
     func setInterest(_ interest: Interest, of descriptor: Int32) {
@@ -95,6 +111,7 @@ final class Reactor {
         makeChanges()
         let nanoseconds: Int64 =
             switch deadline {
+            case _ where !refused.isEmpty: 0
             case 0: 0
             case .max: -1
             default: max(0, deadline - Self.now())
@@ -122,19 +139,40 @@ final class Reactor {
             deliver(event)
         }
         readyCount = 0
+        // What cannot be watched would wait for ever.
+        for (descriptor, _) in refused where isWatching(descriptor) {
+            watches[Int(descriptor)].handler?(Readiness(rawValue: bb_epoll_error))
+        }
+        refused.removeAll(keepingCapacity: true)
     }
 
     private func deliver(_ event: bb_epoll_ready) {
         let index = Int(event.descriptor)
         guard watches.indices.contains(index), let handler = watches[index].handler else { return }
         let awaited = watches[index].wanted | bb_epoll_error | bb_epoll_hangup
-        guard watches[index].wanted != 0, event.events & awaited != 0 else {
-            // Nobody waits for this: have the kernel forget it, or it would tell us again and again.
-            if watches[index].registered != nil { _ = bb_epoll_delete(epoll, event.descriptor) }
-            watches[index].registered = nil
-            return setInterest(Interest(rawValue: watches[index].wanted), of: event.descriptor)
+        guard watches[index].wanted == 0 || event.events & awaited == 0 else {
+            return handler(Readiness(rawValue: event.events))
         }
-        handler(Readiness(rawValue: event.events))
+        // Nobody waits for this: have the kernel tell no more of it than that the peer has closed, or it would tell us of
+        // the same bytes again and again; nothing at all once that is so.
+        let isOver = event.events & (bb_epoll_error | bb_epoll_hangup | bb_epoll_peer_closed) != 0
+        if !isOver, watches[index].wanted == 0, modify(event.descriptor, 0) {
+            watches[index].registered = 0
+        } else if watches[index].registered != nil {
+            _ = bb_epoll_delete(epoll, event.descriptor)
+            watches[index].registered = nil
+        }
+        setInterest(Interest(rawValue: watches[index].wanted), of: event.descriptor)
+        if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
+    }
+
+    /// What the kernel is to tell of a descriptor: also of a peer that has closed, unless only writing is awaited.
+    private func mask(_ wanted: UInt32) -> UInt32 {
+        wanted == bb_epoll_out ? wanted : wanted | bb_epoll_peer_closed
+    }
+
+    private func modify(_ descriptor: Int32, _ wanted: UInt32) -> Bool {
+        bb_epoll_modify(epoll, descriptor, mask(wanted)) == 0
     }
 
     private func makeChanges() {
@@ -144,12 +182,15 @@ final class Reactor {
             let wanted = watches[index].wanted
             guard watches[index].handler != nil, wanted != watches[index].registered else { continue }
             guard let registered = watches[index].registered else {
-                if wanted != 0, bb_epoll_add(epoll, descriptor, wanted) == 0 { watches[index].registered = wanted }
+                guard wanted != 0 else { continue }
+                let code = bb_epoll_add(epoll, descriptor, mask(wanted))
+                if code == 0 { watches[index].registered = wanted } else { refused.append((descriptor, code)) }
                 continue
             }
             // Readable interest may outlive its need; writable interest would report at once, for ever.
             if wanted == 0, registered == bb_epoll_in { continue }
-            watches[index].registered = bb_epoll_modify(epoll, descriptor, wanted) == 0 ? wanted : nil
+            watches[index].registered = modify(descriptor, wanted) ? wanted : nil
+            if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }
         }
         changed.removeAll(keepingCapacity: true)
     }

@@ -59,7 +59,7 @@ extension Transfer {
         return nil
     }
 
-    private var isSecure: Bool {
+    var isSecure: Bool {
         request.url.scheme?.lowercased() == "https" || easy?.upgradedURL(of: request.url) != nil
     }
 }

@@ -23,6 +23,11 @@ final class Transfer {
         reception.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
     }
 
+    /// The use of the connection on which the request went out, where those are counted.
+    var connectionUse: IdleConnections.Use?
+    /// Whether the guard against floods looks after the transfer's connection.
+    private(set) var isGuarded = false
+    private var wasCutOff = false
     /// The handle that libcurl works with, and the multi that it is in, while the transfer is added.
     var easy: EasyHandle?
     var multi: MultiHandle?
@@ -114,11 +119,36 @@ final class Transfer {
         self.limits = limits
     }
 
+    // MARK: Its connection
+
+    /// Has the guard look after the connections of a multi handle while the transfer is in it.
+    func guardFloods(in multi: MultiHandle) {
+        isGuarded = true
+        multi.floods.transferBegins()
+    }
+
+    /// Notes that the transfer is about to be taken out of its multi handle.
+    func multiIsLeft() {
+        connectionIsLeft()
+        guard isGuarded else { return }
+        isGuarded = false
+        multi?.floods.transferEnded()
+    }
+
+    /// Goes back to the beginning after the connection was cut off for what the server sent, once, if nothing of an answer
+    /// was there and the request may be repeated (RFC 9110 §9.2.2).
+    func takeRestartAfterFlood() -> Bool {
+        guard !wasCutOff, reception.firstByte == nil, request.method.isIdempotent else { return false }
+        wasCutOff = true
+        return rewindBody(to: 0)
+    }
+
     // MARK: What libcurl's callbacks report
 
-    /// Libcurl is about to send the request, for the first time or again; returns whether it may.
-    func requestBegins() -> Bool {
-        guard mayUseConnection() else { return false }
+    /// Libcurl is about to send the request, for the first time or again, on the connection with this port; returns
+    /// whether it may.
+    func requestBegins(onPort port: Int32) -> Bool {
+        guard mayUseConnection(), connectionIsChosen(port: port) else { return false }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
@@ -130,6 +160,7 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if isGuarded { multi?.floods.noted(bytes.count) }
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
         if unsafe Self.setsCookie(bytes) { noteCookies() }
         switch progress {
@@ -173,6 +204,7 @@ final class Transfer {
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         // A turn may bring many pieces, and libcurl would copy what it is told to keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }
+        if isGuarded { multi?.floods.noted(bytes.count) }
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         noteStream()
         if announcesHead { noteHead() }

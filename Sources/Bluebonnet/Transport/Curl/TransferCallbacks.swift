@@ -29,8 +29,8 @@ enum TransferCallbacks {
             })
         unsafe easy.set(CURLOPT_WRITEDATA, pointer: context)
         unsafe easy.setBeginning(
-            callback: { context, _, _, _, _ in
-                let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins() ?? false
+            callback: { context, _, _, _, localPort in
+                let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins(onPort: localPort) ?? false
                 return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }, context: context)
         guard isUploading else { return }

@@ -5,7 +5,9 @@ import CCurl
 extension TransferEngine {
     /// Ends a transfer that libcurl is done with.
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
-        if let easy = transfer.easy, transfer.takeRestart() {
+        let isCutOff = code != CURLE_OK && transfer.isGuarded && multi.floods.hasCut(since: shared.now)
+        transfer.multiIsLeft()
+        if let easy = transfer.easy, transfer.takeRestart() || (isCutOff && transfer.takeRestartAfterFlood()) {
             multi.remove(easy)
             return add(transfer)
         }
@@ -13,6 +15,7 @@ extension TransferEngine {
             multi.remove(easy)
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
         }
+        if isCutOff { return finish(transfer, with: error(.connection(.http2), FloodGuard.words, of: transfer)) }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy,
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
@@ -24,6 +27,7 @@ extension TransferEngine {
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
+        transfer.multiIsLeft()
         if transfer.isAwaitingVerdict { trust?.forget(transfer) }
         if case .copied(let data) = transfer.upload, transfer.wasSent {
             reportSent(Int64(data.count), by: transfer)
@@ -65,6 +69,7 @@ extension TransferEngine {
     func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
         guard let easy = transfer.easy else { return RequestError(.internal) }
         if let refusal = transfer.refusal { return refusal }
+        if let shortage = transfer.multi?.shortage(behind: code) { return error(.connection(.failed), shortage, of: transfer) }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)

@@ -126,6 +126,8 @@ extension TransferEngine {
     }
 
     func tellObservers() {
+        // The head first, whoever asks.
+        reportHeads()
         while !ended.isEmpty {
             let outcomes = ended
             ended.removeAll(keepingCapacity: true)

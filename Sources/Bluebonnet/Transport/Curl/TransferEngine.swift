@@ -63,6 +63,7 @@ actor TransferEngine: EventLoopClient {
         var batch = spareBatch
         spareBatch = []
         commands.take(into: &batch)
+        if multi?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
         shared.now = Reactor.now()
         for index in batch.indices { carryOut(batch[index]) }
         batch.removeAll(keepingCapacity: true)
@@ -113,6 +114,10 @@ actor TransferEngine: EventLoopClient {
             announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
+            return tellObservers()
+        }
+        guard unsafe !loop.isRefusing else {
+            finish(transfer, with: RequestError(.connection(.failed), detail: "the system has no thread for the event loop"))
             return tellObservers()
         }
         attach()
@@ -170,6 +175,7 @@ actor TransferEngine: EventLoopClient {
         guard let easy = transfer.easy else { return }
         if transfer.reception.state.isSuspended, !transfer.wasSent {
             // Libcurl pauses connections, not the making of them: it would send the request. So it is taken back.
+            transfer.multiIsLeft()
             transfer.multi?.remove(easy)
             return transfer.reception.state.withdrawn()
         }
@@ -209,10 +215,19 @@ actor TransferEngine: EventLoopClient {
             let words = unsafe String(cString: curl_multi_strerror(code))
             return finish(transfer, with: RequestError(.internal, detail: words))
         }
+        if mayUseHTTP2(transfer.request) { transfer.guardFloods(in: multi) }
         transfer.isFresh = true
         transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
+    }
+
+    private func mayUseHTTP2(_ request: HTTPRequest) -> Bool {
+        switch request.httpVersion ?? options.configuration.httpVersion {
+        case .http1_1: false
+        case .http2PriorKnowledge: true
+        case .automatic: TransferOptions.isSecure(request.url) || options.configuration.hsts != .off
+        }
     }
 
     private func multi(for request: HTTPRequest) -> MultiHandle? {

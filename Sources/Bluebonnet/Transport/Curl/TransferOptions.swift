@@ -105,10 +105,18 @@ final class TransferOptions {
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, configuration.receiveBufferBytes)
+        easy.set(CURLOPT_BUFFERSIZE, receiveBufferBytes)
         if configuration.decodesContent { easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding) }
         applyConnections(to: easy)
         applyTLS(to: easy)
+    }
+
+    /// The size of libcurl's buffer for what it receives.
+    ///
+    /// With HTTP/2, libcurl before 8.1.0 loses track of frames that do not fit: the end of a body, or its bytes. It reads
+    /// 32 KiB of frames at a time.
+    private var receiveBufferBytes: Int {
+        Libcurl.version < 0x08_01_00 ? max(configuration.receiveBufferBytes, 32 * 1024) : configuration.receiveBufferBytes
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {

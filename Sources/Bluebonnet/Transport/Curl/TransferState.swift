@@ -69,6 +69,8 @@ struct TransferState: Equatable {
     /// Whether libcurl has been given the transfer.
     private(set) var isAdded = false
 
+    /// How many bytes of trailers have come in (RFC 9112 §7.1.2).
+    private var trailerBytes = 0
     private let headLimit: Int
     private let bodyLimit: Int64?
 
@@ -111,7 +113,9 @@ struct TransferState: Equatable {
             download = .receivingBody(bytes: 0)
             return .completeHead
         case .receivingBody:
-            return .ignore
+            // Libcurl keeps trailers, too, and without a limit.
+            trailerBytes += bytes
+            return trailerBytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .ignore
         }
     }
 

@@ -1,0 +1,187 @@
+import CSystem
+import Glibc
+import Synchronization
+
+/// Ends connections on which a peer keeps libcurl busy with bytes that belong to no response.
+///
+/// Libcurl does not return while bytes arrive that it has nothing to tell of: empty DATA frames, PRIORITY, ALTSVC and
+/// their like (RFC 9113 §10.5). No time limit fires meanwhile, and nothing else on the loop goes on. All versions tried do so,
+/// 7.88 to 8.23.
+///
+/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use HTTP/2. One
+/// whose thread has worked for a while, whose socket took in a lot, and that had little to tell of it, is cut off: a dead
+/// socket takes the place of the peer's.
+// Safety: C's types are passed by value or within a call.
+final class FloodGuard: Sendable {
+    /// What is known of a call of libcurl's when the guard looks.
+    struct Look: Equatable {
+        /// The number of the call; odd while it goes on.
+        var call: UInt64
+        /// How many bytes of responses libcurl has told of so far.
+        var told: UInt64
+        /// The processor time of the loop's thread in nanoseconds.
+        var time: Int64
+        /// How many bytes each socket has received so far.
+        var received: [Int32: UInt64] = [:]
+    }
+
+    /// The socket to cut off, by what was seen when a call was first looked at and what is seen now; `nil` for none.
+    static func flooded(since first: Look, now: Look) -> Int32? {
+        guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
+        let growth = now.received.map { ($0.key, $0.value - min($0.value, first.received[$0.key] ?? 0)) }
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit else { return nil }
+        return (now.told - first.told) < bytes / 16 ? socket : nil
+    }
+
+    /// How long libcurl may work on what it has nothing to tell of, and how much it may take in.
+    private static let timeLimit: Int64 = 30_000_000
+    private static let byteLimit: UInt64 = 16 * 1024
+    private static let interval: Int64 = 15_000_000
+    /// How many looks at a loop without transfers there are before the guard forgets it.
+    private static let patience = 100
+
+    static let shared = FloodGuard()
+
+    /// What an error says of a connection that was cut off.
+    static let words = "the server kept sending what belongs to no response, and the connection was cut off"
+
+    private let watched = Locked<[FloodWatch]>([])
+    private let isRunning = Locked(false)
+
+    /// Looks after a watch until it has had no transfers for a while.
+    func look(after watch: FloodWatch) {
+        watched.withLock { $0.append(watch) }
+        guard isRunning.withLock({ isRunning in
+            defer { isRunning = true }
+            return !isRunning
+        }) else { return }
+        let isStarted = DetachedThread.start(name: "bluebonnet-guard") { Self.shared.run() }
+        if !isStarted { isRunning.withLock { $0 = false } }
+    }
+
+    private func run() {
+        var looks: [ObjectIdentifier: (first: Look, idle: Int)] = [:]
+        while true {
+            bb_sleep(Self.interval)
+            let watches = watched.withLock { $0 }
+            for watch in watches {
+                let id = ObjectIdentifier(watch)
+                let idle = watch.hasTransfers ? 0 : (looks[id]?.idle ?? 0) + 1
+                guard let now = watch.look() else {
+                    looks[id] = nil
+                    forget(watch)
+                    continue
+                }
+                if let first = looks[id]?.first, first.call == now.call {
+                    if let socket = Self.flooded(since: first, now: now) { watch.cut(socket) }
+                    looks[id] = (first, idle)
+                } else {
+                    looks[id] = (now, idle)
+                }
+                guard idle > Self.patience else { continue }
+                looks[id] = nil
+                forget(watch)
+            }
+            let isDone = watched.withLock { watched in
+                guard watched.isEmpty else { return false }
+                isRunning.withLock { $0 = false }
+                return true
+            }
+            if isDone { return }
+        }
+    }
+
+    private func forget(_ watch: FloodWatch) {
+        watched.withLock { watched in
+            if watch.letGo() { watched.removeAll { $0 === watch } }
+        }
+    }
+}
+
+/// What the guard sees of one of libcurl's multi handles.
+///
+/// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard never
+/// meets a descriptor that is somebody else's by then.
+final class FloodWatch: Sendable {
+    private let calls = Atomic<UInt64>(0)
+    private let told = Atomic<UInt64>(0)
+    private let transfers = Atomic<Int>(0)
+    private let clock = Atomic<Int>(-1)
+    private let isWatched = Atomic<Bool>(false)
+    private let lastCut = Atomic<Int64>(0)
+    /// The sockets that libcurl has, and what the system knows them by: libcurl does not say of each that it was closed.
+    private let sockets = Locked<[Int32: UInt64]>([:])
+
+    var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
+
+    // MARK: On the loop's thread
+
+    /// A transfer that may use HTTP/2 begins; the guard looks from now on.
+    func transferBegins() {
+        transfers.add(1, ordering: .relaxed)
+        clock.store(Int(bb_current_thread_clock()), ordering: .relaxed)
+        guard !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        FloodGuard.shared.look(after: self)
+    }
+
+    func transferEnded() {
+        transfers.subtract(1, ordering: .relaxed)
+    }
+
+    /// Libcurl is called, or has returned.
+    func passedBorder() {
+        // Only this thread writes.
+        calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
+    }
+
+    /// Libcurl has told of bytes of a response.
+    func noted(_ count: Int) {
+        told.store(told.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
+    }
+
+    /// Whether a connection was cut off in this turn of the loop, or just before.
+    func hasCut(since now: Int64) -> Bool { lastCut.load(ordering: .acquiring) > now - 500_000_000 }
+
+    func opened(_ socket: Int32) {
+        sockets.withLock { $0[socket] = bb_socket_identity(socket) }
+    }
+
+    /// Closes a socket.
+    func close(_ socket: Int32) -> Int32 {
+        sockets.withLock { sockets in
+            sockets[socket] = nil
+            return Glibc.close(socket)
+        }
+    }
+
+    // MARK: On the guard's thread
+
+    /// What is to be seen; `nil` when the loop's thread is gone.
+    func look() -> FloodGuard.Look? {
+        let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
+        guard time >= 0 else { return nil }
+        var look = FloodGuard.Look(
+            call: calls.load(ordering: .acquiring), told: told.load(ordering: .relaxed), time: time)
+        guard look.call % 2 == 1 else { return look }
+        look.received = sockets.withLock { sockets in
+            sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
+                counts[socket.key] = bb_socket_received(socket.key)
+            }
+        }
+        return look
+    }
+
+    func cut(_ socket: Int32) {
+        sockets.withLock { sockets in
+            guard let identity = sockets[socket], identity == bb_socket_identity(socket), bb_replace_by_dead_socket(socket) != 0 else { return }
+            lastCut.store(bb_monotonic_now(), ordering: .releasing)
+        }
+    }
+
+    /// Lets the guard forget the watch, unless transfers have begun.
+    func letGo() -> Bool {
+        isWatched.store(false, ordering: .releasing)
+        guard hasTransfers, !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return true }
+        return false
+    }
+}

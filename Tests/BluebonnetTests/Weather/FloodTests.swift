@@ -1,0 +1,102 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Peers that keep libcurl busy with frames that belong to no response.
+@Suite(.timeLimit(.minutes(2))) struct FloodTests {
+    // MARK: What is seen, as a table
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var time: Int64 = 40_000_000
+        var received: [Int32: UInt64] = [5: 1_000_000]
+        var told: UInt64 = 0
+        var call: UInt64 = 7
+        let cut: Int32?
+    }
+
+    static let rows = [
+        Row(testDescription: "much came in, nothing was told", cut: 5),
+        Row(testDescription: "not for long yet", time: 29_000_000, cut: nil),
+        Row(testDescription: "another call", call: 9, cut: nil),
+        Row(testDescription: "a body came in", told: 900_000, cut: nil),
+        Row(testDescription: "a body in small frames came in", told: 70_000, cut: nil),
+        Row(testDescription: "a byte now and then", told: 1000, cut: 5),
+        Row(testDescription: "busy with something else than the socket", received: [5: 1000], cut: nil),
+        Row(testDescription: "the one of two that sends", received: [5: 1000, 6: 500_000], cut: 6),
+        Row(testDescription: "no socket", received: [:], cut: nil),
+    ]
+
+    @Test(arguments: rows) func `a connection is cut off when much came in and little was told`(_ row: Row) {
+        let first = FloodGuard.Look(call: 7, told: 0, time: 0, received: [5: 0])
+        let now = FloodGuard.Look(call: row.call, told: row.told, time: row.time, received: row.received)
+        #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
+    }
+
+    // MARK: On the wire
+
+    static let kinds = ["data", "priority", "altsvc", "ping", "window"]
+
+    /// The limits are compared with those of a server that is silent, in the same run.
+    @Test(arguments: kinds) func `a flood ends typed, in the time that a silent server takes at most`(
+        _ kind: String
+    ) async throws {
+        let session = try Weather.trustingSession { $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(2)) }
+        let clock = ContinuousClock()
+        let start = clock.now
+        let stall = try TestServers.misbehavingHTTP2.url("/stall")
+        #expect(await session.request(stall).serializingData().response.error?.kind == .timedOut(.total))
+        let silent = clock.now - start
+        let url = try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)")
+        let error = try #require(await session.request(url, method: .post).serializingData().response.error)
+        #expect(error.kind == .connection(.http2) || error.kind == .timedOut(.total), "\(error)")
+        let flooded = clock.now - start - silent
+        #expect(flooded < silent + .milliseconds(500), "\(flooded), and \(silent) in silence")
+        await session.shutdown()
+    }
+
+    @Test(arguments: kinds) func `others on the session go on beside a flood`(_ kind: String) async throws {
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = try Weather.trustingSession { $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(10)) }
+        let flood = session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)"), method: .post)
+        let task = flood.serializingData()
+        let clock = ContinuousClock()
+        var slowest = Duration.zero
+        while !flood.isFinished {
+            let start = clock.now
+            #expect(try await session.request(control.url("/")).serializingString().value == "right")
+            slowest = max(slowest, clock.now - start)
+        }
+        #expect(await task.response.error != nil)
+        // Far from the 12 s that it was; the machine may be slow.
+        #expect(slowest < .seconds(2), "\(slowest)")
+        await session.shutdown()
+        await control.stop()
+    }
+
+    @Test func `a request that may be repeated is sent again, once, on another connection`() async throws {
+        let session = try Weather.trustingSession()
+        let url = try TestServers.misbehavingHTTP2.url("/flood-once?kind=priority&key=\(UUID().uuidString)")
+        let answer = await session.request(url).serializingString().response
+        #expect(answer.error == nil && answer.response?.statusCode == 200, "\(answer)")
+        let error = await session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=priority"))
+            .serializingString().response.error
+        #expect(error?.kind == .connection(.http2))
+        #expect(error?.description.contains(FloodGuard.words) == true)
+        await session.shutdown()
+    }
+
+    @Test func `cancelling is answered at once`() async throws {
+        let session = try Weather.trustingSession()
+        let request = session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=data"), method: .post)
+        let task = request.serializingData()
+        for await _ in request.httpResponses() { break }
+        request.cancel()
+        let kind = await task.response.error?.kind
+        #expect(kind == .cancelled || kind == .connection(.http2))
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,107 @@
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// What comes in on connections that no request uses.
+@Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
+    // MARK: As a table
+
+    private static let rows: [(IdleConnections.Version, Readiness, IdleConnections.Action)] = [
+        (.http1, .readable, .end), (.http1, [.readable, .peerClosed], .end), (.http1, .hangup, .end),
+        (.http1, .error, .end),
+        (.http1Secure, .readable, .lookLater), (.http1Secure, [.readable, .peerClosed], .end),
+        (.http2, .readable, .nothing), (.http2, [.readable, .peerClosed], .end), (.http2, .hangup, .end),
+    ]
+
+    @Test(arguments: rows)
+    func `what is of no use any more is ended`(
+        _ version: IdleConnections.Version, _ readiness: Readiness, _ action: IdleConnections.Action
+    ) {
+        #expect(IdleConnections.action(on: version, readiness) == action)
+    }
+
+    // MARK: HTTP/1.1
+
+    private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"
+
+    @Test(arguments: [false, true])
+    func `an answer that nobody asked for is not taken for the next one`(closes: Bool) async throws {
+        for surplus in ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "H", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
+            let (begin, sent) = (Gate(), Gate())
+            let steps: [LocalServer.Script.Step] = [
+                .bytes(Self.first), .wait { await begin.wait() }, .bytes(surplus), .wait { sent.open() },
+            ]
+            let script = LocalServer.Script(steps + (closes ? [.close] : [.waitForRequest, .stall]))
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get("/first", .script(script))
+            }
+            let session = Weather.session()
+            #expect(try await session.request(server.url("/first")).serializingString().value == "first")
+            begin.open()
+            await sent.wait()
+            for _ in 1...6 {
+                let answer = await session.request(server.url("/")).serializingString().response
+                #expect(answer.value == "right", "\(answer)")
+            }
+            await session.shutdown()
+            await server.stop()
+        }
+    }
+
+    @Test func `what comes with the first answer is not taken for the next one`() async throws {
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let server = try await LocalServer { router in
+            router.get("/", .text("right"))
+            router.get("/first", .script(.bytes(Self.first + evil), .waitForRequest, .stall))
+        }
+        let session = Weather.session()
+        for _ in 1...20 {
+            #expect(try await session.request(server.url("/first")).serializingString().value == "first")
+            let answer = await session.request(server.url("/")).serializingString().response
+            #expect(answer.value == "right", "\(answer)")
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    // MARK: HTTP/2
+
+    /// Waits until the server has sent what follows an answer, as it says on another connection.
+    private static func waitForEnd(_ key: String) async throws {
+        let session = try Weather.trustingSession()
+        let url = try TestServers.misbehavingHTTP2.url("/ended?key=\(key)")
+        _ = try await session.request(url).validate().serializingData().value
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["", "ping", "settings", "ping,settings", "goaway", "ping,goaway"])
+    func `a connection that ended while it was idle is not used again`(_ frames: String) async throws {
+        let session = try Weather.trustingSession()
+        for _ in 1...10 {
+            let key = UUID().uuidString
+            let url = try TestServers.misbehavingHTTP2.url("/then?frames=\(frames)&key=\(key)")
+            let answer = await session.request(url, method: .post).serializingString().response
+            #expect(answer.error == nil, "\(answer)")
+            try await Self.waitForEnd(key)
+        }
+        await session.shutdown()
+    }
+
+    @Test func `PINGs do not cost the connection`() async throws {
+        let session = try Weather.trustingSession()
+        struct Answer: Decodable { let connection: Int }
+        var connections: Set<Int> = []
+        for _ in 1...100 {
+            let key = UUID().uuidString
+            let url = try TestServers.misbehavingHTTP2.url("/ping-later?key=\(key)")
+            connections.insert(try await session.request(url).serializingDecodable(Answer.self).value.connection)
+            try await Self.waitForEnd(key)
+        }
+        #expect(connections.count == 1)
+        await session.shutdown()
+    }
+}
