@@ -22,6 +22,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Parses a certificate, and nothing but one.
     init?(der: Data) {
+        guard ExitGate.isSet else { return nil }
         let pointer = unsafe der.withUnsafeBytes { bytes -> OpaquePointer? in
             var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
             let end = unsafe position.map { unsafe $0 + bytes.count }
@@ -166,6 +167,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Whether a host is an IP address.
     static func isAddress(_ host: String) -> Bool {
+        _ = ExitGate.isSet
         defer { ERR_clear_error() }
         guard let bytes = unsafe a2i_IPADDRESS(host) else { return false }
         unsafe ASN1_OCTET_STRING_free(bytes)
