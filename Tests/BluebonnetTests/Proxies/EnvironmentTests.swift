@@ -45,7 +45,7 @@ import Testing
     }
 
     /// Whom the evaluators are asked about was found out when the session was made.
-    @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.1"])
+    @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.2"])
     func `what is changed in the environment is nothing to a session that is there`(
         _ change: String
     ) async throws {

@@ -4,8 +4,8 @@ import Testing
 
 /// Programs that end while there is something under way.
 ///
-/// `Tests/exits` does the same thousands of times, with delays. Without ``ExitGate``, nearly all that end late are ended by
-/// a signal.
+/// `Tests/exits` does the same thousands of times, with delays. Without ``ExitGate``, four of ten that end late with
+/// transfers under way are ended by a signal.
 @Suite(.timeLimit(.minutes(3))) struct ExitTests {
     /// How a program ends; `Tests/Support/ExitProgram` says more.
     enum Way: String, CaseIterable, Sendable {
