@@ -56,6 +56,10 @@ let package = Package(
         .executableTarget(
             name: "ReachabilityProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/ReachabilityProgram",
             swiftSettings: settings),
+        // A program that ends at a random moment, for tests that it ends well.
+        .executableTarget(
+            name: "ExitProgram", dependencies: ["Bluebonnet", "COpenSSL"], path: "Tests/Support/ExitProgram",
+            exclude: ["delays.c"], swiftSettings: settings),
         // A program that blocks its main thread and waits for a handler, for a test that it does not wait for ever.
         .executableTarget(
             name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
@@ -64,7 +68,7 @@ let package = Package(
             name: "BluebonnetTests",
             dependencies: [
                 "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
-                "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ReachabilityProgram",
+                "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram", "ReachabilityProgram",
             ],
             swiftSettings: settings),
         .testTarget(

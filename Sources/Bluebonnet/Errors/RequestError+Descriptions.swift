@@ -87,6 +87,7 @@ extension RequestError.TrustReason: CustomStringConvertible {
         case .untrustedIssuer: "no trusted authority vouches for the server's certificate"
         case .selfSigned: "the server's certificate is signed by itself"
         case .hostMismatch: "the server's certificate is for other hosts"
+        case .chainTooLong: "the chain of the server's certificates is too long"
         case .certificateRefused: "the server's certificate was refused"
         case .handshake: "the TLS handshake failed"
         case .clientCertificateRequired: "the server demands a certificate of the client"

@@ -166,6 +166,8 @@ extension RequestError {
         case selfSigned
         /// The certificate is for other hosts.
         case hostMismatch
+        /// To find out who vouches for the certificate takes more than 100 signature checks.
+        case chainTooLong
         /// The certificate was refused for another reason; the detail says which.
         case certificateRefused
         /// The handshake failed: no common version or cipher, or an alert from the server.

@@ -28,6 +28,23 @@ public struct ServerTrust: Sendable {
     let builtChain: [Certificate]
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
+    /// What is known of who has signed whom in ``chain``.
+    let provenChain: ProvenChain
+
+    init(
+        host: String, chain: [Certificate], verdict: Verdict, stapledResponse: Data?, protocolVersion: String,
+        cipher: String, builtChain: [Certificate], securityLevel: Int32, provenChain: ProvenChain? = nil
+    ) {
+        self.host = host
+        self.chain = chain
+        self.verdict = verdict
+        self.stapledResponse = stapledResponse
+        self.protocolVersion = protocolVersion
+        self.cipher = cipher
+        self.builtChain = builtChain
+        self.securityLevel = securityLevel
+        self.provenChain = provenChain ?? ProvenChain(chain)
+    }
 
     /// What OpenSSL makes of a chain.
     public struct Verdict: Hashable, Sendable, CustomStringConvertible {
@@ -54,21 +71,15 @@ public struct ServerTrust: Sendable {
     /// The chain to the trusted authority if there is one; otherwise as many of the certificates that were shown as have
     /// signed each other. This is what to look for a pinned certificate in: a server can put any certificate into
     /// ``chain``.
+    ///
+    /// At most 100 signatures are checked for it. A server that shows certificates which take more is refused with
+    /// `.trust(.chainTooLong)`, whatever the evaluator says that has asked; then only the server's own certificate is here.
     public var authenticatedChain: [Certificate] {
-        builtChain.isEmpty ? Self.proven(chain) : builtChain
+        builtChain.isEmpty ? shownChain : builtChain
     }
 
-    /// The certificates that have signed each other, from the first on.
-    static func proven(_ chain: [Certificate]) -> [Certificate] {
-        guard var last = chain.first else { return [] }
-        var found = [last]
-        var rest = Array(chain.dropFirst())
-        while !last.x509.isSelfIssued, let next = rest.firstIndex(where: { last.x509.isSigned(by: $0.x509) }) {
-            last = rest.remove(at: next)
-            found.append(last)
-        }
-        return found
-    }
+    /// The certificates of ``chain`` that have signed each other, from the first on.
+    var shownChain: [Certificate] { provenChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
 
@@ -92,14 +103,14 @@ public struct ServerTrust: Sendable {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
         // What stands above an authority that is trusted is no concern of anybody's (RFC 5280 §6.1), but OpenSSL would judge it.
-        let proven = Self.proven(chain)
+        guard let proven = provenChain.certificates else { throw ProvenChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }
         return ServerTrust(
             host: host, chain: chain, verdict: verdict, stapledResponse: stapledResponse,
             protocolVersion: protocolVersion, cipher: cipher, builtChain: built.map(Certificate.init),
-            securityLevel: securityLevel)
+            securityLevel: securityLevel, provenChain: provenChain)
     }
 
     /// Checks that the server's certificate is for the host (RFC 9525 §6), as libcurl does without a manager.

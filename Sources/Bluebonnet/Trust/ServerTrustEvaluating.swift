@@ -55,9 +55,9 @@ extension ServerTrustEvaluating {
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
-            return nil
+            return trust.provenChain.refusal
         } catch {
-            return Self.wrapped(error)
+            return trust.provenChain.refusal ?? Self.wrapped(error)
         }
     }
 
@@ -66,9 +66,9 @@ extension ServerTrustEvaluating {
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
             try await judge(trust)
-            return nil
+            return trust.provenChain.refusal
         } catch {
-            return Self.wrapped(error)
+            return trust.provenChain.refusal ?? Self.wrapped(error)
         }
     }
 

@@ -104,7 +104,7 @@ extension RequestError.TrustReason {
         case .certificatePinningFailed: .certificatePinningFailed(error: error)
         case .publicKeyPinningFailed: .publicKeyPinningFailed(error: error)
         case .customEvaluationFailed: .customEvaluationFailed(error: error.underlying ?? error)
-        case .certificateRefused, .handshake, .configuration, .notEvaluated, .clientCertificateRequired,
+        case .chainTooLong, .certificateRefused, .handshake, .configuration, .notEvaluated, .clientCertificateRequired,
             .clientCertificateRefused:
             .trustEvaluationFailed(error: error)
         }

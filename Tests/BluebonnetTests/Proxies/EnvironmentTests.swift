@@ -44,6 +44,45 @@ import Testing
         #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
+    /// Whom the evaluators are asked about was found out when the session was made.
+    @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.2"])
+    func `what is changed in the environment is nothing to a session that is there`(
+        _ change: String
+    ) async throws {
+        let proxy = try TestServers.socksEcho.proxyURL()
+        let url = try TestServers.nginx.url("/bytes/0")
+        // The second connection is not the first one, used again.
+        let other = url.absoluteString.replacing("127.0.0.1", with: "127.0.0.2")
+        let lines = try await Self.lines([url.absoluteString, "set=\(change)", other], ["http_proxy": proxy])
+        #expect(lines == ["127.0.0.1", "127.0.0.2"].map { "200 5 address \($0) \(url.port ?? 0)" })
+    }
+
+    @Test func `a proxy that comes into the environment is nothing to a session that is there`() async throws {
+        let url = try TestServers.nginx.url("/bytes/0").absoluteString
+        let other = url.replacing("127.0.0.1", with: "localhost")
+        let change = "set=http_proxy=http://127.0.0.1:1"
+        #expect(try await Self.lines([url, change, other], [:]) == ["200 ", "200 "])
+        #expect(try await Self.lines([url, change, other], ["https_proxy": "http://127.0.0.1:1"]) == ["200 ", "200 "])
+    }
+
+    /// Libcurl makes an https request of one for a host that wants TLS, before it looks for a proxy.
+    @Test func `a host that wants TLS is asked for through the proxy for https`() async throws {
+        let directory = try TestDirectory()
+        try directory.write("localhost \"20990101 00:00:00\"\n", to: "hsts.txt")
+        let secure = try TestServers.nginxTLS.url("/bytes/0").absoluteString
+        let plain = try TestServers.nginx.url("/bytes/0").absoluteString
+        let upgraded = secure.replacing("https://127.0.0.1", with: "http://localhost")
+        let arguments = [
+            "ca=\(try TestCertificates().authority)", "hsts=\(directory.path("hsts.txt"))", upgraded, plain, upgraded,
+            plain,
+        ]
+        let (dead, alive) = ("http://127.0.0.1:1", try TestServers.proxy.proxyURL())
+        let good = try await Self.lines(arguments, ["http_proxy": dead, "https_proxy": alive])
+        #expect(good.map { $0.prefix(4) } == ["200 ", "erro", "200 ", "erro"], "\(good)")
+        let bad = try await Self.lines(arguments, ["http_proxy": alive, "https_proxy": dead])
+        #expect(bad.map { $0.prefix(4) } == ["erro", "200 ", "erro", "200 "], "\(bad)")
+    }
+
     @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
     func `the environment's proxy for https opens a tunnel, if it knows who is there`(_ name: String) async throws {
         let arguments = [

@@ -93,6 +93,11 @@ import Testing
             (["all_proxy": "https://us{e|r:word@E.example.:1"], false, ["e.example"]),
             (["all_proxy": "https://[0::1]:1"], false, ["::1"]),
             (["all_proxy": "https://127.1"], false, ["127.0.0.1"]),
+            // Libcurl takes one slash for two, and three.
+            (["all_proxy": "https:/a:1"], false, ["a"]),
+            (["https_proxy": "HttpS:/u:w@a", "http_proxy": "https:///b"], false, ["a", "b"]),
+            (["all_proxy": "https:a"], false, []),
+            (["all_proxy": "https:1"], false, []),
         ] as [([String: String], Bool, [String])])
     func `what the environment says of proxies`(_ variables: [String: String], _ isEmpty: Bool, _ hosts: [String]) {
         let environment = ProxyEnvironment(variables)
@@ -100,5 +105,32 @@ import Testing
         #expect(ProxyRoute.secureHosts(of: .environment, in: environment) == hosts)
         #expect(ProxyRoute.secureHosts(of: .none, in: environment) == [])
         #expect(ProxyRoute.secureHosts(of: .url("https://e"), in: environment) == ["e"])
+        #expect(ProxyRoute.secureHosts(of: .url("https:/e:1"), in: environment) == ["e"])
+    }
+
+    @Test(
+        arguments: [
+            ([:], nil, nil, ""),
+            (["HTTP_PROXY": "a", "no_proxy": "b"], nil, nil, "b"),
+            (["http_proxy": "a", "NO_PROXY": "b,c"], "a", nil, "b,c"),
+            (["https_proxy": "a", "HTTPS_PROXY": "b", "no_proxy": "*", "NO_PROXY": "c"], nil, "a", "*"),
+            (["HTTPS_PROXY": "a", "all_proxy": "b", "ALL_PROXY": "c"], "b", "a", ""),
+            (["http_proxy": "", "https_proxy": "a", "ALL_PROXY": "b", "no_proxy": "", "NO_PROXY": "c"], "b", "a", "c"),
+        ] as [([String: String], String?, String?, String)])
+    func `the environment's proxies are those that libcurl would find`(
+        _ variables: [String: String], _ plain: String?, _ secure: String?, _ exclusions: String
+    ) {
+        let environment = ProxyEnvironment(variables)
+        #expect(environment.plain == plain && environment.secure == secure && environment.exclusions == exclusions)
+        #expect(environment.isSplit == (plain != secure))
+    }
+
+    @Test(
+        arguments: [
+            ("socks5://a", true), ("SOCKS4A:/a:1", true), ("socks5h:///a", true), ("socks://a", true),
+            ("socks-proxy.example:1080", false), ("socks5", false), ("socks5:1080", false), ("http://socks5", false),
+        ])
+    func `a proxy speaks SOCKS if libcurl would`(_ url: String, _ isSocks: Bool) throws {
+        #expect(try ProxyRoute(nil, session: .url(url)).isSocks == isSocks)
     }
 }

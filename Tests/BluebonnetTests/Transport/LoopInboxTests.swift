@@ -31,7 +31,7 @@ import Testing
         var inbox = LoopInbox()
         _ = inbox.accepted(work)
         #expect(inbox.willWait() == .poll)
-        inbox.woke()
+        #expect(inbox.woke() == true)
         #expect(taken(&inbox) == 1)
     }
 
@@ -43,7 +43,7 @@ import Testing
         #expect(inbox.willWait() == .sleep)
         #expect(inbox.accepted(work) == .wakeThread)
         #expect(inbox.accepted(work) == .nothing)
-        inbox.woke()
+        #expect(inbox.woke() == true)
         #expect(taken(&inbox) == 2)
     }
 
@@ -56,7 +56,54 @@ import Testing
         #expect(inbox.willWait() == .sleep)
         #expect(inbox.detached() == .nothing)
         #expect(inbox.detached() == .wakeThread)
-        inbox.woke()
+        #expect(inbox.woke() == true)
         #expect(inbox.willWait() == .stop)
+    }
+
+    // MARK: The process's end
+
+    /// What the thread is doing when the process begins to end.
+    enum Doing: CaseIterable, Sendable { case nothing, working, sleeping, wakingUp }
+
+    private func inbox(_ doing: Doing) -> LoopInbox {
+        var inbox = LoopInbox()
+        _ = inbox.attached()
+        guard doing != .nothing else { return inbox }
+        _ = inbox.accepted(work)
+        guard doing != .working else { return inbox }
+        _ = taken(&inbox)
+        _ = inbox.willWait()
+        if doing == .wakingUp { _ = inbox.accepted(work) }
+        return inbox
+    }
+
+    @Test(arguments: Doing.allCases) func `The thread does nothing more when the process ends`(_ doing: Doing) {
+        var inbox = inbox(doing)
+        inbox.exits()
+        let isBusy = doing == .working || doing == .wakingUp
+        #expect(inbox.isParked(threads: doing == .nothing ? 0 : 1) == !isBusy)
+        switch doing {
+        case .nothing: break
+        case .working: #expect(inbox.willWait() == .park)
+        case .sleeping, .wakingUp: #expect(inbox.woke() == false)
+        }
+        #expect(inbox.isParked(threads: doing == .nothing ? 0 : 1))
+        #expect(inbox.accepted(work) == .nothing)
+        #expect(inbox.detached() == .nothing)
+    }
+
+    @Test func `A thread that comes too late ends at once`() {
+        var inbox = inbox(.nothing)
+        #expect(inbox.accepted(work) == .startThread)
+        inbox.barred()
+        #expect(inbox.isParked(threads: 0))
+        #expect(inbox.accepted(work) == .nothing)
+    }
+
+    @Test func `A thread that is about to end is waited for, beside one that sleeps`() {
+        var inbox = inbox(.sleeping)
+        inbox.exits()
+        #expect(!inbox.isParked(threads: 2))
+        #expect(inbox.isParked(threads: 1))
     }
 }

@@ -29,6 +29,11 @@ struct Recorder: Sendable {
         try await self.init(chain: "revocation/rows/\(row)", protocols)
     }
 
+    /// The same for a chain that is not one of the servers', by the path of its files without what comes after the name.
+    init(path: String) async throws {
+        try await self.init(chain: path, "h2,http/1.1")
+    }
+
     private init(chain: String, _ protocols: String) async throws {
         var configuration = Session.Configuration()
         configuration.proxy = .none

@@ -46,6 +46,24 @@ import Testing
         }
     }
 
+    /// Libcurl takes all of them for the same.
+    @Test(arguments: ["https:/", "HTTPS:/", "https://", "https:///", "HttpS:///"])
+    func `an https proxy is judged however many slashes its URL has`(_ scheme: String) async throws {
+        let plain = try TestServers.nginx.url("/small.json").absoluteString
+        let secure = try TestServers.nginxTLS.url("/small.json").absoluteString
+        guard case .url(let url, _, _) = try Self.secureProxy() else { return }
+        let refused = RequestError.Kind.trust(.publicKeyPinningFailed)
+        for (judge, kind) in [(TrustScene.Judge.leafKey, nil), (.otherKey, refused)] {
+            let manager = ServerTrustManager(
+                allHostsMustBeEvaluated: false,
+                evaluators: ["localhost": try TrustScene.evaluator(judge, for: .nginxTLS)])
+            let session = try TrustScene.session(manager) { $0.proxy = .url(url.replacing("https://", with: scheme)) }
+            #expect(await session.request(plain).serializingData().response.error?.kind == kind)
+            #expect(await session.request(secure).serializingData().response.error?.kind == kind)
+            await session.shutdown()
+        }
+    }
+
     /// Addresses are not named in handshakes, but here there is only one.
     @Test(arguments: [TrustScene.Judge.leafKey, .otherKey])
     func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustScene.Judge) async throws {

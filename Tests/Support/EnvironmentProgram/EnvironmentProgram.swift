@@ -1,13 +1,14 @@
 import Bluebonnet
 import FoundationEssentials
+import Glibc
 
 /// Makes requests, one after the other, with the proxies and the Kerberos tickets that the environment names.
 ///
-///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] URL...
+///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
 /// A program of its own since the environment is the process's. The first word is with what servers' challenges are
-/// answered, the proxies take the place of the environment's. Prints a line for each URL: the status and the body's first
-/// line, or `error`.
+/// answered, the proxies take the place of the environment's, which the program changes where it is told to among the URLs.
+/// Prints a line for each URL: the status and the body's first line, or `error`.
 @main
 enum EnvironmentProgram {
     static func main() async {
@@ -22,11 +23,17 @@ enum EnvironmentProgram {
             case "proxy": configuration.proxy = .url(parts[1])
             case "negotiate-proxy": configuration.proxy = .url(parts[1], credential: .negotiate)
             case "ca": configuration.tls.caFile = parts[1]
+            case "hsts": configuration.hsts = .file(parts[1])
             default: urls.append(argument)
             }
         }
         let session = Session(configuration: configuration)
         for url in urls {
+            if url.hasPrefix("set=") {
+                let parts = url.dropFirst(4).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                _ = unsafe setenv(String(parts[0]), String(parts[1]), 1)
+                continue
+            }
             let request = session.request(url)
             if let credential { request.authenticate(using: credential) }
             let response = await request.serializingString(emptyResponseCodes: Set(200...599)).response

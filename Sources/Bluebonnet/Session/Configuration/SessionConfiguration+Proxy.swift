@@ -6,7 +6,7 @@ extension Session.Configuration {
     @nonexhaustive
     public enum Proxy: Hashable, Sendable {
         /// What the environment says: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
-        /// upper-case forms of all but the first. A session that is made when none of them names a proxy uses none.
+        /// upper-case forms of all but the first. It is read when a session is made; what changes later is for others.
         case environment
 
         /// No proxy, whatever the environment says.

@@ -198,6 +198,7 @@ public final class EventLoop: TaskExecutor {
     private static let startAttempts = 100
 
     private func run() {
+        guard ExitGate.enters(self) else { return inbox.withLock { $0.barred() } }
         defer { unsafe isRefusing = false }
         threadIdentity.store(Self.currentThread, ordering: .relaxed)
         unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
@@ -215,14 +216,21 @@ public final class EventLoop: TaskExecutor {
                 // The system may give another thread the same name.
                 _ = threadIdentity.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
                 pthread_setspecific(Self.mark, nil)
-                return
+                return ExitGate.leaves(self)
+            case .park: ExitGate.park()
             case .poll: unsafe reactor.wait(until: 0)
             case .sleep: unsafe reactor.wait(until: deadline ?? .max)
             }
-            inbox.withLock { $0.woke() }
+            guard inbox.withLock({ $0.woke() }) else { ExitGate.park() }
             unsafe reactor.dispatch()
         }
     }
+
+    /// The process ends: the thread comes to the end of its turn, and then does nothing more.
+    func processExits() { inbox.withLock { $0.exits() } }
+
+    /// Whether nothing is done any more since the process ends, if there are so many threads that have not ended.
+    func isParked(threads: Int) -> Bool { inbox.withLock { $0.isParked(threads: threads) } }
 
     /// How many turns there may be, and how often the inbox may be emptied in one, before the sockets are looked at.
     private static let turnsPerPoll = 4

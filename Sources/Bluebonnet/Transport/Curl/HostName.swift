@@ -41,9 +41,6 @@ enum HostName {
         return Libcurl.withUTF8 { host(in: "https://\(name)/") }
     }
 
-    /// The canonical form of a URL's host, as libcurl reads it; `nil` if it cannot.
-    static func host(ofURL url: String) -> String? { Libcurl.withUTF8 { host(in: url) }.map(canonical) }
-
     /// Whether a name may be an address, of which there are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`.
     private static func mayBeAddress(_ name: String) -> Bool {
         name.hasPrefix("[")
@@ -57,14 +54,36 @@ enum HostName {
 
     /// The host of a URL, as libcurl writes it: it rewrites what it has read, and nothing else.
     private static func host(in text: String) -> String? {
+        parts(of: text, flags: 0, (CURLUPART_HOST, UInt32(CURLU_PUNYCODE)))?[0]
+    }
+
+    /// The scheme and the canonical form of the host of a proxy's URL, as libcurl reads it; `nil` if it cannot.
+    ///
+    /// There may be one slash behind the scheme, or three, or no scheme at all.
+    static func parts(ofProxy url: String) -> (scheme: String, host: String)? {
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
+        let found = Libcurl.withUTF8 {
+            parts(of: url, flags: flags, (CURLUPART_SCHEME, 0), (CURLUPART_HOST, UInt32(CURLU_PUNYCODE)))
+        }
+        return found.map { ($0[0], canonical($0[1])) }
+    }
+
+    /// Some parts of a URL, in lower case.
+    private static func parts(
+        of text: String, flags: UInt32, _ wanted: (part: CURLUPart, flags: UInt32)...
+    ) -> [String]? {
         guard let url = unsafe curl_url() else { return nil }
         defer { unsafe curl_url_cleanup(url) }
-        var host: UnsafeMutablePointer<CChar>?
-        guard unsafe curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK,
-            unsafe curl_url_get(url, CURLUPART_HOST, &host, UInt32(CURLU_PUNYCODE)) == CURLUE_OK,
-            let host = unsafe host
-        else { return nil }
-        defer { unsafe curl_free(host) }
-        return unsafe String(cString: host).lowercased()
+        guard unsafe curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK else { return nil }
+        var parts: [String] = []
+        for (part, flags) in wanted {
+            var value: UnsafeMutablePointer<CChar>?
+            guard unsafe curl_url_get(url, part, &value, flags) == CURLUE_OK, let value = unsafe value else {
+                return nil
+            }
+            parts.append(unsafe String(cString: value).lowercased())
+            unsafe curl_free(value)
+        }
+        return parts
     }
 }

@@ -5,7 +5,7 @@ import CSystem
 // Safety: what libcurl says of its version is constant.
 enum Libcurl {
     /// Makes libcurl ready, once for the process.
-    static let isReady: Bool = curl_global_init(bb_curl_global_default) == CURLE_OK
+    static let isReady: Bool = ExitGate.isSet && curl_global_init(bb_curl_global_default) == CURLE_OK
 
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0

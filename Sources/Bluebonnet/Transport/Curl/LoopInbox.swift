@@ -26,16 +26,22 @@ struct LoopInbox {
         case sleep
         /// Nobody needs the thread.
         case stop
+        /// The process ends: stay, and do nothing any more.
+        case park
     }
 
     /// What the thread is doing.
-    private enum Phase {
+    private enum Phase: Equatable {
         /// There is no thread; work starts one.
         case stopped
         /// The thread will look into the inbox again before it waits.
         case awake
         /// The thread waits, and must be woken by whoever brings work; the first to do so makes it `awake`.
         case sleeping
+        /// The process ends, and the thread does nothing more once it has looked into the inbox.
+        case leaving
+        /// The process ends, and nothing is done any more; so many threads are left for good.
+        case parked(threads: Int)
     }
 
     private var phase = Phase.stopped
@@ -65,6 +71,10 @@ struct LoopInbox {
     }
 
     mutating func willWait() -> Wait {
+        guard phase != .leaving else {
+            phase = .parked(threads: 1)
+            return .park
+        }
         guard entries.isEmpty else { return .poll }
         guard attachments > 0 else {
             phase = .stopped
@@ -74,9 +84,35 @@ struct LoopInbox {
         return .sleep
     }
 
-    mutating func woke() {
-        phase = .awake
+    /// The thread has waited; returns whether it may go on.
+    mutating func woke() -> Bool {
+        switch phase {
+        case .leaving, .parked:
+            phase = .parked(threads: 1)
+            return false
+        case .stopped, .awake, .sleeping:
+            phase = .awake
+            return true
+        }
     }
+
+    /// The process ends.
+    mutating func exits() {
+        switch phase {
+        case .stopped: phase = .parked(threads: 0)
+        case .sleeping: phase = .parked(threads: 1)
+        case .awake: phase = .leaving
+        case .leaving, .parked: break
+        }
+    }
+
+    /// The thread was started when the process was about to end, and ends at once.
+    mutating func barred() {
+        phase = .parked(threads: 0)
+    }
+
+    /// Whether nothing is done any more, if there are so many threads: an earlier one may be about to end.
+    func isParked(threads: Int) -> Bool { phase == .parked(threads: threads) }
 
     private mutating func rouse() -> Action {
         switch phase {
@@ -86,7 +122,7 @@ struct LoopInbox {
         case .sleeping:
             phase = .awake
             return .wakeThread
-        case .awake:
+        case .awake, .leaving, .parked:
             return .nothing
         }
     }

@@ -2,9 +2,9 @@ import FoundationEssentials
 
 /// What a proxy means for libcurl, as a value.
 struct ProxyRoute: Equatable {
-    /// The proxy's URL; empty for none, `nil` for what the environment says.
+    /// The proxy's URL; empty for none, `nil` for what the environment has said: see ``ProxyEnvironment``.
     var url: String?
-    /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment says.
+    /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment has said.
     var exclusions: String?
     /// With what it is answered when it asks, or with what it is spoken to if it speaks SOCKS.
     var credential: Credential?
@@ -60,7 +60,10 @@ struct ProxyRoute: Equatable {
     }
 
     /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
-    static func isSocks(_ url: String) -> Bool { url.prefix(5).lowercased() == "socks" }
+    static func isSocks(_ url: String) -> Bool {
+        guard url.prefix(5).lowercased() == "socks" else { return false }
+        return HostName.parts(ofProxy: url)?.scheme.hasPrefix("socks") ?? false
+    }
 
     /// The hosts of the proxies that are spoken to with TLS; only an environment can have several.
     static func secureHosts(
@@ -75,8 +78,9 @@ struct ProxyRoute: Equatable {
 
     /// The host of a proxy's URL if that speaks TLS.
     static func secureHost(in url: String) -> String? {
-        guard url.prefix(8).lowercased() == "https://" else { return nil }
-        return HostName.host(ofURL: url)
+        guard url.prefix(6).lowercased() == "https:", let parts = HostName.parts(ofProxy: url), parts.scheme == "https"
+        else { return nil }
+        return parts.host
     }
 
     static func hasUserInfo(_ url: String) -> Bool { url.utf8.contains(0x40) }

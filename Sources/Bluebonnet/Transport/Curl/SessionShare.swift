@@ -19,6 +19,19 @@ final class SessionShare {
         hasHSTS = hsts
     }
 
+    /// Whether libcurl would go to a URL with TLS although that does not say so, since its host wants it.
+    ///
+    /// Found out by a transfer that ends before it looks for a connection, since its scheme is not allowed.
+    func upgrades(_ url: URL) -> Bool {
+        guard hasHSTS, let probe = EasyHandle() else { return false }
+        probe.use(self, withCookies: false)
+        probe.set(CURLOPT_NOSIGNAL, 1)
+        probe.set(CURLOPT_PROTOCOLS_STR, "file")
+        probe.setURL(url)
+        unsafe curl_easy_perform(probe.pointer)
+        return probe.upgradedURL(of: url) != nil
+    }
+
     deinit {
         unsafe curl_share_cleanup(pointer)
     }

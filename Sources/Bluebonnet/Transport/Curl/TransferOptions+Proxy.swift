@@ -10,20 +10,30 @@ extension TransferOptions {
         } catch {
             return error
         }
-        guard route.url ?? (environment.isEmpty ? "" : nil) != "" else {
-            // Without either, libcurl looks into the environment for each connection.
-            easy.set(CURLOPT_PROXY, "")
-            easy.set(CURLOPT_NOPROXY, "")
-            return nil
-        }
-        if let url = route.url { easy.set(CURLOPT_PROXY, url) }
-        if let exclusions = route.exclusions { easy.set(CURLOPT_NOPROXY, exclusions) }
+        // Without either, libcurl looks into the environment for each connection.
+        let url = route.url ?? environmentProxy(for: transfer.request, easy) ?? ""
+        easy.set(CURLOPT_PROXY, url)
+        easy.set(CURLOPT_NOPROXY, url.isEmpty ? "" : route.exclusions ?? environment.exclusions)
+        guard !url.isEmpty else { return nil }
         // Libcurl would wait for a Kerberos server, and the loop with it.
         easy.set(CURLOPT_SOCKS5_AUTH, bb_curl_auth_basic)
         applyProxyFields(of: transfer.request, to: easy)
         if let error = applyProxyCredential(of: transfer, route, to: easy) { return error }
         if route.isPrivate { useOwnConnection(easy) }
         return nil
+    }
+
+    /// The environment's proxy for a request.
+    private func environmentProxy(for request: HTTPRequest, _ easy: EasyHandle) -> String? {
+        var isSecure = Self.isSecure(request.url)
+        if asksForUpgrade(of: request, isSecure: isSecure) { isSecure = easy.share?.upgrades(request.url) == true }
+        return environment.url(isSecure: isSecure)
+    }
+
+    /// Whether the environment's proxy depends on whether libcurl speaks TLS with a host although its URL does not say so.
+    func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
+        environment.isSplit && !isSecure && configuration.hsts != .off
+            && (request.proxy ?? configuration.proxy) == .environment
     }
 
     /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
@@ -36,7 +46,7 @@ extension TransferOptions {
             transfer.isProxied = !environment.isEmpty
         case .url(let url, let credential, _):
             transfer.isProxied = true
-            transfer.proxyCredential = ProxyRoute.isSocks(url) ? nil : credential
+            if credential != nil, !ProxyRoute.isSocks(url) { transfer.proxyCredential = credential }
         }
     }
 

@@ -62,6 +62,7 @@ final class TransferOptions {
         let identity = identities.choice(for: request.url)
         let profile =
             transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
+                && !asksForUpgrade(of: request, isSecure: isSecure)
             ? TransferProfile(of: request, isSecure: isSecure, timeouts: transfer.limits.timeouts) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation

@@ -27,6 +27,7 @@ final class OCSPResponse {
 
     /// Parses a response, and nothing but one; `nil` if it is none, or says that there is none.
     init?(_ data: Data) {
+        guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
         let parsed = unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
             var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress

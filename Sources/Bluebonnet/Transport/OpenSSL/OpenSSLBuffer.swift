@@ -11,6 +11,7 @@ final class OpenSSLBuffer {
 
     /// An empty buffer to write to.
     init?() {
+        guard ExitGate.isSet else { return nil }
         guard let pointer = unsafe BIO_new(BIO_s_mem()) else { return nil }
         unsafe self.pointer = unsafe pointer
         unsafe bytes = nil
@@ -18,6 +19,7 @@ final class OpenSSLBuffer {
 
     /// A buffer to read the bytes from.
     init?(_ data: Data) {
+        guard ExitGate.isSet else { return nil }
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, data.count), alignment: 1)
         unsafe data.copyBytes(to: copy)
         guard let pointer = unsafe BIO_new_mem_buf(copy.baseAddress, Int32(clamping: data.count)) else {
@@ -57,6 +59,7 @@ final class OpenSSLBuffer {
 
     /// The SHA-256 of some bytes (FIPS 180-4).
     static func sha256(of data: Data) -> Data {
+        _ = ExitGate.isSet
         var digest = [UInt8](repeating: 0, count: 32)
         _ = unsafe data.withUnsafeBytes { bytes in
             unsafe EVP_Digest(bytes.baseAddress, bytes.count, &digest, nil, EVP_sha256(), nil)

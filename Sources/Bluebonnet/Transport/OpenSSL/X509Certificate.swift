@@ -6,7 +6,7 @@ private import Glibc
 // Safety: OpenSSL counts references atomically, and nothing here changes a certificate once it is parsed; what OpenSSL
 // computes from one when it is first needed, it guards with a lock.
 @safe
-final class X509Certificate: @unchecked Sendable {
+final class X509Certificate: ChainLink, @unchecked Sendable {
     let pointer: OpaquePointer
 
     /// Takes over a reference.
@@ -22,6 +22,7 @@ final class X509Certificate: @unchecked Sendable {
 
     /// Parses a certificate, and nothing but one.
     init?(der: Data) {
+        guard ExitGate.isSet else { return nil }
         let pointer = unsafe der.withUnsafeBytes { bytes -> OpaquePointer? in
             var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
             let end = unsafe position.map { unsafe $0 + bytes.count }
@@ -113,13 +114,16 @@ final class X509Certificate: @unchecked Sendable {
         unsafe X509_NAME_cmp(X509_get_subject_name(pointer), X509_get_issuer_name(pointer)) == 0
     }
 
-    /// Whether another certificate is the issuer's by name, may sign certificates, and its key made the signature.
+    /// Whether another certificate is the issuer's by name, and may sign certificates.
     ///
     /// Whoever has a certificate for a site of theirs could sign others in its issuer's stead otherwise.
+    func isIssued(by issuer: X509Certificate) -> Bool {
+        unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK && X509_check_ca(issuer.pointer) != 0
+    }
+
+    /// Whether the key of another certificate made the signature.
     func isSigned(by issuer: X509Certificate) -> Bool {
-        guard unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK, unsafe X509_check_ca(issuer.pointer) != 0,
-            let key = unsafe X509_get0_pubkey(issuer.pointer)
-        else { return false }
+        guard let key = unsafe X509_get0_pubkey(issuer.pointer) else { return false }
         defer { ERR_clear_error() }
         return unsafe X509_verify(pointer, key) == 1
     }
@@ -163,6 +167,7 @@ final class X509Certificate: @unchecked Sendable {
 
     /// Whether a host is an IP address.
     static func isAddress(_ host: String) -> Bool {
+        _ = ExitGate.isSet
         defer { ERR_clear_error() }
         guard let bytes = unsafe a2i_IPADDRESS(host) else { return false }
         unsafe ASN1_OCTET_STRING_free(bytes)

@@ -17,6 +17,7 @@ final class X509RevocationList: @unchecked Sendable {
 
     /// The lists of PEM text, or the one in DER; none if there is none, or one cannot be read.
     static func all(in data: Data) -> [X509RevocationList] {
+        _ = ExitGate.isSet
         defer { ERR_clear_error() }
         let parsed = unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
             var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress

@@ -103,6 +103,6 @@ extension ServerTrust {
     /// The chain, and its issuers as far as that is proven: a trusted certificate need not be a root.
     private var revocableChain: [X509Certificate] {
         let chain = authenticatedChain
-        return (chain.count > 1 ? chain : Self.proven(self.chain)).map(\.x509)
+        return (chain.count > 1 ? chain : shownChain).map(\.x509)
     }
 }

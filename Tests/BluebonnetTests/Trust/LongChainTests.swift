@@ -1,0 +1,168 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Chains that are made to cost time.
+@Suite(.timeLimit(.minutes(1))) struct LongChainTests {
+    // MARK: The search
+
+    /// A certificate without cryptography.
+    private struct Link: ChainLink, Equatable {
+        let number: Int
+        let name: String
+        let issuerName: String
+        let issuer: Int
+
+        var isSelfIssued: Bool { name == issuerName }
+        func isIssued(by issuer: Link) -> Bool { issuer.name == issuerName }
+        func isSigned(by issuer: Link) -> Bool { issuer.number == self.issuer }
+    }
+
+    /// The links from 0 on, each of which has been signed by the next; the last by itself.
+    private static func links(_ count: Int, name: (Int) -> String) -> [Link] {
+        (0..<count).map { number in
+            let issuer = min(number + 1, count - 1)
+            return Link(number: number, name: name(number), issuerName: name(issuer), issuer: issuer)
+        }
+    }
+
+    /// Two names for all but the first and the last, which stands where it belongs.
+    private static func namesakes(_ count: Int) -> [Link] {
+        links(count) { $0 == 0 ? "leaf" : $0 == count - 1 ? "root" : "\($0 % 2)" }
+    }
+
+    @Test(arguments: [1, 2, 3, 50, 101]) func `a chain costs a check for each signature`(_ count: Int) {
+        let links = Self.links(count) { "\($0)" }
+        for shown in [links, [links[0]] + links.dropFirst().reversed()] {
+            let search = ChainSearch(shown)
+            #expect(search.chain == links)
+            #expect(search.checks == count - 1)
+        }
+    }
+
+    @Test func `certificates that are called otherwise cost nothing`() {
+        let links = Self.links(3) { "\($0)" }
+        let others = (10..<500).map { Link(number: $0, name: "other", issuerName: "other \($0)", issuer: 0) }
+        let search = ChainSearch([links[0]] + others + [links[2], links[1]])
+        #expect(search.chain == links)
+        #expect(search.checks == 2)
+    }
+
+    @Test func `of a few that have the same name, each is tried`() {
+        let links = Self.namesakes(10)
+        let search = ChainSearch([links[0]] + links.dropFirst().reversed())
+        #expect(search.chain == links)
+        #expect(search.checks > 9 && search.checks < 45)
+    }
+
+    @Test(arguments: [102, 210, 1000]) func `what takes more than 100 checks is not found out`(_ count: Int) {
+        for links in [Self.links(count) { "\($0)" }, Self.namesakes(count)] {
+            for shown in [links, [links[0]] + links.dropFirst().reversed()] {
+                let search = ChainSearch(shown)
+                #expect(search.chain == nil)
+                #expect(search.checks == 100)
+            }
+        }
+    }
+
+    @Test func `what nobody has signed is proven as far as it goes`() {
+        let links = Self.links(5) { "\($0)" }
+        #expect(ChainSearch([Link]()).chain == [])
+        #expect(ChainSearch(Array(links.prefix(3))).chain == Array(links.prefix(3)))
+        #expect(ChainSearch([links[0], links[2]]).chain == [links[0]])
+    }
+
+    // MARK: On the wire
+
+    /// How evaluators come to look for a chain of their own.
+    enum Way: CaseIterable, Sendable {
+        case ownAuthorities, certificatesAlone, keysAlone, closure, awaitedClosure, composite, revocation
+
+        func evaluator(_ pins: [Certificate]) -> any ServerTrustEvaluating {
+            switch self {
+            case .ownAuthorities: .pinnedCertificates(pins, acceptSelfSignedCertificates: true)
+            case .certificatesAlone: .pinnedCertificates(pins, performDefaultValidation: false)
+            case .keysAlone: .publicKeys(pins.map(\.publicKey), performDefaultValidation: false)
+            case .closure: ClosureTrustEvaluator { trust, _ in _ = trust.authenticatedChain[0] }
+            case .awaitedClosure: AsyncClosureTrustEvaluator { trust, _ in _ = trust.authenticatedChain[0] }
+            case .composite:
+                .composite((1...10).map { _ in ClosureTrustEvaluator { trust, _ in _ = trust.authenticatedChain } })
+            case .revocation: .revocation(performDefaultValidation: false)
+            }
+        }
+    }
+
+    /// Calls a function with a server that shows a long chain, and with the last one's issuer.
+    private static func withServer(
+        _ shape: String, _ count: Int, _ body: (Recorder, Certificate) async throws -> Void
+    ) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString)").path
+        defer {
+            for end in ["chain.pem", "root.pem", "key"] {
+                try? FileManager.default.removeItem(atPath: "\(file).\(end)")
+            }
+        }
+        _ = try await Python.run("servers/long_chain.py", [file, shape, "\(count)"])
+        let server = try await Recorder(path: file)
+        try await body(server, try Certificate.all(inFile: URL(filePath: "\(file).root.pem"))[0])
+        try await server.stop()
+    }
+
+    @Test(arguments: ["line", "names"])
+    func `a server that shows 210 certificates is refused, and nothing is sent`(_ shape: String) async throws {
+        try await Self.withServer(shape, 209) { server, root in
+            for way in Way.allCases {
+                let session = try TrustScene.session(way.evaluator([root]))
+                for _ in 1...2 {
+                    let error = await session.request(server.url()).serializingData().response.error
+                    #expect(error?.kind == .trust(.chainTooLong), "\(way): \(error.map { "\($0)" } ?? "no error")")
+                    #expect(error?.detail == "210 certificates were shown, and no more than 100 signatures are checked")
+                }
+                await session.shutdown()
+            }
+            #expect(try await server.counts().bytes == 0)
+            guard shape == "line" else { return }
+            // Without a manager, and by an authority that is trusted, OpenSSL stops at the same depth.
+            let session = Weather.session { $0.tls.caCertificates = [root] }
+            let error = await session.request(server.url()).serializingData().response.error
+            #expect(error?.kind == .trust(.chainTooLong), "\(error.map { "\($0)" } ?? "no error")")
+            await session.shutdown()
+        }
+    }
+
+    /// The control: the same certificates, but few enough.
+    @Test func `a server that shows 41 certificates is judged by all of them`() async throws {
+        try await Self.withServer("line", 40) { server, root in
+            let last = Locked<Certificate?>(nil)
+            let session = try TrustScene.session(
+                ClosureTrustEvaluator { trust, _ in
+                    let chain = trust.authenticatedChain
+                    last.withLock { $0 = chain.last }
+                    guard chain.count == 41 else { throw TestFailure("\(chain.count)") }
+                })
+            #expect(await session.request(server.url()).serializingData().response.error == nil)
+            await session.shutdown()
+            let pin = try #require(last.withLock { $0 })
+            for way in [Way.ownAuthorities, .certificatesAlone, .keysAlone] {
+                let session = try TrustScene.session(way.evaluator([pin]))
+                let error = await session.request(server.url()).serializingData().response.error
+                #expect(error == nil, "\(way): \(error.map { "\($0)" } ?? "")")
+                await session.shutdown()
+            }
+            let session2 = try TrustScene.session(Way.ownAuthorities.evaluator([root]))
+            #expect(await session2.request(server.url()).serializingData().response.error == nil)
+            await session2.shutdown()
+        }
+    }
+
+    /// Who is trusted does not have to be looked for.
+    @Test func `a server that shows 210 certificates without need is accepted by those who do not look`() async throws {
+        try await Self.withServer("line", 209) { server, _ in
+            let session = try TrustScene.session(.disabled)
+            #expect(await session.request(server.url()).serializingData().response.error == nil)
+            await session.shutdown()
+        }
+    }
+}
