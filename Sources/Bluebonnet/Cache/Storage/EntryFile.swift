@@ -27,17 +27,12 @@ enum EntryFile {
         let content = bytes.dropFirst(start)
         guard OpenSSLBuffer.sha256(of: content) == bytes.dropFirst(magic.count).prefix(32) else { return nil }
         var reader = Reader(content)
-        guard let requestTime = reader.number(), let responseTime = reader.number(), let selector = reader.data(),
+        guard let requestTime = reader.time(), let responseTime = reader.time(), let selector = reader.data(),
             let bytes = reader.data(), let head = ReceivedHead(bytes: Array(bytes)), let body = reader.data()
         else { return nil }
         return StoredResponse(
-            HTTPResponse(url: url, head: head), body: body, selector: selector, requestTime: date(requestTime),
-            responseTime: date(responseTime))
-    }
-
-    private static func date(_ bits: UInt64) -> Date {
-        let seconds = Double(bitPattern: bits)
-        return Date(timeIntervalSince1970: seconds.isFinite ? seconds : 0)
+            HTTPResponse(url: url, head: head), body: body, selector: selector, requestTime: requestTime,
+            responseTime: responseTime)
     }
 
     /// The last character is the version of the form.
@@ -65,6 +60,12 @@ enum EntryFile {
             guard rest.count >= 8 else { return nil }
             defer { rest = rest.dropFirst(8) }
             return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+
+        /// A time that a response can have been received at.
+        mutating func time() -> Date? {
+            guard let bits = number(), HTTPDate.range.contains(Double(bitPattern: bits)) else { return nil }
+            return Date(timeIntervalSince1970: Double(bitPattern: bits))
         }
 
         mutating func data() -> Data? {
