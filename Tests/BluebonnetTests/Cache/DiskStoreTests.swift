@@ -26,7 +26,7 @@ struct DiskStoreTests {
         #expect(same.response.headers == head.headers && same.response.statusCode == 404)
         #expect(same.response.reasonPhrase == "Not here" && same.response.httpVersion == .http1_0)
         #expect(FileSystem.status(path, followingLinks: false)?.mode == 0o700)
-        for name in FileSystem.names(in: path) {
+        for name in try FileSystem.names(in: path) {
             #expect(FileSystem.status("\(path)/\(name)", followingLinks: false)?.mode == 0o600)
         }
     }
@@ -163,7 +163,7 @@ struct DiskStoreTests {
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
         store.store(try CacheFixtures.stored([:]), for: request.key)
-        let name = try #require(FileSystem.names(in: directory.path("cache")).first)
+        let name = try #require(try FileSystem.names(in: directory.path("cache")).first)
         try FileSystem.rename(directory.path("cache/\(name)"), to: directory.path("elsewhere"))
         try FileManager.default.createSymbolicLink(
             atPath: directory.path("cache/\(name)"), withDestinationPath: directory.path("elsewhere"))
