@@ -24,6 +24,40 @@ import Testing
 
     private static func number(_ answer: CacheAnswer) -> Int? { answer.text.flatMap { Int($0.prefix { $0 != "." }) } }
 
+    // MARK: Writing
+
+    @Test(arguments: [0, 16 << 20])
+    func `a full disk: what could not be replaced is not the answer, here or in the next process`(memory: Int)
+        async throws
+    {
+        let directory = try TestDirectory()
+        // Who may not mount anything has no small disk.
+        guard directory.mountSmallDisk() else { return }
+        let scene = Self.scene(directory.url, memory: memory)
+        #expect(Self.number(await scene.answer()) == 1)
+        try CacheFiles.fill(directory)
+        #expect(Self.number(await scene.answer(policy: .reloadIgnoringCache)) == 2)
+        #expect(scene.cache.statistics.diskFailures > 0)
+        let next = await scene.answer()
+        #expect(Self.number(next) == (memory > 0 ? 2 : 3))
+        let other = Self.scene(directory.url, begin: 10)
+        #expect(Self.number(await other.answer(policy: .returnCacheElseLoad)) == 11)
+    }
+
+    @Test(arguments: [false, true])
+    func `a file that cannot be replaced is not the answer`(isReadOnly: Bool) async throws {
+        let directory = try TestDirectory()
+        let scene = Self.scene(directory.url, memory: 0)
+        _ = await scene.answer()
+        let name = try CacheFiles.only(in: directory)
+        guard CacheFiles.pin(directory.path(name), readOnly: isReadOnly) else { return }
+        defer { CacheFiles.unpin(directory.path(name)) }
+        #expect(Self.number(await scene.answer(policy: .reloadIgnoringCache)) == 2)
+        #expect(Self.number(await scene.answer()) != 1)
+        #expect(Self.number(await Self.scene(directory.url, begin: 10).answer()) == 11)
+        #expect(scene.cache.statistics.diskFailures > 0)
+    }
+
     // MARK: Forgetting
 
     enum Forgetting: CaseIterable, Sendable {

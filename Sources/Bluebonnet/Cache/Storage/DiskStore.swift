@@ -37,15 +37,18 @@ final class DiskStore: Sendable {
     }
 
     /// Keeps a response, in place of the one that answers the same request.
+    ///
+    /// Where that fails, there is none for the key any more.
     func store(_ entry: StoredResponse, for key: CacheKey) {
-        guard open(forWriting: true) else { return }
+        guard open(forWriting: true) else { return removeAll(for: key) }
         let bytes = EntryFile.encoded(entry)
         guard bytes.count <= capacity / ResponseCache.shareOfEntry else { return remove(entry, for: key) }
         let name = place(of: entry, for: key)
         do throws(SystemError) {
             try directory.write(bytes, to: name)
         } catch {
-            return countFailures(1)
+            countFailures(1)
+            return removeAll(for: key)
         }
         ledger.withLock { $0.set((), cost: bytes.count, for: name) }
         // Others may write here, too.
