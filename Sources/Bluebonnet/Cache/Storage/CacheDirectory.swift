@@ -2,7 +2,8 @@ import FoundationEssentials
 
 /// Has the files of a cache in a directory, and knows those that it could not remove.
 ///
-/// All calls block. A file comes to be under its name when it is complete. What cannot be written
+/// All calls block. A file comes to be under its name when it is complete. The directory must be this user's, and one that
+/// nobody else can write to: who can write there could put another response in the place of any. What cannot be written
 /// here is not read either: nothing of it could be forgotten.
 ///
 /// A file that cannot be removed is cut off, which makes it useless to every process. Where that fails, too, its path is
@@ -26,7 +27,7 @@ struct CacheDirectory: Sendable {
     var condition: Condition {
         do throws(SystemError) {
             let status = try FileSystem.examine(path)
-            return status.isDirectory && FileSystem.isWritable(path) ? .usable : .refused
+            return status.isDirectory && status.isPrivate && FileSystem.isWritable(path) ? .usable : .refused
         } catch {
             return error.isAbsence ? .missing : .refused
         }
@@ -51,7 +52,7 @@ struct CacheDirectory: Sendable {
         guard !isForgotten(name) else { return nil }
         let file = try OpenFile.reading(place(of: name))
         let status = try file.status()
-        guard status.isRegular, status.size <= Int64(limit) else { return nil }
+        guard status.isOwn, status.isPrivate, status.size <= Int64(limit) else { return nil }
         let bytes = try file.read(upTo: Int(status.size))
         file.touch()
         return bytes

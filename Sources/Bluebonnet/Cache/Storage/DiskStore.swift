@@ -41,7 +41,7 @@ final class DiskStore: Sendable {
     /// Where that fails, there is none for the key any more.
     func store(_ entry: StoredResponse, for key: CacheKey) {
         guard open(forWriting: true) else { return removeAll(for: key) }
-        let bytes = EntryFile.encoded(entry)
+        let bytes = EntryFile.encoded(entry, for: key)
         guard bytes.count <= capacity / ResponseCache.shareOfEntry else { return remove(entry, for: key) }
         let name = place(of: entry, for: key)
         do throws(SystemError) {
@@ -94,7 +94,7 @@ final class DiskStore: Sendable {
     private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
         do throws(SystemError) {
             guard let bytes = try directory.read(name, limit: capacity),
-                let entry = EntryFile.decoded(bytes, url: url)
+                let entry = EntryFile.decoded(bytes, for: key, url: url)
             else {
                 remove(name)
                 return .nothing

@@ -2,11 +2,13 @@ import FoundationEssentials
 
 /// The form in which a stored response is a file: a checksum, then everything that it is the checksum of.
 ///
-/// Whatever else is in a file, a part of one, or one of another program, is not taken for a response.
+/// Whatever else is in a file, a part of one, or one of another program, is not taken for a response, nor is the response
+/// to another request: a file records the digest of its key.
 enum EntryFile {
     /// Returns the bytes of the file.
-    static func encoded(_ entry: StoredResponse) -> Data {
+    static func encoded(_ entry: StoredResponse, for key: CacheKey) -> Data {
         var content = Writer()
+        content.write(key.digest)
         content.write(entry.requestTime.timeIntervalSince1970.bitPattern)
         content.write(entry.responseTime.timeIntervalSince1970.bitPattern)
         content.write(entry.selector)
@@ -19,15 +21,17 @@ enum EntryFile {
     ///
     /// - Parameters:
     ///   - bytes: All of the file.
+    ///   - key: What the response is to be stored under.
     ///   - url: The URL that the response is for.
     /// - Returns: The response.
-    static func decoded(_ bytes: Data, url: URL) -> StoredResponse? {
+    static func decoded(_ bytes: Data, for key: CacheKey, url: URL) -> StoredResponse? {
         let start = magic.count + 32
         guard bytes.count > start, bytes.prefix(magic.count) == Data(magic) else { return nil }
         let content = bytes.dropFirst(start)
         guard OpenSSLBuffer.sha256(of: content) == bytes.dropFirst(magic.count).prefix(32) else { return nil }
         var reader = Reader(content)
-        guard let requestTime = reader.time(), let responseTime = reader.time(), let selector = reader.data(),
+        guard reader.data() == key.digest, let requestTime = reader.time(), let responseTime = reader.time(),
+            let selector = reader.data(),
             let bytes = reader.data(), let head = ReceivedHead(bytes: Array(bytes)), let body = reader.data()
         else { return nil }
         return StoredResponse(
@@ -36,7 +40,7 @@ enum EntryFile {
     }
 
     /// The last character is the version of the form.
-    private static let magic = Array("bluebonnet-cache".utf8) + [0x01]
+    private static let magic = Array("bluebonnet-cache".utf8) + [0x02]
 
     private struct Writer {
         private(set) var bytes = Data()
