@@ -2,9 +2,11 @@ public import FoundationEssentials
 
 /// Keeps responses, so that requests can be answered without the network, or with less of it (RFC 9111).
 ///
-/// A private cache: it may keep what was made for one user. So share one among sessions that act for the same user only;
-/// requests that differ in their `Authorization` or `Cookie` fields, in their credential or in the user info of their
-/// URLs do not get each other's responses unless those are `public`, but the cookies that sessions keep are not looked at.
+/// A private cache: it may keep what was made for one user. So share one among sessions that act for the same user only,
+/// and trust the same servers; requests that differ in their `Authorization` or `Cookie` fields, in their credential or in
+/// the user info of their URLs do not get each other's responses unless those are `public`, but the cookies that sessions
+/// keep are not looked at. Sessions that differ in what a URL means to them (``Session/Configuration/decodesContent``,
+/// ``Session/Configuration/unixSocketPath``, ``Session/Configuration/dns``) do not get each other's either.
 ///
 /// ```swift
 /// var configuration = Session.Configuration()
@@ -17,7 +19,8 @@ public import FoundationEssentials
 /// more room. A response that takes more than an eighth of the room is not kept.
 ///
 /// In memory, and with a directory also in files, which outlast the process and may be shared by several. Nothing that
-/// goes wrong with files fails a request; ``Statistics/diskFailures`` counts it.
+/// goes wrong with files fails a request; ``Statistics/diskFailures`` counts it. A file that cannot be replaced or removed
+/// is not the answer to anything any more: it is cut off, or not read again by this process.
 public final class ResponseCache: Sendable {
     /// How many bytes of memory the responses may take, about.
     public let memoryCapacity: Int
@@ -40,8 +43,9 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - memoryCapacity: How many bytes of memory the responses may take; 16 MiB by default, none if it is 0.
     ///   - diskCapacity: How many bytes the files may have; 256 MiB by default.
-    ///   - directory: Where to keep files, for this alone; made when it is first needed, for this user only. `nil`, the
-    ///     default, for none.
+    ///   - directory: Where to keep files, for this alone; made when it is first needed, for this user only. One that is
+    ///     there is used if it is this user's and nobody else can write to it; else there are no files, and
+    ///     ``Statistics/diskFailures`` counts. `nil`, the default, for none.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
@@ -87,7 +91,8 @@ public final class ResponseCache: Sendable {
     /// Returns what is kept for a request, fresh or not.
     ///
     /// Does not count as a use. The fields that a session adds are not looked at: what was chosen by one of those is
-    /// found for a request that states it.
+    /// found for a request that states it. Found is what a session with the default configuration would find: not what was
+    /// stored by one with another view of the URL, such as a unix socket.
     ///
     /// - Parameter request: The request, a GET.
     /// - Returns: The response; `nil` when there is none.

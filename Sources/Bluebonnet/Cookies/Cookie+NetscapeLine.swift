@@ -39,6 +39,8 @@ extension Cookie {
     /// The expiry in seconds since 1970; 0 stands for none, so that one in the far past is in the first second.
     private var expirySeconds: Int64 {
         guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
+        // What is no time at all is past.
+        guard !seconds.isNaN else { return 1 }
         return Int64(min(max(seconds.rounded(.down), 1), 9e15))
     }
 }

@@ -35,4 +35,7 @@ struct FileStatus: Hashable {
     ///
     /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily guessed.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
+
+    /// Whether only this user can have written to it, or to what is in it.
+    var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
 }

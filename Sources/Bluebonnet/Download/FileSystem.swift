@@ -12,6 +12,30 @@ enum FileSystem {
         return code == 0 ? FileStatus(status) : nil
     }
 
+    /// Returns what is at the path or where a link there leads.
+    ///
+    /// - Throws: The system's error.
+    static func examine(_ path: String) throws(SystemError) -> FileStatus {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw SystemError(errno) }
+        return FileStatus(status)
+    }
+
+    /// Whether this process may change what is in a directory; false on a file system that can only be read.
+    static func isWritable(_ directory: String) -> Bool {
+        unsafe access(directory, W_OK | X_OK) == 0
+    }
+
+    /// Returns the path from the root on without links, as far as there is something.
+    static func realPath(_ path: String) -> String {
+        if let text = unsafe realpath(path, nil) {
+            defer { unsafe free(text) }
+            return unsafe String(cString: text)
+        }
+        let parent = parent(of: path)
+        return parent == path ? path : self.path(name(of: path), in: realPath(parent))
+    }
+
     /// Makes a directory and those that lead to it, where they are missing.
     ///
     /// - Parameters:
@@ -54,9 +78,29 @@ enum FileSystem {
         _ = unsafe unlink(path)
     }
 
-    /// Returns the names of what is in a directory; none when it cannot be read.
-    static func names(in directory: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    /// Removes a file, if it is there.
+    ///
+    /// - Throws: The system's error: the file is still there.
+    static func removeSurely(_ path: String) throws(SystemError) {
+        guard unsafe unlink(path) != 0, errno != ENOENT, errno != ENOTDIR else { return }
+        throw SystemError(errno)
+    }
+
+    /// Returns the names of what is in a directory; none when there is no directory.
+    ///
+    /// - Throws: The system's error: the directory cannot be read.
+    static func names(in directory: String) throws(SystemError) -> [String] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory)
+        } catch {
+            do throws(SystemError) {
+                _ = try examine(directory)
+            } catch {
+                guard error.isAbsence else { throw error }
+                return []
+            }
+            throw SystemError(EIO)
+        }
     }
 
     /// Tells this process from others on the machine.
@@ -101,6 +145,9 @@ enum FileSystem {
 }
 
 extension SystemError {
+    /// Whether the error is that there is nothing at the path.
+    var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
+
     /// What the system says of the error.
     var words: String {
         // Safety: the text is the calling thread's own until the next call; it is copied at once.

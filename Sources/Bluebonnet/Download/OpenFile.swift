@@ -36,7 +36,15 @@ struct OpenFile: ~Copyable {
     }
 
     deinit {
-        close(descriptor)
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Closes the file, and throws what the system says only now: that on a network's disk what was written is not there.
+    consuming func close() throws(SystemError) {
+        let descriptor = descriptor
+        discard self
+        // Linux has closed it, also when it was interrupted.
+        guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemError(errno) }
     }
 
     /// What the file is now.

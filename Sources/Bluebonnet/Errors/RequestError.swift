@@ -196,6 +196,20 @@ extension RequestError: CustomStringConvertible {
     }
 }
 
+extension RequestError: CustomReflectable {
+    /// A mirror without secrets: of the body, its length alone, and of the error that caused this one, its words.
+    public var customMirror: Mirror {
+        let children: KeyValuePairs<String, Any> = [
+            "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,
+            "method": method?.rawValue as Any, "url": url as Any, "attempts": attempts, "response": response as Any,
+            "body": body.map { "\($0.count) bytes" } as Any,
+            "resumeData": resumeData.map { "\($0.count) bytes" } as Any,
+            "origin": origin,
+        ]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
+}
+
 extension RequestError: LocalizedError {
     /// The ``description``, so that Foundation's `localizedDescription` says it.
     public var errorDescription: String? { description }

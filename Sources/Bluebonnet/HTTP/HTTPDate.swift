@@ -34,10 +34,7 @@ enum HTTPDate {
     /// - Parameter date: The time; fractions of a second are left out, years outside of 0 to 9999 are brought inside.
     /// - Returns: The text.
     static func format(_ date: Date) -> String {
-        let limits = (earliest: -62_167_219_200.0, latest: 253_402_300_799.0)
-        let seconds = Int(min(max(date.timeIntervalSince1970, limits.earliest), limits.latest).rounded(.down))
-        let days = Int((Double(seconds) / 86_400).rounded(.down))
-        let second = seconds - days * 86_400
+        let (days, second) = place(of: date)
         let (year, month, day) = civil(days)
         // The first of January 1970 was a Thursday.
         let name = shortDays[((days + 3) % 7 + 7) % 7]
@@ -57,6 +54,21 @@ enum HTTPDate {
     }
 
     // MARK: The calendar
+
+    /// The times of the years from 0 to 9999, in seconds since 1970.
+    static let range = -62_167_219_200.0...253_402_300_799.0
+
+    /// Returns the day of a time, counted from 1970-01-01, and the second of that day.
+    ///
+    /// A time outside of the ``range`` counts as the end of it that is nearest, and one that is no number as 1970: a file
+    /// can hold any.
+    private static func place(of date: Date) -> (days: Int, second: Int) {
+        let time = date.timeIntervalSince1970
+        let inside = time.isNaN ? 0 : min(max(time, range.lowerBound), range.upperBound)
+        let seconds = Int(inside.rounded(.down))
+        let days = Int((Double(seconds) / 86_400).rounded(.down))
+        return (days, seconds - days * 86_400)
+    }
 
     /// Returns how many days after 1970-01-01 a date is; nil when there is no such date.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
@@ -104,8 +116,7 @@ enum HTTPDate {
             guard take(", "), let day = number(2), take("-"), let month = month(), take("-"), let year = number(2),
                 take(" "), let clock = clock(), take(" GMT")
             else { return nil }
-            let days = Int((now.timeIntervalSince1970 / 86_400).rounded(.down))
-            let current = HTTPDate.civil(days).year
+            let current = HTTPDate.civil(HTTPDate.place(of: now).days).year
             let candidate = current / 100 * 100 + year
             // Of the years that end so: the latest that is not more than 50 years ahead.
             let years = [candidate + 100, candidate, candidate - 100]
@@ -164,13 +175,12 @@ enum HTTPDate {
 
     /// Whether a time is not more than 50 years after another, by the calendar.
     private static func isWithinFiftyYears(_ date: Date, of now: Date) -> Bool {
-        let today = civil(Int((now.timeIntervalSince1970 / 86_400).rounded(.down)))
+        let (day, second) = place(of: now)
+        let today = civil(day)
         // A day that does not exist in that year, February 29, ends with February.
         guard let limit = days(today.year + 50, today.month, today.day) ?? days(today.year + 50, today.month, 28) else {
             return false
         }
-        let secondOfDay = now.timeIntervalSince1970.truncatingRemainder(dividingBy: 86_400)
-        return date.timeIntervalSince1970 <= Double(limit) * 86_400
-            + (secondOfDay < 0 ? secondOfDay + 86_400 : secondOfDay)
+        return date.timeIntervalSince1970 <= Double(limit * 86_400 + second)
     }
 }

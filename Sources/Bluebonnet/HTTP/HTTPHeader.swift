@@ -29,16 +29,7 @@ public struct HTTPHeader: Sendable {
     }
 
     /// Whether fields of this name carry secrets, which no description may show.
-    package static func isSensitive(name: String) -> Bool {
-        let letters = name.lowercased().filter { $0 != "-" && $0 != "_" }
-        return secretNames.contains { letters.contains($0) }
-    }
-
-    /// What the names of fields that carry secrets hold, in lower case without dashes.
-    private static let secretNames = [
-        "authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "accesskey", "authkey",
-        "privatekey", "signature", "credential", "session", "jwt", "csrf", "xauth",
-    ]
+    package static func isSensitive(name: String) -> Bool { SecretNames.isSecretField(name) }
 }
 
 extension HTTPHeader: Hashable {
@@ -58,12 +49,15 @@ extension HTTPHeader: Hashable {
     }
 }
 
-extension HTTPHeader: CustomStringConvertible {
+extension HTTPHeader: CustomStringConvertible, CustomReflectable {
     /// The header as `Name: value`, without its secrets.
     ///
-    /// The value of a field that carries secrets by its name is redacted; one that is a URL is redacted like a URL.
-    public var description: String {
-        "\(name): \(Self.isSensitive(name: name) ? "<redacted>" : value.contains("://") ? redactedURL(value) : value)"
+    /// The value of a field that carries secrets by its name is redacted; one that holds a URL is redacted like a URL.
+    public var description: String { "\(name): \(Redaction.fieldValue(self))" }
+
+    /// A mirror of what the ``description`` shows.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["name": name, "value": Redaction.fieldValue(self)], displayStyle: .struct)
     }
 }
 

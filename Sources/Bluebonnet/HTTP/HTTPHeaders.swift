@@ -185,9 +185,12 @@ extension HTTPHeaders: ExpressibleByArrayLiteral {
     }
 }
 
-extension HTTPHeaders: CustomStringConvertible {
+extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
     /// A line for each field, with the values of fields that carry secrets redacted.
     public var description: String {
         fields.map(\.description).joined(separator: "\n")
     }
+
+    /// A mirror of the fields, each of which shows no secret.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: fields, displayStyle: .collection) }
 }

@@ -188,7 +188,18 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-extension HTTPRequest: CustomStringConvertible {
+extension HTTPRequest: CustomStringConvertible, CustomReflectable {
     /// The method and the URL without its secrets.
     public var description: String { "\(method.rawValue) \(url.redactedDescription)" }
+
+    /// A mirror without secrets: of the body, its length alone.
+    public var customMirror: Mirror {
+        let children: KeyValuePairs<String, Any> = [
+            "method": method.rawValue, "url": url.redactedDescription, "headers": headers, "body": body as Any,
+            "timeouts": timeouts as Any, "httpVersion": httpVersion as Any, "credential": credential as Any,
+            "handlesCookies": handlesCookies, "proxy": proxy as Any, "priority": priority as Any,
+            "cachePolicy": cachePolicy as Any,
+        ]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
 }

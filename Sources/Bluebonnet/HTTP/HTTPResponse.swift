@@ -71,7 +71,16 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-extension HTTPResponse: CustomStringConvertible {
+extension HTTPResponse: CustomStringConvertible, CustomReflectable {
     /// The version, the status code and the URL without its secrets, in one line.
     public var description: String { "\(httpVersion) \(statusCode) \(url.redactedDescription)" }
+
+    /// A mirror without secrets.
+    public var customMirror: Mirror {
+        let children: KeyValuePairs<String, Any> = [
+            "url": url.redactedDescription, "statusCode": statusCode, "httpVersion": httpVersion,
+            "reasonPhrase": reasonPhrase as Any, "headers": headers, "history": history,
+        ]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
 }

@@ -109,6 +109,14 @@ public struct RequestBody: Sendable {
     }
 }
 
+extension RequestBody: CustomStringConvertible, CustomReflectable {
+    /// How long the body is, if that is known; nothing of what is in it.
+    public var description: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
+
+    /// A mirror that shows nothing of what is in the body.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// Where the bytes of a body come from that is not in memory.
 package protocol RequestBodySource: Sendable {
     /// How many bytes there will be, if that is known without opening the source.

@@ -8,12 +8,13 @@ extension URL {
 /// Returns a URL's text without user info and query values; the text needs not be a URL.
 ///
 /// A part of the query without `=` could be a value: it is redacted whole. A fragment is kept unless it looks like a
-/// query. Control characters come out percent-encoded, so that the text stays in its line.
+/// query, and a parameter of the path unless its name is a secret's. Control characters come out percent-encoded, so that
+/// the text stays in its line.
 package func redactedURL(_ text: String) -> String {
     var rest = text.utf8[...]
     let fragment = takeSuffix(of: &rest, after: 0x23)
     let query = takeSuffix(of: &rest, after: 0x3f)
-    var result = printable(withoutUserInfo(rest))
+    var result = Redaction.withoutSecretParameters(printable(withoutUserInfos(rest)))
     if let query {
         result += "?" + redactedPairs(query)
     }
@@ -34,10 +35,23 @@ private func takeSuffix(of text: inout Substring.UTF8View, after byte: UInt8) ->
 private func redactedPairs(_ query: Substring.UTF8View) -> String {
     query.split(separator: 0x26, omittingEmptySubsequences: false)
         .map { pair in
-            guard let sign = pair.firstIndex(of: 0x3d) else { return pair.isEmpty ? "" : "<redacted>" }
+            // What looks like a URL is no name.
+            guard let sign = pair.firstIndex(of: 0x3d), !pair[..<sign].contains(0x40) else {
+                return pair.isEmpty ? "" : "<redacted>"
+            }
             return printable(pair[..<sign]) + "=<redacted>"
         }
         .joined(separator: "&")
+}
+
+/// Returns the text before the query without user info, also that of further URLs in it.
+private func withoutUserInfos(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    let parts = String(Substring(text)).split(separator: "://", omittingEmptySubsequences: false)
+    guard parts.count > 1 else { return withoutUserInfo(text) }
+    // What is before the first "://" is a scheme, or a path or another text that ends with one.
+    var result = parts[0].contains("/") ? String(Substring(withoutUserInfo(parts[0].utf8))) : String(parts[0])
+    for part in parts.dropFirst() { result += String(Substring(withoutUserInfo("://\(part)".utf8[...]))) }
+    return Substring(result).utf8
 }
 
 /// Returns the text before the query without user info.
@@ -45,6 +59,8 @@ private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
     let bytes = Array(text)
     let slash = bytes.firstIndex(of: 0x2f) ?? bytes.endIndex
     let hasAuthority = slash + 1 < bytes.endIndex && bytes[slash + 1] == 0x2f
+    // A path has no user info.
+    guard slash > 0 || hasAuthority else { return text }
     let start = hasAuthority ? slash + 2 : 0
     let end = bytes[start...].firstIndex(of: 0x2f) ?? bytes.endIndex
     // An @ in the path is usual; but a slash in a password, which makes the text no URL, must not show the password.

@@ -5,8 +5,8 @@ extension HTTPRequest {
     ///
     /// Unless secrets are to be shown, `<redacted>` stands for the values of fields that carry credentials or cookies,
     /// for user info, and for the values with names like `token`, `password` or `key` in the query and in bodies that are
-    /// forms or JSON. What other bodies hold is shown. A body that is not text is piped in with `printf`; one of more than
-    /// 100,000 bytes is read from a file named `body`.
+    /// forms or JSON, by their type or, without one, by their look. What other bodies hold is shown. A body that is not
+    /// text is piped in with `printf`; one of more than 100,000 bytes is read from a file named `body`.
     ///
     /// - Parameters:
     ///   - defaultHeaders: The fields that are sent unless the request has fields of their names.

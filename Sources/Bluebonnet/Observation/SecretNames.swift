@@ -1,9 +1,16 @@
-/// Knows by what names secrets go in queries, forms and JSON.
+/// Knows by what names secrets go in fields, queries, forms and JSON, and what values are secrets whatever their names.
+///
+/// The only such list: what is shown, what a redirect drops at the border of an origin, and what is kept for later all go
+/// by it.
 enum SecretNames {
     /// Names that hold one of these are of secrets.
     private static let fragments = [
-        "token", "secret", "apikey", "accesskey", "privatekey", "authkey", "authorization", "signature", "credential",
-        "session", "jwt", "bearer", "cookie", "assertion",
+        "token", "secret", "authorization", "signature", "credential", "session", "jwt", "bearer", "cookie",
+        "assertion", "csrf", "xsrf", "saml",
+        // A key alone is of anything: of a cache, of an idempotent request, of a table.
+        "apikey", "accesskey", "privatekey", "authkey", "subscriptionkey", "functionskey", "functionkey", "masterkey",
+        "appkey", "applicationkey", "encryptionkey", "customerkey", "consumerkey", "clientkey", "servicekey",
+        "adminkey", "accountkey", "sharedkey", "signingkey", "storagekey",
     ]
 
     /// Names that hold one of these are of secrets, and these may be numbers.
@@ -12,6 +19,27 @@ enum SecretNames {
     /// Names that are one of these are of secrets, and these may be numbers.
     private static let names: Set<String> = [
         "sig", "pass", "pw", "sid", "auth", "pin", "otp", "totp", "verifier", "codeverifier",
+    ]
+
+    /// Returns whether a field of this name, such as `Authorization` or `Ocp-Apim-Subscription-Key`, carries a secret.
+    ///
+    /// Of several words, the last may be that of a secret; a `Key` is one unless the word before it says what else it is.
+    static func isSecretField(_ name: some StringProtocol) -> Bool {
+        let words = name.lowercased().split { "-_ .".contains($0) }
+        let joined = words.joined()
+        guard let last = words.last, !(fragments + passwordFragments + ["xauth"]).contains(where: joined.contains)
+        else { return !words.isEmpty }
+        if last == "key" { return !harmlessKeys.contains(words.dropLast().last ?? "") }
+        return names.contains(String(last)) || fieldNames.contains(last)
+    }
+
+    /// The last words of fields with secrets, which elsewhere are of anything.
+    private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
+
+    /// Of what a key in a field is no secret.
+    private static let harmlessKeys: Set<Substring> = [
+        "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
+        "sort", "surrogate", "websocket",
     ]
 
     /// Names of secrets in a query or a form, which elsewhere are of anything.

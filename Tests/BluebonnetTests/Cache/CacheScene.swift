@@ -20,12 +20,12 @@ struct CacheScene {
     let session: Session
 
     init(
-        memoryCapacity: Int = 16 << 20, directory: URL? = nil,
+        memoryCapacity: Int = 16 << 20, directory: URL? = nil, sharing shared: ResponseCache? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
         configuration: Session.Configuration = Session.Configuration(), _ handler: StubTransport.Handler? = nil
     ) {
         let clock = clock
-        cache = ResponseCache(memoryCapacity: memoryCapacity, directory: directory) { clock.now }
+        cache = shared ?? ResponseCache(memoryCapacity: memoryCapacity, directory: directory) { clock.now }
         transport = StubTransport(handler)
         var configuration = configuration
         configuration.cache = cache
@@ -38,10 +38,15 @@ struct CacheScene {
         _ path: String = "/", method: HTTPMethod = .get, headers: HTTPHeaders = [:],
         policy: HTTPRequest.CachePolicy? = nil
     ) async -> CacheAnswer {
-        guard let url = URL(string: "http://stub.test" + path) else { return CacheAnswer() }
-        var request = HTTPRequest(url: url, method: method, headers: headers)
+        var request = HTTPRequest(url: url(path), method: method, headers: headers)
         request.cachePolicy = policy
         return CacheAnswer(await session.request(request).serializingData(emptyResponseCodes: Set(200...599)).response)
+    }
+
+    /// The URL of a path.
+    func url(_ path: String = "/") -> URL {
+        guard let url = URL(string: "http://stub.test" + path) else { preconditionFailure("\(path) is no path") }
+        return url
     }
 
     /// The field of the time that the clock shows.
@@ -56,8 +61,6 @@ struct CacheAnswer {
     var headers = HTTPHeaders()
     var error: RequestError?
     var hasMetrics = false
-
-    init() {}
 
     init(_ response: DataResponse<Data, RequestError>) {
         origin = response.origin

@@ -26,7 +26,7 @@ struct DiskStoreTests {
         #expect(same.response.headers == head.headers && same.response.statusCode == 404)
         #expect(same.response.reasonPhrase == "Not here" && same.response.httpVersion == .http1_0)
         #expect(FileSystem.status(path, followingLinks: false)?.mode == 0o700)
-        for name in FileSystem.names(in: path) {
+        for name in try FileSystem.names(in: path) {
             #expect(FileSystem.status("\(path)/\(name)", followingLinks: false)?.mode == 0o600)
         }
     }
@@ -54,10 +54,22 @@ struct DiskStoreTests {
         for index in bytes.indices {
             var broken = bytes
             broken[index] ^= 0x10
-            #expect(EntryFile.decoded(broken, url: request.url) == nil, "byte \(index)")
+            #expect(EntryFile.decoded(broken, for: request.key, url: request.url) == nil, "byte \(index)")
         }
-        #expect(EntryFile.decoded(bytes + [0], url: request.url) == nil)
-        #expect(EntryFile.decoded(bytes, url: request.url) != nil)
+        #expect(EntryFile.decoded(bytes + [0], for: request.key, url: request.url) == nil)
+        #expect(EntryFile.decoded(bytes, for: request.key, url: request.url) != nil)
+    }
+
+    @Test(arguments: [40, 48], [1e300, -1e300, .infinity, .nan, 1e12] as [Double])
+    func `a file with a time that no calendar has is no response, and no trap`(offset: Int, seconds: Double) throws {
+        let directory = try TestDirectory()
+        let request = try CacheFixtures.request()
+        let store = DiskStore(directory: directory.path, capacity: 1 << 20)
+        store.store(try CacheFixtures.stored(["Date": "Sunday, 06-Nov-94 08:49:37 GMT"]), for: request.key)
+        let name = try CacheFiles.only(in: directory)
+        try CacheFiles.overwrite(name, in: directory, at: offset, with: seconds.bitPattern)
+        #expect(store.candidates(for: request.key, url: request.url).isEmpty)
+        #expect(directory.names.isEmpty)
     }
 
     @Test func `foreign files stay, and what only looks like a response goes`() throws {
@@ -151,7 +163,7 @@ struct DiskStoreTests {
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
         store.store(try CacheFixtures.stored([:]), for: request.key)
-        let name = try #require(FileSystem.names(in: directory.path("cache")).first)
+        let name = try #require(try FileSystem.names(in: directory.path("cache")).first)
         try FileSystem.rename(directory.path("cache/\(name)"), to: directory.path("elsewhere"))
         try FileManager.default.createSymbolicLink(
             atPath: directory.path("cache/\(name)"), withDestinationPath: directory.path("elsewhere"))

@@ -100,7 +100,7 @@ import Testing
         }
         await scene.cache.removeAll()
         #expect(scene.cache.statistics.memoryBytes == 0)
-        #expect(FileSystem.names(in: path).isEmpty)
+        #expect(try FileSystem.names(in: path).isEmpty)
         await scene.session.shutdown()
     }
 

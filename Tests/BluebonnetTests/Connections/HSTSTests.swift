@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 
@@ -119,6 +120,21 @@ import Testing
         #expect(try await second.get("http://named.test/port").text == second.securePort)
         try await second.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
+    }
+
+    @Test(arguments: [nil, 0o644, 0o666, 0o600] as [mode_t?])
+    func `the file is its owner's only, whatever it was before`(mode: mode_t?) async throws {
+        let directory = try TestDirectory()
+        let file = directory.path("hsts.txt")
+        if let mode {
+            try directory.write("", to: "hsts.txt")
+            _ = unsafe chmod(file, mode)
+        }
+        let scene = try await Scene(.file(file))
+        #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
+        try await scene.end()
+        #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
+        #expect(directory.mode("hsts.txt") == 0o600 && directory.names == ["hsts.txt"])
     }
 
     @Test func `hosts in a file of the user's are known from the first request on`() async throws {

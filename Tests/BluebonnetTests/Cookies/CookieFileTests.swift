@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func `a time that no calendar has is no trap`() {
-        for seconds in [1e300, -1e300, -1, 0.5] {
+        for seconds in [1e300, -1e300, -1, 0.5, .nan, .infinity, -.infinity] {
             let expires = Date(timeIntervalSince1970: seconds)
             let cookie = Cookie(name: "a", value: "1", domain: "example.com", expires: expires)
             #expect(Cookie(netscapeLine: cookie.netscapeLine) != nil)

@@ -225,14 +225,15 @@ struct RedirectServerTests {
         var request = HTTPRequest(
             url: try #require(URL(string: "http://user:hidden@127.0.0.1:\(port)/1")),
             headers: [
-                "Cookie": "a=hidden", "Proxy-Authorization": "hidden", "X-Token": "hidden", "X-Mine": "1",
+                "Cookie": "a=hidden", "Proxy-Authorization": "hidden", "X-Token": "hidden",
+                "Ocp-Apim-Subscription-Key": "hidden", "X-GitHub-OTP": "hidden", "X-Mine": "1",
                 "Host": "hidden.example",
             ])
         request.credential = Credential(username: "user", password: "hidden", schemes: .basic)
         #expect(try await kind.text(session, request).text == "done")
         #expect(home.requests.map(\.path) == ["/1", "/2", "/4"])
         for request in home.requests.prefix(2) {
-            for name in ["Cookie", "X-Token", "X-Api-Key"] {
+            for name in ["Cookie", "X-Token", "X-Api-Key", "Ocp-Apim-Subscription-Key", "X-GitHub-OTP"] {
                 #expect(request.headers[name]?.contains("hidden") == true, "\(name) of \(request.path)")
             }
             #expect(request.headers["Host"] == "hidden.example")

@@ -14,6 +14,8 @@ final class CachingTransport: Transport {
         var openHeaders = HTTPHeaders()
         /// Whether the transport may send cookies that the requests do not show.
         var hasCookies = false
+        /// What has URLs mean something else than they do in a session with the default configuration; empty for nothing.
+        var view = ""
     }
 
     let inner: any Transport
@@ -33,7 +35,8 @@ final class CachingTransport: Transport {
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
-            hasCookies: configuration.cookies.policy != .never && inner is any CookieKeepingTransport)
+            hasCookies: configuration.cookies.policy != .never && inner is any CookieKeepingTransport,
+            view: configuration.view)
     }
 
     var executor: (any TaskExecutor)? { inner.executor }
@@ -69,5 +72,17 @@ final class CachingTransport: Transport {
 
     private func ended(_ exchange: CachingExchange) {
         books.withLock { _ = $0.running.removeValue(forKey: ObjectIdentifier(exchange)) }
+    }
+}
+
+extension Session.Configuration {
+    /// What changes the meaning of a URL, or the form of its bytes, as a text; empty where nothing does.
+    fileprivate var view: String {
+        var parts = decodesContent ? [] : ["coded"]
+        if let unixSocketPath { parts.append("socket \(unixSocketPath)") }
+        parts += dns.overrides.map { "override \($0) \($1.joined(separator: ","))" }.sorted()
+        parts += dns.connectTo.map { "connect \($0) \($1)" }.sorted()
+        parts += dns.servers.map { "server \($0)" }
+        return parts.joined(separator: "\n")
     }
 }

@@ -17,6 +17,8 @@ struct CacheRequest: Sendable {
     private let identity: String?
     /// Whether libcurl may send cookies that are not known here.
     private let hasHiddenCookies: Bool
+    /// What has the URL mean something else than elsewhere.
+    private let view: String
 
     /// Looks at a request, and at the fields that the session adds.
     init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
@@ -31,6 +33,7 @@ struct CacheRequest: Sendable {
         isPartial = request.headers.contains("Range")
         identity = request.credential.map { "\($0.username):\($0.password)" } ?? request.url.userInfo
         hasHiddenCookies = request.handlesCookies && settings.hasCookies
+        view = settings.view
         var control = CacheControl(Self.value("Cache-Control", fields, defaults))
         if control == CacheControl(), !fields.contains("Cache-Control"),
             Self.value("Pragma", fields, defaults)?.lowercased().contains("no-cache") == true
@@ -52,9 +55,10 @@ struct CacheRequest: Sendable {
     /// Whether it is known what the request has in the fields of a variation.
     func selects(by variation: Variation) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
 
-    /// Stands for what the request has in the fields of a variation; the values may be secrets, and are not kept.
+    /// Stands for what the request has in the fields of a variation, and for what its session takes the URL to mean; the
+    /// values may be secrets, and are not kept.
     func selector(for variation: Variation) -> Data {
-        var text = ""
+        var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in variation.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"

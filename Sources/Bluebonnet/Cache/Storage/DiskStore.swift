@@ -1,14 +1,13 @@
-import CSystem
 import FoundationEssentials
 import Synchronization
 
 /// Keeps responses in files of a directory, up to a number of bytes: what was not used for the longest time goes first.
 ///
 /// All calls block: they belong on the pool. Several processes may have the same directory, and each sees what the others
-/// have stored: nothing is remembered but how large the files are. A file comes to be under its name when it is complete;
-/// what a process leaves that ends before that is removed by a later one. What goes wrong is a miss, and is counted.
+/// have stored: nothing is remembered but how large the files are. What goes wrong is a miss, and is counted; what was to
+/// be replaced or forgotten is not the answer to anything then.
 final class DiskStore: Sendable {
-    private let directory: String
+    private let directory: CacheDirectory
     private let capacity: Int
     private let ledger = Locked(LeastRecentlyUsed<String, Void>())
     private let isOpened = Atomic(false)
@@ -16,14 +15,14 @@ final class DiskStore: Sendable {
     private let failureCount = Atomic(0)
 
     init(directory: String, capacity: Int) {
-        self.directory = FileSystem.withoutSlashes(directory)
+        self.directory = CacheDirectory(directory)
         self.capacity = capacity
     }
 
     /// How many bytes the files have, as far as is known.
     var bytes: Int { ledger.withLock { $0.cost } }
 
-    /// How often the system has refused something.
+    /// How often the system has refused something, or the directory had to be refused.
     var failures: Int { failureCount.load(ordering: .relaxed) }
 
     /// The responses for a key.
@@ -33,25 +32,23 @@ final class DiskStore: Sendable {
     ///   - url: The URL that the responses are to have.
     /// - Returns: The responses, in no order.
     func candidates(for key: CacheKey, url: URL) -> [StoredResponse] {
-        open()
-        return names(for: key).compactMap { entry(in: $0, url: url) }
+        guard open() else { return [] }
+        return names(for: key).compactMap { content(of: $0, key, url).entry }
     }
 
     /// Keeps a response, in place of the one that answers the same request.
+    ///
+    /// Where that fails, there is none for the key any more.
     func store(_ entry: StoredResponse, for key: CacheKey) {
-        open()
-        let bytes = EntryFile.encoded(entry)
+        guard open(forWriting: true) else { return removeAll(for: key) }
+        let bytes = EntryFile.encoded(entry, for: key)
         guard bytes.count <= capacity / ResponseCache.shareOfEntry else { return remove(entry, for: key) }
         let name = place(of: entry, for: key)
-        let number = Self.lastTemporary.add(1, ordering: .relaxed).newValue
-        let temporary = path("\(Self.temporaryPrefix)\(FileSystem.processID).\(number)")
         do throws(SystemError) {
-            try write(bytes, to: temporary)
-            try FileSystem.rename(temporary, to: path(name))
+            try directory.write(bytes, to: name)
         } catch {
-            failureCount.add(1, ordering: .relaxed)
-            FileSystem.remove(temporary)
-            return
+            countFailures(1)
+            return removeAll(for: key)
         }
         ledger.withLock { $0.set((), cost: bytes.count, for: name) }
         // Others may write here, too.
@@ -59,62 +56,56 @@ final class DiskStore: Sendable {
         evict()
     }
 
-    /// Forgets one response for a key.
+    /// Forgets one response for a key, and what cannot be read.
     func remove(_ entry: StoredResponse, for key: CacheKey) {
-        for name in names(for: key) where self.entry(in: name, url: entry.response.url)?.selector == entry.selector {
-            remove(name)
+        for name in names(for: key) {
+            switch content(of: name, key, entry.response.url) {
+            case .nothing: break
+            case .unreadable: remove(name)
+            case .entry(let other): if other.selector == entry.selector { remove(name) }
+            }
         }
     }
 
     /// Forgets all responses for a key.
     func removeAll(for key: CacheKey) {
-        open()
         for name in names(for: key) { remove(name) }
     }
 
     /// Forgets everything; files that are not the cache's stay.
     func removeAll() {
-        open()
-        for name in FileSystem.names(in: directory) where Self.isEntry(name) { remove(name) }
+        countFailures(directory.removeAll { Self.isEntry($0) })
+        scan()
     }
+
+    private func countFailures(_ count: Int) { failureCount.add(count, ordering: .relaxed) }
 
     // MARK: Files
 
-    private func write(_ bytes: Data, to path: String) throws(SystemError) {
-        let file: OpenFile
-        do throws(SystemError) {
-            file = try OpenFile.creating(path, mode: 0o600)
-        } catch {
-            // Somebody has removed the directory.
-            guard error.code == ENOENT else { throw error }
-            try FileSystem.makeDirectories(directory, mode: 0o700)
-            file = try OpenFile.creating(path, mode: 0o600)
-        }
-        var position: Int64 = 0
-        try file.write(bytes, at: &position)
+    /// What a file holds.
+    private enum Content {
+        case nothing, unreadable
+        case entry(StoredResponse)
+
+        var entry: StoredResponse? { if case .entry(let entry) = self { entry } else { nil } }
     }
 
-    /// Reads a file; one that is no response is removed.
-    private func entry(in name: String, url: URL) -> StoredResponse? {
-        let path = path(name)
+    /// Reads a file; one that is no response to what the key names is removed.
+    private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
         do throws(SystemError) {
-            let file = try OpenFile.reading(path)
-            let status = try file.status()
-            guard status.isRegular, status.size <= Int64(capacity) else {
+            guard let bytes = try directory.read(name, limit: capacity),
+                let entry = EntryFile.decoded(bytes, for: key, url: url)
+            else {
                 remove(name)
-                return nil
+                return .nothing
             }
-            guard let entry = EntryFile.decoded(try file.read(upTo: Int(status.size)), url: url) else {
-                remove(name)
-                return nil
-            }
-            file.touch()
-            ledger.withLock { $0.set((), cost: Int(status.size), for: name) }
-            return entry
+            ledger.withLock { $0.set((), cost: bytes.count, for: name) }
+            return .entry(entry)
         } catch {
-            if error.code != ENOENT { failureCount.add(1, ordering: .relaxed) }
             ledger.withLock { _ = $0.remove(name) }
-            return nil
+            if error.isAbsence { return .nothing }
+            countFailures(1)
+            return .unreadable
         }
     }
 
@@ -123,49 +114,67 @@ final class DiskStore: Sendable {
         var free: String?
         var oldest: (name: String, time: Date)?
         for name in names(for: key) {
-            guard let other = self.entry(in: name, url: entry.response.url) else {
+            switch content(of: name, key, entry.response.url) {
+            case .nothing: free = free ?? name
+            case .unreadable:
+                // It may be the one that is to be replaced.
+                remove(name)
                 free = free ?? name
-                continue
+            case .entry(let other):
+                if other.selector == entry.selector { return name }
+                if oldest.map({ other.responseTime < $0.time }) ?? true { oldest = (name, other.responseTime) }
             }
-            if other.selector == entry.selector { return name }
-            if oldest.map({ other.responseTime < $0.time }) ?? true { oldest = (name, other.responseTime) }
         }
         return free ?? oldest?.name ?? names(for: key)[0]
     }
 
     private func remove(_ name: String) {
-        FileSystem.remove(path(name))
         ledger.withLock { _ = $0.remove(name) }
+        do throws(SystemError) { try directory.remove(name) } catch { countFailures(1) }
     }
-
-    private func path(_ name: String) -> String { FileSystem.path(name, in: directory) }
 
     // MARK: The books
 
-    /// Makes the directory and looks at what is in it, once.
-    private func open() {
-        guard !isOpened.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        do throws(SystemError) {
-            try FileSystem.makeDirectories(directory, mode: 0o700)
-        } catch {
-            failureCount.add(1, ordering: .relaxed)
+    /// Looks at the directory, the first time also at what is in it.
+    ///
+    /// - Parameter isForWriting: Whether the directory is made if it is missing.
+    /// - Returns: Whether the directory can be used.
+    private func open(forWriting isForWriting: Bool = false) -> Bool {
+        var condition = directory.condition
+        if condition == .missing, isForWriting {
+            try? directory.make()
+            condition = directory.condition
         }
-        scan()
-        evict()
+        guard condition == .usable else {
+            if condition == .refused || isForWriting { countFailures(1) }
+            return false
+        }
+        if directory.isForgotten {
+            removeAll()
+            guard !directory.isForgotten else { return false }
+        }
+        if !isOpened.exchange(true, ordering: .acquiringAndReleasing) {
+            scan()
+            evict()
+        }
+        return true
     }
 
     /// Takes note of all files, in the order of their last use.
     private func scan() {
         writtenSinceScan.store(0, ordering: .relaxed)
-        let now = Int64(Date().timeIntervalSince1970) &* 1_000_000_000
+        let now = Date()
         var found: [(name: String, status: FileStatus)] = []
-        for name in FileSystem.names(in: directory) {
-            guard let status = FileSystem.status(path(name), followingLinks: false) else { continue }
-            if Self.isEntry(name) {
-                found.append((name, status))
-            } else if name.hasPrefix(Self.temporaryPrefix), now - status.modified > Self.patience {
-                FileSystem.remove(path(name))
+        do throws(SystemError) {
+            for name in try directory.names() {
+                if Self.isEntry(name) {
+                    if let status = directory.status(of: name) { found.append((name, status)) }
+                } else {
+                    directory.removeLeftover(name, now: now)
+                }
             }
+        } catch {
+            return countFailures(1)
         }
         found.sort { $0.status.modified < $1.status.modified }
         let inOrder = found.map { (name: $0.name, size: Int($0.status.size)) }
@@ -176,9 +185,7 @@ final class DiskStore: Sendable {
     }
 
     private func evict() {
-        while let name = ledger.withLock({ $0.cost > capacity ? $0.removeOldest()?.key : nil }) {
-            FileSystem.remove(path(name))
-        }
+        while let name = ledger.withLock({ $0.cost > capacity ? $0.removeOldest()?.key : nil }) { remove(name) }
     }
 
     // MARK: Names
@@ -195,11 +202,7 @@ final class DiskStore: Sendable {
         return parts[0].allSatisfy { $0 &- 0x30 < 10 || $0 &- 0x61 < 6 } && parts[1].allSatisfy { $0 &- 0x30 < 4 }
     }
 
-    private static let lastTemporary = Atomic(0)
     private static let variantLimit = 4
-    private static let temporaryPrefix = "bluebonnet-cache."
-    /// For how many nanoseconds a file may be under way: an hour.
-    private static let patience: Int64 = 3_600_000_000_000
 }
 
 extension Data {

@@ -13,7 +13,7 @@ extension Session.Configuration {
         /// They are, in the file at a path, in the format of libcurl and `curl --hsts`.
         ///
         /// It is read with the session's first request and written when the session has ended, on the loop's thread. It
-        /// need not exist, but its folder must.
+        /// need not exist, but its folder must. It becomes its owner's only (mode 0600).
         case file(String)
     }
 }

@@ -26,6 +26,27 @@ final class SessionMemory {
         usesCookies || keepsHSTS || (mayUseTLS && SpentHandles.areFreed)
     }
 
+    deinit {
+        // The file is written now.
+        if let hstsFile, keeper != nil { Self.makePrivate(hstsFile) }
+    }
+
+    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one, and
+    /// makes one that is missing as the process makes all files.
+    private static func makePrivate(_ path: String) {
+        let path = FileSystem.realPath(path)
+        do throws(SystemError) {
+            if FileSystem.status(path, followingLinks: false) == nil {
+                try OpenFile.creating(path, mode: 0o600).close()
+            } else {
+                let file = try OpenFile.writing(path)
+                if try file.status().isOwn { try file.setMode(0o600) }
+            }
+        } catch {
+            // Libcurl will not be able to write it either, and says nothing then.
+        }
+    }
+
     /// What handles have in common, made when it is first needed.
     var share: SessionShare? {
         if let made { return made }

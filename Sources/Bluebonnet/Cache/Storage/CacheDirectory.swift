@@ -1,0 +1,156 @@
+import FoundationEssentials
+
+/// Has the files of a cache in a directory, and knows those that it could not remove.
+///
+/// All calls block. A file comes to be under its name when it is complete. The directory must be this user's, and one that
+/// nobody else can write to: who can write there could put another response in the place of any. What cannot be written
+/// here is not read either: nothing of it could be forgotten.
+///
+/// A file that cannot be removed is cut off, which makes it useless to every process. Where that fails, too, its path is
+/// noted for this process: nothing is read from it until it is removed or replaced.
+struct CacheDirectory: Sendable {
+    let path: String
+
+    init(_ path: String) {
+        // Caches of one directory know it by one path.
+        self.path = FileSystem.realPath(FileSystem.withoutSlashes(path))
+    }
+
+    /// What is at the path.
+    enum Condition: Equatable {
+        case usable, missing
+        /// The directory cannot be used, or must not be.
+        case refused
+    }
+
+    /// Looks at the directory as it is now.
+    var condition: Condition {
+        do throws(SystemError) {
+            let status = try FileSystem.examine(path)
+            return status.isDirectory && status.isPrivate && FileSystem.isWritable(path) ? .usable : .refused
+        } catch {
+            return error.isAbsence ? .missing : .refused
+        }
+    }
+
+    /// Makes the directory, for this user only, unless it is there.
+    func make() throws(SystemError) { try FileSystem.makeDirectories(path, mode: 0o700) }
+
+    /// The names of all files.
+    func names() throws(SystemError) -> [String] { try FileSystem.names(in: path) }
+
+    /// What a file is; nil when there is none.
+    func status(of name: String) -> FileStatus? { FileSystem.status(place(of: name), followingLinks: false) }
+
+    // MARK: Reading and writing
+
+    /// Reads a file of at most so many bytes, and notes that it was used.
+    ///
+    /// - Returns: The bytes; nil when this is no file of a cache, or one that had to be forgotten.
+    /// - Throws: The system's error.
+    func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
+        guard !isForgotten(name) else { return nil }
+        let file = try OpenFile.reading(place(of: name))
+        let status = try file.status()
+        guard status.isOwn, status.isPrivate, status.size <= Int64(limit) else { return nil }
+        let bytes = try file.read(upTo: Int(status.size))
+        file.touch()
+        return bytes
+    }
+
+    /// Writes a file, in place of one that has the name.
+    ///
+    /// - Throws: The system's error. What had the name is still there.
+    func write(_ bytes: Data, to name: String) throws(SystemError) {
+        let temporary = place(of: Self.temporaryPrefix + FileName.token())
+        do throws(SystemError) {
+            let file = try OpenFile.creating(temporary, mode: 0o600)
+            var position: Int64 = 0
+            try file.write(bytes, at: &position)
+            try file.close()
+            try FileSystem.rename(temporary, to: place(of: name))
+        } catch {
+            FileSystem.remove(temporary)
+            throw error
+        }
+        Self.forgotten.withLock { _ = $0.files.remove(place(of: name)) }
+    }
+
+    /// Removes what a process has left that ended while it wrote.
+    func removeLeftover(_ name: String, now: Date) {
+        guard name.hasPrefix(Self.temporaryPrefix), let status = status(of: name) else { return }
+        let age = now.timeIntervalSince1970 - Double(status.modified) / 1e9
+        if age > Self.patience { FileSystem.remove(place(of: name)) }
+    }
+
+    private func place(of name: String) -> String { FileSystem.path(name, in: path) }
+
+    private static let temporaryPrefix = "bluebonnet-cache."
+    /// For how many seconds a file may be under way.
+    private static let patience = 3600.0
+
+    // MARK: Forgetting
+
+    /// Removes a file, or sees to it that it is not used any more.
+    ///
+    /// - Throws: The system's error: the file is still there.
+    func remove(_ name: String) throws(SystemError) {
+        let place = place(of: name)
+        do throws(SystemError) {
+            try FileSystem.removeSurely(place)
+            Self.forgotten.withLock { _ = $0.files.remove(place) }
+        } catch {
+            if !cutOff(place) { Self.forgotten.withLock { _ = $0.files.insert(place) } }
+            throw error
+        }
+    }
+
+    /// Removes all files that a closure wants removed, or sees to it that they are not used any more.
+    ///
+    /// - Returns: How often the system refused something.
+    func removeAll(where isRemoved: (String) -> Bool) -> Int {
+        do throws(SystemError) {
+            var failures = 0
+            for name in try names() where isRemoved(name) {
+                do throws(SystemError) { try remove(name) } catch { failures += 1 }
+            }
+            Self.forgotten.withLock { _ = $0.directories.remove(path) }
+            return failures
+        } catch {
+            // Which files there are is not known: none may be used.
+            Self.forgotten.withLock { _ = $0.directories.insert(path) }
+            return 1
+        }
+    }
+
+    /// Whether all files had to be forgotten, and could not be.
+    var isForgotten: Bool { Self.forgotten.withLock { $0.directories.contains(path) } }
+
+    /// Whether a file had to be forgotten, and could not be removed.
+    private func isForgotten(_ name: String) -> Bool {
+        Self.forgotten.withLock { $0.files.contains(place(of: name)) }
+    }
+
+    /// Empties a file whose name cannot be removed; returns whether that is done.
+    private func cutOff(_ place: String) -> Bool {
+        do throws(SystemError) {
+            let file = try OpenFile.writing(place)
+            // The other names of a file are somebody else's.
+            guard try file.status().isOwn else { return false }
+            try file.truncate(to: 0)
+            try file.close()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// What must not be read, by paths: of files, and of directories all of whose files are meant.
+    private struct Forgotten {
+        var files: Set<String> = []
+        var directories: Set<String> = []
+    }
+
+    /// The same for all caches of the process.
+    private static let forgotten = Locked(Forgotten())
+}
