@@ -38,13 +38,13 @@ extension RequestCore {
         }
         guard isWanted else { return abandonPreparation() }
         let task = Task.immediate { await prepareAndStart() }
-        let isCancelled = mailbox.withLock { mailbox in
-            guard mailbox.preparation != nil else { return false }
-            mailbox.interruption = {
-                task.cancel()
-                self.abandonPreparation()
-            }
-            return mailbox.lifecycle.state == .cancelled
+        let interruption: @Sendable () -> Void = {
+            task.cancel()
+            self.abandonPreparation()
+        }
+        let (isCancelled, _) = mailbox.withLock { mailbox -> (Bool, (@Sendable () -> Void)?) in
+            guard mailbox.preparation != nil else { return (false, nil) }
+            return (mailbox.lifecycle.state == .cancelled, exchange(&mailbox.interruption, with: interruption))
         }
         if isCancelled { interrupt() }
     }
@@ -63,7 +63,7 @@ extension RequestCore {
             result = .failure(error)
         }
         // The request has been cancelled, and has its answer, if this is not waited for any more.
-        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        guard let preparation = mailbox.withLock({ $0.takePreparation() })?.preparation else { return }
         tellPrepared(preparation.request, result)
         switch result {
         case .success(let request): startExchange(of: request)
@@ -73,7 +73,7 @@ extension RequestCore {
 
     /// Ends an attempt whose request is not ready.
     private func abandonPreparation() {
-        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        guard let preparation = mailbox.withLock({ $0.takePreparation() })?.preparation else { return }
         let error = RequestError(.cancelled).during(preparation.request, attempts: 0)
         tellPrepared(preparation.request, .failure(error))
         refuseAttempt(error)
