@@ -244,19 +244,8 @@ extension RequestCore {
             _ = await nextOutcome()
             return
         }
-        exchange?.receiveBody(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
-        let impatience = exchange.map { exchange in
-            Task {
-                try await ContinuousClock().sleep(for: Self.patience)
-                exchange.cancel()
-            }
-        }
-        _ = await nextOutcome()
-        impatience?.cancel()
+        _ = await outcome(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
     }
-
-    /// How long the body of a redirect may take that is read for the sake of its connection: about as long as a new one.
-    private static var patience: Duration { .milliseconds(300) }
 
     /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
     private func refusedRedirect(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {
