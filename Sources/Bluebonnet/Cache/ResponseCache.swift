@@ -134,7 +134,7 @@ public final class ResponseCache: Sendable {
         let epoch = epoch(of: request.key)
         let found = disk.candidates(for: request.key, url: request.url)
         for entry in found.sorted(by: { $0.responseTime < $1.responseTime }) {
-            _ = memory.withLock { $0.store(entry, for: request.key) }
+            changeMemory { _ = $0.store(entry, for: request.key) }
         }
         if self.epoch(of: request.key) != epoch { discard([request.key]) }
         return found
@@ -146,7 +146,7 @@ public final class ResponseCache: Sendable {
     /// Keeps a response, unless the key was forgotten since the epoch; blocks if there are files.
     func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
         guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
-        _ = memory.withLock { $0.store(entry, for: key) }
+        changeMemory { _ = $0.store(entry, for: key) }
         if entry.storagePolicy == .memoryAndDisk { disk?.store(entry, for: key) } else { disk?.remove(entry, for: key) }
         counts.withLock { $0.stores += 1 }
         // What was forgotten meanwhile is not here again.
@@ -167,20 +167,28 @@ public final class ResponseCache: Sendable {
 
     /// Has one response no more; blocks if there are files.
     func drop(_ entry: StoredResponse, for key: CacheKey) {
-        memory.withLock { $0.remove(entry, for: key) }
+        changeMemory { $0.remove(entry, for: key) }
         disk?.remove(entry, for: key)
+    }
+
+    /// Changes what is in memory; what goes is released after the lock was.
+    private func changeMemory(_ change: (inout MemoryStore) -> Void) {
+        _ = memory.withLock { memory in
+            change(&memory)
+            return memory.takeGone()
+        }
     }
 
     private func discard(_ keys: [CacheKey]) {
         for key in keys {
-            memory.withLock { $0.removeAll(for: key) }
+            changeMemory { $0.removeAll(for: key) }
             disk?.removeAll(for: key)
         }
     }
 
     private func forgetAll() {
         epochs.withLock { $0.advanceAll() }
-        memory.withLock { $0 = MemoryStore(capacity: memoryCapacity) }
+        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
         disk?.removeAll()
     }
 }

@@ -34,7 +34,7 @@ extension Cookie {
         return fields.joined(separator: "\t")
     }
 
-    private static let httpOnlyMark = "#HttpOnly_"
+    static let httpOnlyMark = "#HttpOnly_"
 
     /// The expiry in seconds since 1970; 0 stands for none, so that one in the far past is in the first second.
     private var expirySeconds: Int64 {

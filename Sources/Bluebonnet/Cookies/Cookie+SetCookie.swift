@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension Cookie {
-    /// Reads the value of a `Set-Cookie` field of a response (RFC 6265 §5.2, §5.3), as libcurl does.
+    /// Reads the value of a `Set-Cookie` field of a response (RFC 6265 §5.2, §5.3).
     ///
     /// - Parameters:
     ///   - field: The value of the field.
@@ -9,10 +9,18 @@ extension Cookie {
     /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)``: the field has not the form of a
     ///   cookie, or its host must not set this one.
     public init(setCookie field: String, for url: URL) throws(RequestError) {
-        guard let target = CookieTarget(url) else { throw RequestError(.cookies(.malformed)) }
+        guard let target = CookieTarget(url), let cookie = Cookie(parsing: field, for: target) else {
+            throw RequestError(.cookies(.malformed))
+        }
+        self = cookie
+        try checkSetting(by: target)
+    }
+
+    /// Reads the value of a field; what it says may be wrong, and `nil` is what says nothing.
+    init?(parsing field: String, for target: CookieTarget) {
         let parts = field.split(separator: ";", omittingEmptySubsequences: false)
         let (name, value) = Self.pair(parts[0])
-        guard !name.isEmpty, let value else { throw RequestError(.cookies(.malformed)) }
+        guard !name.isEmpty, let value else { return nil }
         self.init(name: name, value: value, domain: target.host, path: target.defaultPath)
         var maximumAge: Date?
         for part in parts.dropFirst() {
@@ -22,7 +30,7 @@ extension Cookie {
                 // Observers of properties are not called here.
                 domain = Self.canonicalDomain(value)
                 includesSubdomains = true
-            case ("path", let value): path = value.hasPrefix("/") ? Self.withoutLastSlash(value) : target.defaultPath
+            case ("path", let value): path = value.hasPrefix("/") ? value : target.defaultPath
             case ("secure", _): isSecure = true
             case ("httponly", _): isHTTPOnly = true
             case ("max-age", let value): maximumAge = Self.expiry(after: value) ?? maximumAge
@@ -32,16 +40,15 @@ extension Cookie {
         }
         // One that lives for a time does so whatever date it has.
         expires = maximumAge ?? expires
-        try settle(from: target)
+        if includesSubdomains, domain == target.host {
+            // A host that is a public suffix itself has cookies of its own, as does an address (RFC 6265 §5.3).
+            includesSubdomains = !CookieTarget.isAddress(domain) && !PublicSuffixes.isPublicSuffix(domain)
+        }
     }
 
     /// Applies the rules about who may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
-    private mutating func settle(from target: CookieTarget) throws(RequestError) {
-        if includesSubdomains, domain == target.host {
-            // A host that is a public suffix itself has cookies of its own, as does an address.
-            let isAlone = CookieTarget.isAddress(domain) || PublicSuffixes.isPublicSuffix(domain)
-            includesSubdomains = !isAlone
-        } else if includesSubdomains, !matches(host: target.host) {
+    private func checkSetting(by target: CookieTarget) throws(RequestError) {
+        if !matches(host: target.host) {
             throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
         }
         if isSecure, !target.isSecure { throw RequestError(.cookies(.insecure(name: name))) }
@@ -52,10 +59,6 @@ extension Cookie {
     private static func pair(_ text: Substring) -> (String, String?) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         return (String(parts[0].trimmed), parts.count > 1 ? String(parts[1].trimmed) : nil)
-    }
-
-    private static func withoutLastSlash(_ path: String) -> String {
-        path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
     /// The time after a number of seconds (RFC 6265 §5.2.2); the past for none or fewer.

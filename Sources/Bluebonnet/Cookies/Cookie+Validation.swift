@@ -17,7 +17,8 @@ extension Cookie {
             return .invalidValue(name: name)
         }
         guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
-        guard path.utf8.first == 0x2f, path.utf8.count <= Self.sizeLimit,
+        // Libcurl would take two slashes for one, and so send the cookie everywhere.
+        guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
             path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
         else { return .invalidPath(name: name) }
         guard Self.isHost(domain) else { return .invalidDomain(name: name) }

@@ -50,7 +50,12 @@ extension RequestBody {
 
             private mutating func next(from reader: any BodyReader) async throws -> Data? {
                 var reader = reader
-                let piece = try await reader.next()
+                let piece: Data?
+                do {
+                    piece = try await reader.next()
+                } catch let error as RequestError where error.kind == .requestBody(.sequenceFailed) {
+                    throw error.underlying ?? error
+                }
                 if piece != nil { state = .reading(reader) }
                 return piece
             }
@@ -64,9 +69,12 @@ extension RequestBody {
 
     /// Reads a body that is said to be empty to its end; throws if it is not, or cannot be read.
     func confirmEmpty() async throws(RequestError) {
+        guard var reader = try open()?.makeReader() else { return }
         do {
-            for try await piece in pieces {
-                throw RequestError(.requestBody(.lengthMismatch(expected: 0, actual: Int64(piece.count))))
+            while let piece = try await reader.next() {
+                guard piece.isEmpty else {
+                    throw RequestError(.requestBody(.lengthMismatch(expected: 0, actual: Int64(piece.count))))
+                }
             }
         } catch {
             throw error as? RequestError ?? RequestError(.requestBody(.sequenceFailed), underlying: error)

@@ -106,8 +106,22 @@ where Pieces.Element: DataProtocol & Sendable {
             guard claim?.take() ?? true else { throw RequestError(.requestBody(.notReplayable)) }
             reader = SequenceReader(makeSequence())
         }
-        return try await reader?.next()
+        do {
+            return try await reader?.next()
+        } catch let error as BodySequenceError {
+            throw error.error
+        } catch {
+            // Of whatever type: an error of another request's must not become this one's.
+            throw RequestError(.requestBody(.sequenceFailed), underlying: error)
+        }
     }
+}
+
+/// Ends a sequence of this package's own, which says itself what is wrong with the body.
+package struct BodySequenceError: Error {
+    package let error: RequestError
+
+    package init(_ error: RequestError) { self.error = error }
 }
 
 /// A form whose parts are a request's body.

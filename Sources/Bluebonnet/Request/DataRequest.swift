@@ -48,8 +48,8 @@ extension DataRequest {
     /// Accepts a response by a check of your own.
     ///
     /// Runs on the global pool, once for each attempt that got a response, after the validators that were added
-    /// before and only if those accepted. A failure becomes a `.validation(.customValidationFailed)` error with yours as the underlying
-    /// one; a thrown ``RequestError`` stays as it is.
+    /// before and only if those accepted. A failure becomes a `.validation(.customValidationFailed)` error with yours, of
+    /// whatever type, as the underlying one.
     ///
     /// - Parameter validation: Gets the request, the response and the body.
     /// - Returns: The request.

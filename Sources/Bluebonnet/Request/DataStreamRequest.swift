@@ -50,8 +50,7 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
     /// Accepts a response by a check of your own, before any of its body is handed out.
     ///
     /// Runs on the global pool, after the validators that were added before and only if those accepted. A failure becomes
-    /// a `.validation(.customValidationFailed)` error with yours as the underlying one; a thrown ``RequestError`` stays as
-    /// it is.
+    /// a `.validation(.customValidationFailed)` error with yours, of whatever type, as the underlying one.
     ///
     /// - Parameter validation: Gets the request and the head of the response.
     /// - Returns: The request.

@@ -68,8 +68,7 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     ///
     /// Runs on the global pool, after the validators of the head, when the body is complete; several in the order in which
     /// they were added, up to the first that refuses. A failure becomes a `.validation(.customValidationFailed)` error with
-    /// yours as the underlying one; a thrown ``RequestError`` stays as it is. The file that was refused is removed: there is
-    /// nothing to resume.
+    /// yours, of whatever type, as the underlying one. The file that was refused is removed: there is nothing to resume.
     ///
     /// - Parameter validation: Gets the request, the response and where the file is until then.
     /// - Returns: The request.

@@ -77,7 +77,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func redirect(using handler: any RedirectHandler) -> Self {
-        core.mailbox.withLock { $0.redirectHandler = handler }
+        _ = core.mailbox.withLock { exchange(&$0.redirectHandler, with: handler) }
         return self
     }
 
@@ -90,7 +90,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-        core.mailbox.withLock { $0.cachedResponseHandler = handler }
+        _ = core.mailbox.withLock { exchange(&$0.cachedResponseHandler, with: handler) }
         return self
     }
 

@@ -38,13 +38,13 @@ extension RequestCore {
         }
         guard isWanted else { return abandonPreparation() }
         let task = Task.immediate { await prepareAndStart() }
-        let isCancelled = mailbox.withLock { mailbox in
-            guard mailbox.preparation != nil else { return false }
-            mailbox.interruption = {
-                task.cancel()
-                self.abandonPreparation()
-            }
-            return mailbox.lifecycle.state == .cancelled
+        let interruption: @Sendable () -> Void = {
+            task.cancel()
+            self.abandonPreparation()
+        }
+        let (isCancelled, _) = mailbox.withLock { mailbox -> (Bool, (@Sendable () -> Void)?) in
+            guard mailbox.preparation != nil else { return (false, nil) }
+            return (mailbox.lifecycle.state == .cancelled, exchange(&mailbox.interruption, with: interruption))
         }
         if isCancelled { interrupt() }
     }
@@ -63,7 +63,7 @@ extension RequestCore {
             result = .failure(error)
         }
         // The request has been cancelled, and has its answer, if this is not waited for any more.
-        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        guard let preparation = mailbox.withLock({ $0.takePreparation() })?.preparation else { return }
         tellPrepared(preparation.request, result)
         switch result {
         case .success(let request): startExchange(of: request)
@@ -73,7 +73,7 @@ extension RequestCore {
 
     /// Ends an attempt whose request is not ready.
     private func abandonPreparation() {
-        guard let preparation = mailbox.withLock({ $0.takePreparation() }) else { return }
+        guard let preparation = mailbox.withLock({ $0.takePreparation() })?.preparation else { return }
         let error = RequestError(.cancelled).during(preparation.request, attempts: 0)
         tellPrepared(preparation.request, .failure(error))
         refuseAttempt(error)
@@ -244,19 +244,8 @@ extension RequestCore {
             _ = await nextOutcome()
             return
         }
-        exchange?.receiveBody(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
-        let impatience = exchange.map { exchange in
-            Task {
-                try await ContinuousClock().sleep(for: Self.patience)
-                exchange.cancel()
-            }
-        }
-        _ = await nextOutcome()
-        impatience?.cancel()
+        _ = await outcome(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
     }
-
-    /// How long the body of a redirect may take that is read for the sake of its connection: about as long as a new one.
-    private static var patience: Duration { .milliseconds(300) }
 
     /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
     private func refusedRedirect(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {

@@ -109,11 +109,12 @@ extension RequestCore: ExchangeObserver {
         if context.hasCache { options.willStore = storing() }
         tellExchange(of: request, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
-        let state = mailbox.withLock { mailbox in
+        let (state, _) = mailbox.withLock { mailbox in
+            let earlier = mailbox.exchange
             // It may be over already.
             if mailbox.outcome == nil { mailbox.exchange = exchange }
             mailbox.isStarting = false
-            return mailbox.lifecycle.state
+            return (mailbox.lifecycle.state, earlier)
         }
         wakeDriver()
         // Whatever happened meanwhile did not reach the exchange.
@@ -157,11 +158,9 @@ extension RequestCore: ExchangeObserver {
     /// Notes how the exchange ended and has the attempt loop go on.
     public func exchangeDidComplete(_ outcome: ExchangeOutcome) {
         events?.exchangeEnded(outcome)
-        let fileBody = mailbox.withLock { mailbox in
-            mailbox.outcome = outcome
-            mailbox.exchange = nil
+        let (fileBody, _, _) = mailbox.withLock { mailbox in
             // At once with the exchange: who finds that ended knows that nobody else ends the body.
-            return mailbox.fileBody.take()
+            (mailbox.fileBody.take(), mailbox.exchange.take(), exchange(&mailbox.outcome, with: outcome))
         }
         fileBody?.finish(with: outcome.error)
         wakeDriver()
@@ -270,12 +269,10 @@ extension RequestCore: ExchangeObserver {
     ///
     /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
     private func settle(_ attempt: CompletedAttempt, _ served: FewOf<SerializationSlot>) -> Bool {
-        let (isSettled, isCancelled) = mailbox.withLock { mailbox in
-            guard mailbox.slots.isEmpty else { return (false, false) }
+        let (isSettled, isCancelled, _) = mailbox.withLock { mailbox -> (Bool, Bool, RequestMailbox.Result) in
+            guard mailbox.slots.isEmpty else { return (false, false, (nil, nil)) }
             mailbox.lifecycle.settled()
-            mailbox.error = attempt.error
-            mailbox.last = attempt
-            return (true, mailbox.lifecycle.state == .cancelled)
+            return (true, mailbox.lifecycle.state == .cancelled, mailbox.replaceResult(attempt, attempt.error))
         }
         guard isSettled else { return false }
         if isCancelled, attempt.error?.isCancellation != true { replace(attempt, in: served) }
@@ -290,10 +287,7 @@ extension RequestCore: ExchangeObserver {
     private func replace(_ attempt: CompletedAttempt, in served: FewOf<SerializationSlot>) {
         let error = RequestError.cancelled(after: attempt.error).during(attempt.request, attempts: attempt.attempts)
         let cancelled = attempt.failing(with: error)
-        mailbox.withLock { mailbox in
-            mailbox.error = error
-            mailbox.last = cancelled
-        }
+        _ = mailbox.withLock { $0.replaceResult(cancelled, error) }
         for slot in served { slot.fail(cancelled, error) }
     }
 }

@@ -173,7 +173,7 @@ struct FileDownload {
             failure = error
             core.mailbox.withLock { $0.exchange }?.cancel()
         }
-        core.mailbox.withLock { $0.fileBody = nil }
+        _ = core.mailbox.withLock { $0.fileBody.take() }
         let attempt = core.completed(await core.nextOutcome())
         // What the file system says goes before the cancellation that it led to.
         if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,

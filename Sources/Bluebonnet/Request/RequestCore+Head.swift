@@ -59,12 +59,25 @@ extension RequestCore {
         }
     }
 
-    /// Ends the exchange after as much of the body as an error keeps.
+    /// Has the beginning of a body received that is of little use, and waits for the end of the exchange.
+    ///
+    /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
+    /// time must not delay what is known.
+    func outcome(with beginning: BodyBeginning) async -> ExchangeOutcome {
+        guard let exchange = mailbox.withLock({ $0.exchange }) else { return await nextOutcome() }
+        exchange.receiveBody(with: beginning)
+        let impatience = Task { [patience = context.configuration.patience] in
+            try await patience()
+            exchange.cancel()
+        }
+        defer { impatience.cancel() }
+        return await nextOutcome()
+    }
+
+    /// Ends the exchange after as much of the body as an error keeps, if that comes soon.
     func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
         let beginning = BodyBeginning(limit: RequestError.bodyLimit)
-        let exchange = mailbox.withLock { $0.exchange }
-        exchange?.receiveBody(with: beginning)
-        let outcome = await nextOutcome()
+        let outcome = await outcome(with: beginning)
         let (request, attempts, isCancelled) = mailbox.withLock { mailbox in
             (mailbox.requests.last, mailbox.attempts, mailbox.lifecycle.state == .cancelled)
         }

@@ -5,10 +5,10 @@ extension RequestCore {
     /// that does not heed its cancellation keeps nobody waiting.
     func interruptible(_ work: @escaping @Sendable () async -> Void) async -> Bool {
         await raced(work) { interruption in
-            mailbox.withLock { mailbox in
-                mailbox.interruption = interruption
-                return mailbox.lifecycle.state == .cancelled
+            let (isCancelled, _) = mailbox.withLock { mailbox in
+                (mailbox.lifecycle.state == .cancelled, exchange(&mailbox.interruption, with: interruption))
             }
+            return isCancelled
         }
     }
 

@@ -21,10 +21,8 @@ extension RequestCore {
         let retriers = retriers
         guard !retriers.isEmpty, let request = context.request(id) else { return .stands(error) }
         // The retriers look at the request, not at the attempt.
-        let isCancelled = mailbox.withLock { mailbox in
-            mailbox.last = attempt
-            mailbox.error = error
-            return mailbox.lifecycle.state == .cancelled
+        let (isCancelled, _) = mailbox.withLock { mailbox in
+            (mailbox.lifecycle.state == .cancelled, mailbox.replaceResult(attempt, error))
         }
         guard !isCancelled else { return .stands(cancelled(after: error)) }
         let session = context.session
@@ -58,11 +56,10 @@ extension RequestCore {
             let sleep = context.sleep
             _ = await interruptible { try? await sleep(delay) }
         }
-        let isCancelled = mailbox.withLock { mailbox in
-            guard mailbox.lifecycle.state != .cancelled else { return true }
-            mailbox.beginAnew()
+        let (isCancelled, _) = mailbox.withLock { mailbox -> (Bool, RequestMailbox.Result) in
+            guard mailbox.lifecycle.state != .cancelled else { return (true, (nil, nil)) }
             events?.append { await $0.requestIsRetrying($1) }
-            return false
+            return (false, mailbox.beginAnew())
         }
         events?.start()
         return isCancelled ? .stands(cancelled(after: error)) : .again

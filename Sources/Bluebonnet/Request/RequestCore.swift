@@ -187,9 +187,8 @@ public final class RequestCore: Sendable {
 
     private func settleUnbegun(with error: RequestError) {
         let error = error.during(mailbox.withLock { $0.requests.last }, attempts: 0)
-        let slots = mailbox.withLock { mailbox in
-            mailbox.error = error
-            return mailbox.takeSlots()
+        let (slots, _) = mailbox.withLock { mailbox in
+            (mailbox.takeSlots(), exchange(&mailbox.error, with: error))
         }
         let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
         for slot in slots { slot.fail(outcome, error) }

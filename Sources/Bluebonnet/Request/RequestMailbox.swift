@@ -93,15 +93,22 @@ struct RequestMailbox {
         return outcome.take().map(ExchangeEvent.outcome)
     }
 
-    /// Forgets what one attempt came to, since there will be another.
-    mutating func beginAnew() {
+    /// What one attempt came to.
+    typealias Result = (last: CompletedAttempt?, error: RequestError?)
+
+    /// Forgets what one attempt came to, since there will be another; returns it, to be released without the lock.
+    mutating func beginAnew() -> Result {
         needsStart = true
-        last = nil
-        error = nil
         response = nil
         bytesBefore = nil
         progress = nil
         uploadProgress = nil
+        return replaceResult(nil, nil)
+    }
+
+    /// Notes what an attempt came to; returns what was noted before, to be released without the lock.
+    mutating func replaceResult(_ last: CompletedAttempt?, _ error: RequestError?) -> Result {
+        (Swift.exchange(&self.last, with: last), Swift.exchange(&self.error, with: error))
     }
 
     /// Whether the driver is to start the exchange; says so once.
@@ -117,13 +124,9 @@ struct RequestMailbox {
         return true
     }
 
-    /// Ends the preparation, for the one who gets it.
-    mutating func takePreparation() -> RequestPreparation? {
-        defer {
-            if preparation != nil { interruption = nil }
-            preparation = nil
-        }
-        return preparation
+    /// Ends the preparation, for the one who gets it, with what would have interrupted it.
+    mutating func takePreparation() -> (preparation: RequestPreparation, interruption: (@Sendable () -> Void)?)? {
+        preparation.take().map { ($0, interruption.take()) }
     }
 
     mutating func takeSlots() -> FewOf<SerializationSlot> { slots.takeAll() }

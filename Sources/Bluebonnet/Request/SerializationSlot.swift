@@ -90,7 +90,10 @@ final class SerializationSlot: Sendable {
     /// Makes the answer of an attempt that failed, without handing it out; replaces an answer that was made before.
     func fail(_ attempt: CompletedAttempt, _ error: RequestError) {
         let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
-        state.withLock { if case .delivered = $0.phase {} else { $0.phase = .made(answer) } }
+        _ = state.withLock { state -> Phase in
+            if case .delivered = state.phase { return .empty }
+            return exchange(&state.phase, with: .made(answer))
+        }
     }
 
     /// Why the serializer failed, if it did.
@@ -103,7 +106,10 @@ final class SerializationSlot: Sendable {
 
     /// Forgets an answer that was not handed out, since there will be another attempt.
     func forget() {
-        state.withLock { if case .made = $0.phase { $0.phase = .empty } }
+        _ = state.withLock { state -> Phase in
+            guard case .made = state.phase else { return .empty }
+            return exchange(&state.phase, with: .empty)
+        }
     }
 
     /// Tells the monitors, if there are some, of the answer that is about to be handed out.
@@ -157,10 +163,10 @@ final class SerializationSlot: Sendable {
 
     /// Keeps what ends the serializer; returns whether it is to be ended now.
     func setInterruption(_ interruption: @escaping @Sendable () -> Void) -> Bool {
-        state.withLock { state in
-            state.interruption = interruption
-            return state.isInterrupted
+        let (isInterrupted, _) = state.withLock { state in
+            (state.isInterrupted, exchange(&state.interruption, with: interruption))
         }
+        return isInterrupted
     }
 
     // MARK: For whoever awaits

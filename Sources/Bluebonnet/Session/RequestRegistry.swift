@@ -25,13 +25,14 @@ struct RequestRegistry {
         return true
     }
 
-    /// A request has been answered.
-    mutating func ended(_ id: RequestID) -> Action {
-        guard requests.removeValue(forKey: id) != nil, !waiters.isEmpty else { return .nothing }
+    /// A request has been answered; returns it, to be released without the lock.
+    mutating func ended(_ id: RequestID) -> (action: Action, request: (any Request)?) {
+        let request = requests.removeValue(forKey: id)
+        guard request != nil, !waiters.isEmpty else { return (.nothing, request) }
         for index in waiters.indices { waiters[index].requests.remove(id) }
         let done = waiters.filter(\.requests.isEmpty)
         waiters.removeAll(where: \.requests.isEmpty)
-        return .resume(done.map(\.continuation))
+        return (.resume(done.map(\.continuation)), request)
     }
 
     mutating func shutDown() {

@@ -111,6 +111,14 @@ extension Session {
         /// Lets time pass between the attempts of a request, and ends early when its task is cancelled; for tests.
         package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
 
+        /// Returns when a body that is of little use has had its time, or when its task is cancelled; for tests.
+        ///
+        /// It is that of a redirect, read for the sake of its connection, and that of a response that was refused by its
+        /// head, read for the error to show: about as long as a new connection takes.
+        package var patience: @Sendable () async throws -> Void = {
+            try await ContinuousClock().sleep(for: .milliseconds(300))
+        }
+
         /// Creates the default configuration.
         public init() {}
 

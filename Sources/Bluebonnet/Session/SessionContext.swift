@@ -83,7 +83,7 @@ final class SessionContext: Sendable {
     }
 
     func remove(_ id: RequestID) {
-        perform(registry.withLock { $0.ended(id) })
+        perform(registry.withLock { $0.ended(id) }.action)
     }
 
     func cancelAll() {

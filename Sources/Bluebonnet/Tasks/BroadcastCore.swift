@@ -19,11 +19,10 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         var waiting: [Continuation] = []
         var onTermination: (@Sendable (StreamTermination) -> Void)?
 
-        /// Keeps a value, or returns whom to resume with it.
-        mutating func receive(_ element: Element) -> Continuation? {
-            guard waiting.isEmpty else { return waiting.removeFirst() }
-            buffer.append(element)
-            return nil
+        /// Keeps a value, or returns whom to resume with it; and returns the value that had to make room.
+        mutating func receive(_ element: Element) -> (continuation: Continuation?, dropped: Element?) {
+            guard waiting.isEmpty else { return (waiting.removeFirst(), nil) }
+            return (nil, buffer.append(element))
         }
     }
 
@@ -58,7 +57,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     ) -> StreamSubscription<Element> {
         let (id, isFinished) = state.withLock { state in
             var observer = Observer(id: state.nextID, buffer: StreamBuffer(bufferingPolicy))
-            if let latest = state.latest { observer.buffer.append(latest) }
+            if let latest = state.latest { _ = observer.buffer.append(latest) }
             if !state.isFinished { observer.onTermination = onTermination }
             state.nextID += 1
             state.observers.append(observer)
@@ -69,14 +68,18 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     func send(_ element: Element) {
-        let waiting = state.withLock { state in
-            guard !state.isFinished else { return [Continuation]() }
-            if state.replaysLatest { state.latest = element }
+        // What is dropped goes when the lock is released: it may be of the user's.
+        let (waiting, _) = state.withLock { state -> ([Continuation], FewOf<Element>) in
+            var dropped = FewOf<Element>()
+            guard !state.isFinished else { return ([], dropped) }
+            if state.replaysLatest, let earlier = exchange(&state.latest, with: element) { dropped.append(earlier) }
             var waiting: [Continuation] = []
             for index in state.observers.indices {
-                if let continuation = state.observers[index].receive(element) { waiting.append(continuation) }
+                let received = state.observers[index].receive(element)
+                if let continuation = received.continuation { waiting.append(continuation) }
+                if let element = received.dropped { dropped.append(element) }
             }
-            return waiting
+            return (waiting, dropped)
         }
         for continuation in waiting { continuation.resume(returning: element) }
     }

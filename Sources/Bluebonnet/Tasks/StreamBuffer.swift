@@ -11,17 +11,19 @@ struct StreamBuffer<Element> {
     /// How many values wait.
     var count: Int { elements.count - head }
 
-    /// Adds a value, which may drop another one or be dropped itself.
-    mutating func append(_ element: Element) {
+    /// Adds a value, which may drop another one or be dropped itself; returns the other.
+    mutating func append(_ element: Element) -> Element? {
+        var dropped: Element?
         switch policy {
         case .unbounded: break
         case .oldest(let limit):
-            guard count < limit else { return }
+            guard count < limit else { return nil }
         case .newest(let limit):
-            guard limit > 0 else { return }
-            if count >= limit { _ = popFirst() }
+            guard limit > 0 else { return nil }
+            if count >= limit { dropped = popFirst() }
         }
         elements.append(element)
+        return dropped
     }
 
     /// Takes the oldest value.

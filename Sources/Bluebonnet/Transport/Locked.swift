@@ -3,8 +3,9 @@ import Glibc
 /// Guards a value with a mutex that the thread sanitizer sees.
 ///
 /// A reference: copies of it guard the same value. Nothing is called or awaited inside ``withLock(_:)`` that could take
-/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Mutex and
-/// value are one allocation.
+/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing of
+/// the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
+/// replaces, for instance by `exchange(_:with:)`. Mutex and value are one allocation.
 // Safety: the value is only reached inside `withLock`, and enters and leaves it as `sending`.
 @safe
 package struct Locked<Value: ~Copyable>: @unchecked Sendable {

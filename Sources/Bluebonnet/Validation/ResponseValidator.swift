@@ -57,8 +57,10 @@ package struct ResponseValidator: Sendable {
 }
 
 extension RequestError {
-    /// Returns what a validator threw or returned as a request's error, wrapped once.
+    /// Returns what a validator threw or returned, of whatever type, as the cause of a request's error.
+    ///
+    /// A ``RequestError`` may be that of another request, whose kind, URL and status say nothing about this one.
     package static func wrappingValidator(_ error: any Error) -> RequestError {
-        (error as? RequestError) ?? RequestError(.validation(.customValidationFailed), underlying: error)
+        RequestError(.validation(.customValidationFailed), underlying: error)
     }
 }

@@ -94,7 +94,8 @@ nonisolated extension DataStreamRequest {
                 queue.async { returned(Result { try handler(Stream(event: event, request: self)) }) }
             }
             guard case .failure(let error) = result else { return }
-            thrown.withLock { $0 = RequestError(.serialization(.customSerializationFailed), underlying: error) }
+            let refusal = RequestError(.serialization(.customSerializationFailed), underlying: error)
+            _ = thrown.withLock { exchange(&$0, with: refusal) }
             self.cancel()
         }
     }

@@ -55,8 +55,9 @@ struct OwnedInputStream: @unchecked Sendable {
     /// Asking a stream for its error that has none traps in Foundation.
     private var failure: (any Error)? { stream.streamStatus == .error ? stream.streamError : nil }
 
-    private static var notReplayable: RequestError {
-        RequestError(.requestBody(.notReplayable), underlying: URLError(.requestBodyStreamExhausted))
+    private static var notReplayable: BodySequenceError {
+        BodySequenceError(
+            RequestError(.requestBody(.notReplayable), underlying: URLError(.requestBodyStreamExhausted)))
     }
 
     private static let pieceSize = 64 * 1024

@@ -22,11 +22,11 @@ final class StubDelivery: Sendable {
     func begin(with outcome: ExchangeOutcome) { run(if: guarded.withLock { $0.state.answered(outcome) }) }
 
     func release(to receiver: (any BodyReceiver)?) {
-        run(
-            if: guarded.withLock { guarded in
-                guarded.receiver = receiver
-                return guarded.state.released(toReceiver: receiver != nil)
-            })
+        let (isNeeded, _) = guarded.withLock { guarded in
+            let earlier = exchange(&guarded.receiver, with: receiver)
+            return (guarded.state.released(toReceiver: receiver != nil), earlier)
+        }
+        run(if: isNeeded)
     }
 
     func demand() { run(if: guarded.withLock { $0.state.demanded() }) }

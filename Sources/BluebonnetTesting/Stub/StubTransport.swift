@@ -52,7 +52,7 @@ public final class StubTransport: Transport {
     ///     segment, a last segment `*` for the rest.
     ///   - responses: The answers. With none at all, requests fail.
     public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
-        state.change { $0.table.set(responses, method: method, path: path) }
+        replaceTable { $0.set(responses, method: method, path: path) }
     }
 
     /// Answers requests of a method, for a path, with what a closure returns.
@@ -62,7 +62,16 @@ public final class StubTransport: Transport {
     ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
     ///   - handler: Makes the answer.
     public func stub(_ method: HTTPMethod?, _ path: String, _ handler: @escaping Handler) {
-        state.change { $0.table.set(handler, method: method, path: path) }
+        replaceTable { $0.set(handler, method: method, path: path) }
+    }
+
+    /// Changes the table; what was in it is released after the lock was, since handlers are the user's.
+    private func replaceTable(_ change: @Sendable (inout StubTable) -> Void) {
+        _ = state.change { state in
+            let earlier = state.table
+            change(&state.table)
+            return earlier
+        }
     }
 
     // MARK: What was requested
@@ -121,11 +130,10 @@ public final class StubTransport: Transport {
                 }
                 return await answer(to: request, limit: options.maximumResponseBytes)
             },
-            ended: { [self] in state.change { $0.exchanges[number] = nil } })
-        let isShutDown = state.change { state in
-            state.requests.append(request)
+            ended: { [self] in _ = state.change { $0.exchanges.removeValue(forKey: number) } })
+        let (isShutDown, _) = state.change { state in
             state.exchanges[number] = exchange
-            return state.isShutDown
+            return (state.isShutDown, state.requests.append(request))
         }
         if isShutDown {
             Task { exchange.shutDown() }

@@ -25,12 +25,17 @@ struct RecentElements<Element: Sendable>: Sendable {
         return ring[(start + index) % ring.count]
     }
 
-    mutating func append(_ element: Element) {
+    /// Adds an element; returns the one that had to make room.
+    @discardableResult
+    mutating func append(_ element: Element) -> Element? {
         count += 1
-        guard capacity > 0 else { return }
-        guard ring.count == capacity else { return ring.append(element) }
-        ring[start] = element
-        start = (start + 1) % capacity
+        guard capacity > 0 else { return nil }
+        guard ring.count == capacity else {
+            ring.append(element)
+            return nil
+        }
+        defer { start = (start + 1) % capacity }
+        return exchange(&ring[start], with: element)
     }
 
     /// Drops everything; the count stays.

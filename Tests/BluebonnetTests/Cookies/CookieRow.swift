@@ -68,6 +68,7 @@ extension CookieRow {
         row("the default, above", "example.com/p/q", "a=1", asked: "example.com/", sent: nil),
         row("the default of a file at the root", "example.com/p", "a=1", asked: "example.com/q", sent: "a=1"),
         row("the default of no path", "example.com", "a=1", asked: "example.com/q", sent: "a=1"),
+        row("the default itself", "example.com/p/q/r", "a=1", asked: "example.com/p/q", sent: "a=1"),
         row("the default leaves the query out", "example.com/p/q?r=/s/t", "a=1", asked: "example.com/p/x", sent: "a=1"),
         row("the last of two", "example.com/", "a=1; Path=/p; Path=/q", asked: "example.com/p", sent: nil),
         row(
@@ -76,6 +77,25 @@ extension CookieRow {
         row(
             "one name on two paths", "example.com/p", "a=1; Path=/", "a=2; Path=/p", asked: "example.com/p",
             sent: "a=2; a=1"),
+        row("a slash at the end", "example.com/", "a=1; Path=/p/q/", asked: "example.com/p/q", sent: nil),
+        row("a slash at the end of both", "example.com/", "a=1; Path=/p/q/", asked: "example.com/p/q/", sent: "a=1"),
+        row("below a slash at the end", "example.com/", "a=1; Path=/p/q/", asked: "example.com/p/q/r", sent: "a=1"),
+        row(
+            "beside a slash at the end", "example.com/", "a=1; Path=/p/", "b=2; Path=/p", "c=3; Path=/",
+            asked: "example.com/p", sent: "b=2; c=3"),
+        row(
+            "without a slash after with one", "example.com/", "a=1; Path=/p/", "a=2; Path=/p", asked: "example.com/p",
+            sent: "a=2"),
+        row(
+            "with a slash after without one", "example.com/", "a=1; Path=/p", "a=2; Path=/p/", asked: "example.com/p",
+            sent: nil),
+        row("two slashes", "example.com/", "a=1; Path=//", asked: "example.com/", sent: nil),
+        row("quotes", "example.com/x/y", "a=1; Path=\"/p/q\"", asked: "example.com/p/q", sent: nil),
+        row("quotes are the default", "example.com/x/y", "a=1; Path=\"/p/q\"", asked: "example.com/x", sent: "a=1"),
+        row("no slash", "example.com/x/y", "a=1; Path=p", asked: "example.com/p", sent: nil),
+        row("no slash is the default", "example.com/x/y", "a=1; Path=p", asked: "example.com/x/z", sent: "a=1"),
+        row("an empty path", "example.com/x/y", "a=1; Path=", asked: "example.com/", sent: nil),
+        row("an empty path is the default", "example.com/x/y", "a=1; Path=", asked: "example.com/x/z", sent: "a=1"),
     ]
 
     /// Secure cookies, and what the prefixes of names promise (RFC 6265bis §4.1.3).

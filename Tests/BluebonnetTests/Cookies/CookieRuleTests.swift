@@ -26,6 +26,37 @@ import Testing
         try await scene.end()
     }
 
+    @Test func `a cookie for a path with a slash comes back after a request for the path without it`() async throws {
+        let scene = try await CookieScene()
+        try await scene.get("http://example.com/x", setting: ["a=1; Path=/p/; Max-Age=1000", "b=2; Path=/p/"])
+        let cookies = Set(try await scene.session.cookies.all())
+        for _ in 0..<2 {
+            #expect(try await scene.get("http://example.com/p") == nil)
+            #expect(try await scene.get("http://example.com/p/q") == "b=2; a=1")
+        }
+        // What the response to such a request sets is the newer.
+        let changes = ["a=3; Path=/p/", "b=; Path=/p/; Max-Age=0"]
+        #expect(try await scene.get("http://example.com/p", setting: changes) == nil)
+        #expect(try await scene.get("http://example.com/p/q") == "a=3")
+        #expect(cookies.map(\.path) == ["/p/", "/p/"])
+        #expect(try await scene.session.cookies.all().map(\.value) == ["3"])
+        try await scene.end()
+    }
+
+    @Test(arguments: [
+        ("a=2; Path=p", "http://example.com/x"), ("a=2; Domain=example.com; Path=p", "http://other.example"),
+        ("a=1; Path=p; Secure", "http://example.com/x"), ("a=2; Path=\"/\"", "http://example.com/x"),
+    ])
+    func `a field that is refused does not end a cookie of others`(_ field: String, from url: String) async throws {
+        let scene = try await CookieScene()
+        let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)
+        let common = Cookie(name: "b", value: "1", domain: "example.com", includesSubdomains: true)
+        try await scene.session.cookies.set([secure, common])
+        try await scene.get(url, setting: [field])
+        #expect(Set(try await scene.session.cookies.all()) == [secure, common])
+        try await scene.end()
+    }
+
     @Test func `a cookie set without TLS does not take the place of a secure one`() async throws {
         let scene = try await CookieScene()
         let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)

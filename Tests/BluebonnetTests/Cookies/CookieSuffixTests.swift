@@ -90,6 +90,38 @@ import Testing
         try await scene.end()
     }
 
+    /// Both go through one connection to a proxy, and libcurl sends the second before it returns from reading the first.
+    @Test func `a request that waits for the connection does not send a suffix's cookie`() async throws {
+        let (asked, gate) = (Gate(), Gate())
+        let server = try await LocalServer { router in
+            router.otherwise { request in
+                if request.path == "/first" {
+                    asked.open()
+                    await gate.wait()
+                }
+                return CookieScene.answer(to: request)
+            }
+        }
+        let session = Weather.session {
+            $0.proxy = .url("http://127.0.0.1:\(server.port)")
+            $0.connectionLimits.total = 1
+        }
+        let fields: HTTPHeaders = ["X-Set": "a=1; Domain=co.uk"]
+        let first = session.request("http://co.uk/first", headers: fields).serializingString(emptyResponseCodes: [200])
+        async let answer = first.response
+        await asked.wait()
+        let others = (0..<3).map { number in
+            session.request("http://other\(number).co.uk/").serializingString(emptyResponseCodes: [200])
+        }
+        for other in others { other.resume() }
+        _ = try await session.cookies.all()
+        gate.open()
+        #expect(await answer.error == nil)
+        for other in others { #expect(try await other.value == "") }
+        #expect(try await session.cookies.all().map(\.includesSubdomains) == [false])
+        try await Weather.end(session, server)
+    }
+
     @Test(arguments: ["com", "CO.UK", ".co.uk", "github.io", "k12.ak.us"])
     func `a cookie for all below a public suffix is refused`(_ domain: String) async throws {
         let scene = try await CookieScene()

@@ -39,6 +39,27 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    @Test(arguments: [8000, 8001, 65_536, 8 << 20])
+    func `an ID that is too long to be sent back does not count`(_ length: Int) async throws {
+        let long = String(repeating: "x", count: length)
+        let server = try await LocalServer { router in
+            router.get("/events") { request in
+                guard request.sequence == 1 else { return .status(204) }
+                return .text(
+                    "id: 1\ndata: a\n\nid: \(long)\ndata: b\n\ndata: c\n\n", contentType: "text/event-stream")
+            }
+        }
+        let session = Weather.session()
+        let source = session.eventSource(server.url("/events"), configuration: Self.eager)
+        var events: [ServerSentEvent] = []
+        for try await event in source { events.append(event) }
+        let id = length <= 8000 ? long : "1"
+        #expect(events.map(\.data) == ["a", "b", "c"])
+        #expect(events.map(\.id) == ["1", id, id])
+        #expect(server.requests.map { $0.headers["Last-Event-ID"] } == [nil, id])
+        try await Weather.end(session, server)
+    }
+
     @Test func `a source has the session's fields and its own, and the server's retry is honoured`() async throws {
         let server = try await LocalServer { router in
             router.post("/events") { request in

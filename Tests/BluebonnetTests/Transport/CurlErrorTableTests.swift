@@ -46,6 +46,10 @@ import Testing
     static let rows: [Row] = [
         Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { _ in }, kind: .timedOut(.connect)),
         Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.wasSent = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_BAD_FUNCTION_ARGUMENT, circumstances: { _ in }, kind: .internal),
+        Row(
+            code: CURLE_BAD_FUNCTION_ARGUMENT, circumstances: { $0.wasSent = true },
+            kind: .invalidResponse(.malformed)),
         Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
         Row(code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { _ in }, kind: .trust(.hostMismatch)),
         Row(

@@ -23,6 +23,38 @@ import Testing
         try await Self.expectNewConnection(in: session, to: server)
     }
 
+    @Test(arguments: [nil, Int64(0), Int64(30)])
+    func `an error of another request's that a sequence throws is the cause, and not the upload's own`(
+        length: Int64?
+    ) async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let begun = Locked(0)
+        let other = Self.errorOfRequest(to: server.url("/elsewhere"))
+        let body = RequestBody.stream(length: length) {
+            begun.withLock { $0 += 1 }
+            return AsyncThrowingStream<Data, any Error> { stream in stream.finish(throwing: other) }
+        }
+        let request = HTTPRequest(url: server.url("/a"), method: .put, body: body)
+        let task = session.request(request, interceptor: RetryPolicy(exponentialBackoffScale: 0.001))
+            .serializingString()
+        let error = try await Weather.expect(
+            task, in: session, failsWith: .requestBody(.sequenceFailed), saying: "connection was lost", "elsewhere")
+        #expect(error.response == nil)
+        #expect((error.underlying as? RequestError)?.response?.statusCode == 503)
+        // A lost connection would have been tried again.
+        #expect(begun.withLock { $0 } == 1)
+        try await Self.expectNothingWhole(at: server, atMost: 0)
+        await session.shutdown()
+    }
+
+    /// A failure that would be tried again if it were the request's own.
+    private static func errorOfRequest(to url: URL) -> RequestError {
+        RequestError(.connection(.lost))
+            .about(HTTPResponse(url: url, statusCode: 503), body: nil)
+            .during(HTTPRequest(url: url, method: .put), attempts: 1)
+    }
+
     @Test(arguments: [(3, 31), (3, 1000), (0, 1), (3, 29), (3, 1), (1000, 9999), (1, 9)])
     func `a sequence of another length than stated ends the request`(count: Int, length: Int64) async throws {
         let server = try await Self.server()

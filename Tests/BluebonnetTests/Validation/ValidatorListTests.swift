@@ -177,9 +177,16 @@ struct AcceptedType: Sendable {
         }
     }
 
-    @Test func `an own RequestError stays itself`() {
-        #expect(error(of: [.custom { _, _, _ in .failure(RequestError(.sessionShutDown)) }], 200) == .sessionShutDown)
-        #expect(error(of: [.custom { _, _, _ in throw RequestError(.cancelled) }], 200) == .cancelled)
+    @Test func `a RequestError, which may be of another request, is wrapped like any other`() throws {
+        for validator in [
+            ResponseValidator.custom { _, _, _ in .failure(RequestError(.connection(.lost))) },
+            .custom { _, _, _ in throw RequestError(.connection(.lost)) },
+        ] {
+            let error = try #require(self.requestError(of: [validator], 200))
+            #expect(error.kind == .validation(.customValidationFailed))
+            #expect(error.response?.statusCode == 200)
+            #expect((error.underlying as? RequestError)?.kind == .connection(.lost))
+        }
     }
 
     @Test func `the error carries the response and the first 64 KiB of the body`() throws {

@@ -99,8 +99,8 @@ import Testing
         ("/uppercase", .invalidResponse(.http2Stream), "PROTOCOL_ERROR"),
         ("/connection-field", .invalidResponse(.http2Stream), "PROTOCOL_ERROR"),
         ("/line-break", .invalidResponse(.http2Stream), "PROTOCOL_ERROR"),
-        ("/data-first", .connection(.lost), "the connection was lost"),
-        ("/garbage", .connection(.lost), "the connection was lost"),
+        ("/data-first", .connection(.http2), "the server broke the rules of HTTP/2"),
+        ("/garbage", .connection(.http2), "the server broke the rules of HTTP/2"),
         ("/closed-before", .connection(.lost), "the connection was lost"),
     ])
     func `a fault instead of a response`(_ path: String, kind: RequestError.Kind, words: String) async throws {

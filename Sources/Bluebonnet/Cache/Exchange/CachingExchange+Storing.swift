@@ -50,7 +50,7 @@ extension CachingExchange: ExchangeObserver {
             cache.count { $0.standIns += 1 }
             finish(self.outcome(with: entry, at: now))
         case .fetchAnew:
-            guard state.withLock({ $0.willFetchAnew() }) else { return finish(outcome) }
+            guard change({ $0.willFetchAnew() }) else { return finish(outcome) }
             Task {
                 cache.drop(facts.key)
                 startFetch(of: request)
@@ -65,9 +65,9 @@ extension CachingExchange: ExchangeObserver {
 
     /// Does what the verdict says before the outcome is told, on the pool.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
-        guard state.withLock({ $0.willStore() }) else { return finish(outcome) }
+        guard change({ $0.willStore() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
-        if state.withLock({ $0.isStoring { task.cancel() } }) { task.cancel() }
+        if change({ $0.isStoring { task.cancel() } }) { task.cancel() }
     }
 
     private func stored(

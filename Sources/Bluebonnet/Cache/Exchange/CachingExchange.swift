@@ -41,6 +41,15 @@ final class CachingExchange: Exchange {
         state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
     }
 
+    /// Changes the state; what the stage before had is released after the lock was.
+    func change<Result>(_ body: (inout CachingExchangeState) -> Result) -> Result {
+        let (result, _) = state.withLock { state in
+            let earlier = state.stage
+            return (body(&state), earlier)
+        }
+        return result
+    }
+
     // MARK: Looking up
 
     /// Finds the answer, or has it fetched.
@@ -84,25 +93,24 @@ final class CachingExchange: Exchange {
     }
 
     private func found(_ outcome: ExchangeOutcome) {
-        if state.withLock({ $0.found(outcome) }) { Task { deliver() } }
+        if change({ $0.found(outcome) }) { Task { deliver() } }
     }
 
     private func deliver() {
-        if let outcome = state.withLock({ $0.delivering() }) { tell(outcome) }
+        if let outcome = change({ $0.delivering() }) { tell(outcome) }
     }
 
     // MARK: Fetching
 
     func startFetch(of request: HTTPRequest, validating entry: StoredResponse? = nil, isConditional: Bool = false) {
-        guard let isSuspended = state.withLock({ $0.willFetch() }) else { return }
+        guard let isSuspended = change({ $0.willFetch() }) else { return }
         let epoch = cache.epoch(of: facts.key)
-        fetch.withLock {
-            $0 = Fetch(validated: entry, isConditional: isConditional, began: cache.now(), epoch: epoch)
-        }
+        let fetch = Fetch(validated: entry, isConditional: isConditional, began: cache.now(), epoch: epoch)
+        _ = self.fetch.withLock { Swift.exchange(&$0, with: fetch) }
         var options = options
         options.startsSuspended = isSuspended
         let exchange = transport.start(request, options: options, observer: self)
-        if state.withLock({ $0.isFetching(exchange) }) { exchange.cancel() }
+        if change({ $0.isFetching(exchange) }) { exchange.cancel() }
         if state.withLock({ $0.isSuspended }) != isSuspended { align() }
         tellEvents()
     }
@@ -131,7 +139,7 @@ final class CachingExchange: Exchange {
 
     /// Tells the outcome unless somebody has.
     func finish(_ outcome: ExchangeOutcome) {
-        if state.withLock({ $0.ended() }) { tell(outcome) }
+        if change({ $0.ended() }) { tell(outcome) }
     }
 
     /// Tells the outcome; the state says that nobody else does.
@@ -141,7 +149,7 @@ final class CachingExchange: Exchange {
     }
 
     private func stop(with error: RequestError, inTask: Bool) {
-        switch state.withLock({ $0.stopped(with: error) }) {
+        switch change({ $0.stopped(with: error) }) {
         case .nothing: break
         case .cancel(let exchange): exchange.cancel()
         case .tell(let outcome, let interruption):

@@ -2,6 +2,8 @@
 struct MemoryStore {
     private let capacity: Int
     private var entries = LeastRecentlyUsed<CacheKey, [StoredResponse]>()
+    /// What is not kept any more, to be released by the owner without its lock: bodies may be the user's.
+    private var gone: [[StoredResponse]] = []
 
     init(capacity: Int) {
         self.capacity = capacity
@@ -24,7 +26,7 @@ struct MemoryStore {
         variants.append(entry)
         if variants.count > Self.variantLimit { variants.removeFirst() }
         set(variants, for: key)
-        while entries.cost > capacity, entries.removeOldest() != nil {}
+        while entries.cost > capacity, let oldest = entries.removeOldest() { gone.append(oldest.value) }
         return true
     }
 
@@ -35,17 +37,23 @@ struct MemoryStore {
     }
 
     /// Forgets all responses for a key.
-    mutating func removeAll(for key: CacheKey) { entries.remove(key) }
+    mutating func removeAll(for key: CacheKey) {
+        if let earlier = entries.remove(key) { gone.append(earlier) }
+    }
+
+    /// Takes what is not kept any more.
+    mutating func takeGone() -> [[StoredResponse]] {
+        defer { gone = [] }
+        return gone
+    }
 
     private mutating func others(than entry: StoredResponse, for key: CacheKey) -> [StoredResponse] {
         (entries.use(key) ?? []).filter { $0.selector != entry.selector }
     }
 
     private mutating func set(_ variants: [StoredResponse], for key: CacheKey) {
-        guard !variants.isEmpty else {
-            entries.remove(key)
-            return
-        }
+        removeAll(for: key)
+        guard !variants.isEmpty else { return }
         entries.set(variants, cost: variants.reduce(key.text.utf8.count) { $0 + $1.cost }, for: key)
     }
 

@@ -55,8 +55,9 @@ struct PreparedMultipartPart: Sendable {
         if case .file(let path) = content, let error = error as? FileError { return error.inPart(name, path: path) }
         if error is CancellationError { return RequestError(.cancelled) }
         // Not every sequence ends with that error when its task is cancelled.
-        if Task.isCancelled { return RequestError(.cancelled, underlying: error) }
-        return RequestError(.multipartEncoding(.bodyPartSequenceFailed(name: name)), underlying: error)
+        let cause = (error as? BodySequenceError)?.error ?? error
+        if Task.isCancelled { return RequestError(.cancelled, underlying: cause) }
+        return RequestError(.multipartEncoding(.bodyPartSequenceFailed(name: name)), underlying: cause)
     }
 
     /// Returns the error that says how many bytes there were instead.

@@ -28,13 +28,13 @@ public final class ClosureEventMonitor: EventMonitor {
     /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
     public var requestDidCreateInitialRequest: (@Sendable (any Request, HTTPRequest) async -> Void)? {
         get { closures.withLock { $0.requestDidCreateInitialRequest } }
-        set { closures.withLock { $0.requestDidCreateInitialRequest = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCreateInitialRequest, with: newValue) } }
     }
 
     /// No request could be made, or not be sent as it is; this attempt is over.
     public var requestDidFailToCreateRequestWithError: (@Sendable (any Request, RequestError) async -> Void)? {
         get { closures.withLock { $0.requestDidFailToCreateRequestWithError } }
-        set { closures.withLock { $0.requestDidFailToCreateRequestWithError = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFailToCreateRequestWithError, with: newValue) } }
     }
 
     /// The adapters have made of the initial request what is to be sent.
@@ -42,7 +42,7 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (any Request, HTTPRequest, HTTPRequest) async -> Void)?
     {
         get { closures.withLock { $0.requestDidAdaptInitialRequestToAdaptedRequest } }
-        set { closures.withLock { $0.requestDidAdaptInitialRequestToAdaptedRequest = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidAdaptInitialRequestToAdaptedRequest, with: newValue) } }
     }
 
     /// An adapter failed, or the request was cancelled meanwhile; this attempt is over.
@@ -50,87 +50,87 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (any Request, HTTPRequest, RequestError) async -> Void)?
     {
         get { closures.withLock { $0.requestDidFailToAdaptRequestWithError } }
-        set { closures.withLock { $0.requestDidFailToAdaptRequestWithError = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFailToAdaptRequestWithError, with: newValue) } }
     }
 
     /// A request is ready to be sent, adapted and without the fields that the session adds; once for each attempt.
     public var requestDidCreateRequest: (@Sendable (any Request, HTTPRequest) async -> Void)? {
         get { closures.withLock { $0.requestDidCreateRequest } }
-        set { closures.withLock { $0.requestDidCreateRequest = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCreateRequest, with: newValue) } }
     }
 
     /// An exchange with a server begins; its connection may have to be made first.
     public var requestDidCreateTask: (@Sendable (any Request, ExchangeRecord) async -> Void)? {
         get { closures.withLock { $0.requestDidCreateTask } }
-        set { closures.withLock { $0.requestDidCreateTask = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCreateTask, with: newValue) } }
     }
 
     /// The head of a response is there, at most one for each exchange.
     public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)? {
         get { closures.withLock { $0.requestDidReceiveResponse } }
-        set { closures.withLock { $0.requestDidReceiveResponse = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidReceiveResponse, with: newValue) } }
     }
 
     /// A redirect is followed; the exchange that it came in is over.
     public var requestWillBeRedirected: (@Sendable (any Request, HTTPRequest, HTTPResponse) async -> Void)? {
         get { closures.withLock { $0.requestWillBeRedirected } }
-        set { closures.withLock { $0.requestWillBeRedirected = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestWillBeRedirected, with: newValue) } }
     }
 
     /// An exchange was measured.
     public var requestDidGatherMetrics: (@Sendable (any Request, TransferMetrics) async -> Void)? {
         get { closures.withLock { $0.requestDidGatherMetrics } }
-        set { closures.withLock { $0.requestDidGatherMetrics = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidGatherMetrics, with: newValue) } }
     }
 
     /// An exchange failed before anything was sent in it, since the server's certificate was refused.
     public var requestDidFailTaskEarlyWithError: (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
     {
         get { closures.withLock { $0.requestDidFailTaskEarlyWithError } }
-        set { closures.withLock { $0.requestDidFailTaskEarlyWithError = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFailTaskEarlyWithError, with: newValue) } }
     }
 
     /// An exchange is over; once for each `didCreateTask`.
     public var requestDidCompleteTaskWithError: (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
     {
         get { closures.withLock { $0.requestDidCompleteTaskWithError } }
-        set { closures.withLock { $0.requestDidCompleteTaskWithError = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCompleteTaskWithError, with: newValue) } }
     }
 
     /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
     public var requestWillRetry: (@Sendable (any Request, RequestError, Duration?) async -> Void)? {
         get { closures.withLock { $0.requestWillRetry } }
-        set { closures.withLock { $0.requestWillRetry = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestWillRetry, with: newValue) } }
     }
 
     /// The next attempt begins.
     public var requestIsRetrying: (@Sendable (any Request) async -> Void)? {
         get { closures.withLock { $0.requestIsRetrying } }
-        set { closures.withLock { $0.requestIsRetrying = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestIsRetrying, with: newValue) } }
     }
 
     /// The request was started, or goes on after it was held back.
     public var requestDidResume: (@Sendable (any Request) async -> Void)? {
         get { closures.withLock { $0.requestDidResume } }
-        set { closures.withLock { $0.requestDidResume = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidResume, with: newValue) } }
     }
 
     /// The request was held back.
     public var requestDidSuspend: (@Sendable (any Request) async -> Void)? {
         get { closures.withLock { $0.requestDidSuspend } }
-        set { closures.withLock { $0.requestDidSuspend = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidSuspend, with: newValue) } }
     }
 
     /// The request was cancelled.
     public var requestDidCancel: (@Sendable (any Request) async -> Void)? {
         get { closures.withLock { $0.requestDidCancel } }
-        set { closures.withLock { $0.requestDidCancel = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCancel, with: newValue) } }
     }
 
     /// The request has ended; ``Request/error`` says why, if it failed.
     public var requestDidFinish: (@Sendable (any Request) async -> Void)? {
         get { closures.withLock { $0.requestDidFinish } }
-        set { closures.withLock { $0.requestDidFinish = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFinish, with: newValue) } }
     }
 
     // MARK: Data requests
@@ -140,13 +140,13 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, ValidationResult) async -> Void)?
     {
         get { closures.withLock { $0.requestDidValidateRequestResponseDataWithResult } }
-        set { closures.withLock { $0.requestDidValidateRequestResponseDataWithResult = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidValidateRequestResponseDataWithResult, with: newValue) } }
     }
 
     /// The body was asked for as it is, and is there, or the request failed.
     public var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, RequestError>) async -> Void)? {
         get { closures.withLock { $0.requestDidParseResponse } }
-        set { closures.withLock { $0.requestDidParseResponse = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidParseResponse, with: newValue) } }
     }
 
     // MARK: Uploads
@@ -154,13 +154,13 @@ public final class ClosureEventMonitor: EventMonitor {
     /// The body that is to be sent was made; what it is made of may not have been read yet.
     public var requestDidCreateUploadable: (@Sendable (UploadRequest, RequestBody) async -> Void)? {
         get { closures.withLock { $0.requestDidCreateUploadable } }
-        set { closures.withLock { $0.requestDidCreateUploadable = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCreateUploadable, with: newValue) } }
     }
 
     /// The body that was to be sent cannot be read, or not be sent again.
     public var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, RequestError) async -> Void)? {
         get { closures.withLock { $0.requestDidFailToCreateUploadableWithError } }
-        set { closures.withLock { $0.requestDidFailToCreateUploadableWithError = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFailToCreateUploadableWithError, with: newValue) } }
     }
 
     // MARK: Streams
@@ -170,7 +170,7 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, ValidationResult) async -> Void)?
     {
         get { closures.withLock { $0.requestDidValidateRequestResponseWithResult } }
-        set { closures.withLock { $0.requestDidValidateRequestResponseWithResult = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidValidateRequestResponseWithResult, with: newValue) } }
     }
 
     // MARK: Downloads
@@ -180,13 +180,13 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (DownloadRequest, ExchangeRecord, Result<URL, RequestError>) async -> Void)?
     {
         get { closures.withLock { $0.requestDidFinishDownloadingUsingTaskWithResult } }
-        set { closures.withLock { $0.requestDidFinishDownloadingUsingTaskWithResult = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidFinishDownloadingUsingTaskWithResult, with: newValue) } }
     }
 
     /// It is known where the file goes.
     public var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) async -> Void)? {
         get { closures.withLock { $0.requestDidCreateDestinationURL } }
-        set { closures.withLock { $0.requestDidCreateDestinationURL = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidCreateDestinationURL, with: newValue) } }
     }
 
     /// The validators judged the head of a response, without a file, or the complete file.
@@ -194,7 +194,11 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, ValidationResult) async -> Void)?
     {
         get { closures.withLock { $0.requestDidValidateRequestResponseFileURLWithResult } }
-        set { closures.withLock { $0.requestDidValidateRequestResponseFileURLWithResult = newValue } }
+        set {
+            _ = closures.withLock {
+                exchange(&$0.requestDidValidateRequestResponseFileURLWithResult, with: newValue)
+            }
+        }
     }
 
     /// The file was asked for as it is, which may be none, and is there, or the request failed.
@@ -202,7 +206,7 @@ public final class ClosureEventMonitor: EventMonitor {
         (@Sendable (DownloadRequest, DownloadResponse<URL?, RequestError>) async -> Void)?
     {
         get { closures.withLock { $0.requestDidParseDownloadResponse } }
-        set { closures.withLock { $0.requestDidParseDownloadResponse = newValue } }
+        set { _ = closures.withLock { exchange(&$0.requestDidParseDownloadResponse, with: newValue) } }
     }
 
     private struct Closures {

@@ -111,13 +111,12 @@ final class RequestEvents: Sendable {
     var exchangeCount: Int { state.withLock { $0.exchanges } }
 
     func exchangeBegins(with request: HTTPRequest, attempt: Int, isRedirect: Bool) {
-        let record = state.withLock { state in
+        let (record, _) = state.withLock { state in
             state.exchanges += 1
             state.hasHead = false
             let record = ExchangeRecord(
                 id: state.exchanges, attempt: attempt, isRedirect: isRedirect, request: request)
-            state.exchange = record
-            return record
+            return (record, exchange(&state.exchange, with: record))
         }
         tell { await $0.request($1, didCreateTask: record) }
     }

@@ -9,6 +9,9 @@ struct ServerSentEventBlock {
     /// The reconnection time, if it is a new one.
     private(set) var retry: Duration?
 
+    /// How many bytes an ID may have: with it, a field is within the 8,190 bytes that most servers take for a line.
+    private static let idLimit = 8000
+
     /// Takes in a line that is not blank: a field or a comment.
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
@@ -22,8 +25,10 @@ struct ServerSentEventBlock {
         case "data": try append(data: value, limit: limit)
         case "event": event = String(repairing: value)
         case "id":
-            // An ID with a NUL could not be sent back in a field.
-            guard ByteSearch.firstOffset(of: 0, in: value.indices, of: value) == nil else { return }
+            // An ID that could not be sent back in a field is not one; so the standard has it for one with a NUL.
+            guard value.count <= Self.idLimit, ByteSearch.firstOffset(of: 0, in: value.indices, of: value) == nil else {
+                return
+            }
             id = String(repairing: value)
         case "retry": retry = Self.milliseconds(value) ?? retry
         default: break

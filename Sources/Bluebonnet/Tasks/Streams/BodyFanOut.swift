@@ -40,12 +40,12 @@ final class BodyFanOut: BodyReceiver {
 
     /// Says how the last reader's leaving ends the request.
     func onAbandonment(_ cancel: @escaping @Sendable () -> Void) {
-        state.withLock { $0.cancel = cancel }
+        _ = state.withLock { exchange(&$0.cancel, with: cancel) }
     }
 
     /// Says how more of the body is asked for: by the exchange under way.
     func onDemand(_ demand: @escaping @Sendable () -> Void) {
-        state.withLock { $0.demand = demand }
+        _ = state.withLock { exchange(&$0.demand, with: demand) }
     }
 
     func receive(_ bytes: Data) -> ReceiveAction {

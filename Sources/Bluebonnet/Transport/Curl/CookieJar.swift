@@ -3,13 +3,25 @@ import FoundationEssentials
 
 /// Keeps the cookies of an engine, in libcurl, and reads and changes them there.
 ///
-/// Belongs to the engine; never leaves the loop's thread, and is never used within a callback of libcurl's.
-// Safety: the lines that libcurl hands out are copied before they are freed.
+/// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks tell it of cookies that came and of requests
+/// that are about to be sent: the handle by which it reads and changes the cookies is no transfer's, and libcurl does
+/// nothing with cookies while it calls back.
 final class CookieJar {
     private let memory: SessionMemory?
     private var easy: EasyHandle?
     private var initial: [Cookie]
     private let decision: CookieDecision
+    private var quota = CookieQuota()
+    private var isOverQuota = false
+    private var paths = CookiePaths()
+    /// The public suffixes that may have set cookies for the hosts below them.
+    private var suffixes: Set<String> = []
+    /// The fields that libcurl may have taken for other cookies than they are.
+    private var doubtful: [(field: String, url: URL)] = []
+    /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
+    private var hidden: [Cookie] = []
+    /// The host that has set a cookie last.
+    private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
     /// Makes the jar of a session; `nil` when it is to have none.
     init?(_ configuration: Session.Configuration.Cookies, _ memory: SessionMemory?) {
@@ -30,8 +42,9 @@ final class CookieJar {
         guard let share = memory?.share, let easy = EasyHandle() else { return nil }
         easy.use(share, withCookies: true)
         self.easy = easy
-        for cookie in initial { easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine) }
+        let cookies = initial
         initial = []
+        set(cookies, with: easy)
         return easy
     }
 
@@ -40,15 +53,15 @@ final class CookieJar {
     /// The cookies that have not expired.
     func cookies(now: Date = Date()) -> [Cookie] {
         guard let easy = opened else { return [] }
-        return easy.cookieLines().compactMap { line in
-            Cookie(netscapeLine: line).flatMap { $0.isExpired(at: now) ? nil : $0 }
-        }
+        settle()
+        return kept(by: easy).compactMap { $0.isExpired(at: now) ? nil : paths.restoring($0) }
     }
 
     func change(_ change: CookieChange) {
         guard let easy = opened else { return }
+        settle()
         switch change {
-        case .set(let cookies): for cookie in cookies { keep(cookie, with: easy) }
+        case .set(let cookies): set(cookies, with: easy)
         case .delete(let cookies): for cookie in cookies { expire(cookie, with: easy) }
         case .deleteDomain(let domain):
             let domain = Cookie(name: "", value: "", domain: domain, includesSubdomains: true)
@@ -58,23 +71,17 @@ final class CookieJar {
         }
     }
 
-    /// Gives cookies back to the host that set them for all hosts below it, where that is a public suffix itself.
-    ///
-    /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
-    func confineCookies(of url: URL) {
-        guard let host = CookieTarget(url)?.host, PublicSuffixes.isPublicSuffix(host), let easy = opened else {
-            return
+    private func set(_ cookies: [Cookie], with easy: EasyHandle) {
+        for cookie in cookies {
+            keep(cookie, with: easy)
+            isOverQuota = quota.cookieSet(for: PublicSuffixes.site(of: cookie.domain)) || isOverQuota
         }
-        for cookie in cookies() where cookie.includesSubdomains && cookie.domain == host {
-            expire(cookie, with: easy)
-            var confined = cookie
-            confined.includesSubdomains = false
-            keep(confined, with: easy)
-        }
+        if isOverQuota { enforceQuota(with: easy) }
     }
 
     private func keep(_ cookie: Cookie, with easy: EasyHandle) {
         easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine)
+        paths.cookieSet(cookie)
     }
 
     /// Puts an expired cookie in the place of one, which ends both.
@@ -82,21 +89,126 @@ final class CookieJar {
         var cookie = cookie
         cookie.value = ""
         cookie.expires = Date(timeIntervalSince1970: 1)
-        keep(cookie, with: easy)
+        easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine)
+    }
+
+    /// The cookies as libcurl has them.
+    private func kept(by easy: EasyHandle) -> [Cookie] {
+        var cookies: [Cookie] = []
+        CookieLines(of: easy).forEach { line in
+            if let cookie = Cookie(netscapeLine: line.text) { cookies.append(cookie) }
+        }
+        return cookies
+    }
+
+    // MARK: What responses set
+
+    /// Takes note of a `Set-Cookie` field that libcurl has just read.
+    func received(_ field: String, from url: URL) {
+        guard let target = CookieTarget(url) else { return }
+        let isKnown = latestHost?.name == target.host
+        let site = isKnown ? latestHost?.site ?? "" : PublicSuffixes.site(of: target.host)
+        let isSuffix = isKnown ? latestHost?.isPublicSuffix ?? false : PublicSuffixes.isPublicSuffix(target.host)
+        if !isKnown { latestHost = (target.host, site, isSuffix) }
+        if isSuffix, field.lowercased().contains("domain") { suffixes.insert(target.host) }
+        if !paths.isEmpty || !CookiePaths.isRead(field) { doubtful.append((field, url)) }
+        isOverQuota = quota.cookieSet(for: site) || isOverQuota
+    }
+
+    /// Sees to it that a request that libcurl is about to send has the right cookies.
+    func requestBegins(to url: URL) {
+        settle()
+        guard !paths.isEmpty, let target = CookieTarget(url), paths.concerns(target.path), let easy = opened else {
+            return
+        }
+        hidden = kept(by: easy).map(paths.restoring).filter { cookie in
+            cookie.path == target.path + "/" && cookie.matches(host: target.host)
+        }
+        for cookie in hidden { expire(cookie, with: easy) }
+    }
+
+    /// Makes the cookies what they are to be, after those that came in; called before a request and before the loop waits.
+    func settle() {
+        guard isOverQuota || !suffixes.isEmpty || !doubtful.isEmpty || !hidden.isEmpty, let easy = opened else {
+            return
+        }
+        if !suffixes.isEmpty { confineCookies(with: easy) }
+        if !doubtful.isEmpty { correctCookies(with: easy) }
+        for cookie in hidden { keep(cookie, with: easy) }
+        hidden = []
+        if isOverQuota { enforceQuota(with: easy) }
+    }
+
+    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes themselves.
+    ///
+    /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
+    private func confineCookies(with easy: EasyHandle) {
+        for cookie in kept(by: easy) where cookie.includesSubdomains && suffixes.contains(cookie.domain) {
+            expire(cookie, with: easy)
+            var confined = cookie
+            confined.includesSubdomains = false
+            easy.set(CURLOPT_COOKIELIST, confined.netscapeLine)
+        }
+        suffixes = []
+    }
+
+    /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths``.
+    private func correctCookies(with easy: EasyHandle) {
+        let (fields, kept) = (doubtful, kept(by: easy))
+        doubtful = []
+        for (field, url) in fields {
+            guard let target = CookieTarget(url), let parsed = Cookie(parsing: field, for: target) else { continue }
+            // It has taken the place of the other, or has ended it.
+            hidden.removeAll { CookiePaths.areOne($0, parsed) }
+            // Libcurl does not take every field: one that it has refused must not end a cookie of others.
+            guard target.isSecure || !parsed.isSecure,
+                let taken = CookiePaths.taken(from: field, as: parsed, among: kept)
+            else { continue }
+            let cookie = try? Cookie(setCookie: field, for: url)
+            if let cookie, CookiePaths.areOne(taken, cookie) {
+                paths.cookieSet(cookie)
+                continue
+            }
+            expire(taken, with: easy)
+            if let cookie, target.isSecure || !kept.contains(where: { $0.isSecure && $0.overlaps(cookie) }) {
+                keep(cookie, with: easy)
+            }
+        }
+    }
+
+    // MARK: Limits
+
+    /// Removes the oldest cookies where there are too many.
+    private func enforceQuota(with easy: EasyHandle) {
+        isOverQuota = false
+        let lines = CookieLines(of: easy)
+        var sites: [String: String] = [:]
+        func site(of line: CookieLines.Line) -> String {
+            let domain = line.domain
+            if let site = sites[domain] { return site }
+            let site = PublicSuffixes.site(of: domain)
+            sites[domain] = site
+            return site
+        }
+        var counts: [String: Int] = [:]
+        lines.forEach { counts[site(of: $0), default: 0] += 1 }
+        var excess = quota.counted(counts)
+        guard !excess.isEmpty else { return }
+        var gone: [Cookie] = []
+        lines.forEach { line in
+            let site = site(of: line)
+            guard let count = excess[site], count > 0, let cookie = Cookie(netscapeLine: line.text) else { return }
+            excess[site] = count - 1
+            gone.append(cookie)
+        }
+        for cookie in gone { expire(cookie, with: easy) }
+        if !paths.isEmpty { paths.keep(kept(by: easy)) }
     }
 }
 
-extension EasyHandle {
-    /// The cookies that the handle knows, as lines of a Netscape cookie file.
-    fileprivate func cookieLines() -> [String] {
-        let list = unsafe bb_curl_copy_cookies(pointer)
-        defer { unsafe curl_slist_free_all(list) }
-        var lines: [String] = []
-        var next = unsafe list
-        while let node = unsafe next {
-            if let text = unsafe node.pointee.data { lines.append(unsafe String(cString: text)) }
-            unsafe next = node.pointee.next
-        }
-        return lines
+extension Cookie {
+    /// Whether two cookies have one name and one domain, so that one could be taken for the other.
+    fileprivate func overlaps(_ other: Cookie) -> Bool {
+        domain == other.domain && name.isSameIgnoringCase(as: other.name)
     }
 }

@@ -30,6 +30,9 @@ enum CurlErrorTable {
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
             circumstances.message.contains("target host name") || circumstances.verifyResult == 0
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
+        // Libcurl's way to say that it cannot take a field to pieces.
+        case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent:
+            .invalidResponse(.malformed)
         // The scheme was checked before, so this is libcurl's way to say that the answer is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
             .invalidResponse(.malformed)
@@ -59,6 +62,14 @@ enum CurlErrorTable {
             .invalidResponse(.undecodableContent)
         default:
             kind(of: code)
+        }
+    }
+
+    /// What a code means here, where libcurl has no words for it but general ones.
+    static func words(for code: CURLcode, in circumstances: Circumstances) -> String? {
+        switch code {
+        case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
+        default: nil
         }
     }
 

@@ -8,8 +8,8 @@ final class EngineTurn {
     var progressed: [Transfer] = []
     /// The transfers whose heads their observers are to hear of.
     var withHeads: [Transfer] = []
-    /// The transfers that received cookies in this turn.
-    var withCookies: [Transfer] = []
+    /// The session's cookies, if it keeps any.
+    var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
     /// Whether something came in on an HTTP/2 stream in this turn.

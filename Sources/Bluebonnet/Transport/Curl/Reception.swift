@@ -19,7 +19,7 @@ struct Reception {
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []
-    private var lengthCheck = LengthCheck()
+    private var framing = FramingCheck()
     private var statusCode: Int?
 
     init(state: TransferState, now: Int64) {
@@ -105,15 +105,15 @@ struct Reception {
         case .beginHead:
             headBytes.removeAll(keepingCapacity: true)
             headBytes.reserveCapacity(512)
-            lengthCheck = LengthCheck()
+            framing = FramingCheck()
             unsafe headBytes.append(contentsOf: line)
             body = Data()
             head = nil
             announcedLength = nil
         case .append:
             unsafe headBytes.append(contentsOf: line)
-            guard unsafe lengthCheck.accepts(line.assumingMemoryBound(to: UInt8.self).span) else {
-                return refuse(.malformed)
+            if let flaw = unsafe framing.flaw(in: line.assumingMemoryBound(to: UInt8.self).span) {
+                return refuse(.malformed, flaw)
             }
         case .completeHead:
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
@@ -222,8 +222,8 @@ struct Reception {
         failure = error
     }
 
-    private mutating func refuse(_ reason: RequestError.InvalidResponseReason) -> Bool {
-        failure = RequestError(.invalidResponse(reason))
+    private mutating func refuse(_ reason: RequestError.InvalidResponseReason, _ detail: String? = nil) -> Bool {
+        failure = RequestError(.invalidResponse(reason), detail: detail)
         return false
     }
 }

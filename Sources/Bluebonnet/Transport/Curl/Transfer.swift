@@ -57,8 +57,6 @@ final class Transfer {
     /// Whether the receiver wants no more at all.
     private(set) var isStopped = false
 
-    /// Whether cookies were set that the engine has not looked after yet.
-    var hasNewCookies = false
     /// With what challenges of the server are answered.
     let credential: Credential?
     /// Whether the request may go through a proxy.
@@ -149,6 +147,7 @@ final class Transfer {
     /// whether it may.
     func requestBegins(onPort port: Int32) -> Bool {
         guard mayUseConnection(), connectionIsChosen(port: port) else { return false }
+        if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
@@ -162,7 +161,7 @@ final class Transfer {
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if isGuarded { multi?.floods.noted(bytes.count) }
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
-        if unsafe Self.setsCookie(bytes) { noteCookies() }
+        unsafe noteCookies(in: bytes)
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -171,12 +170,6 @@ final class Transfer {
             return true
         case .refused: return false
         }
-    }
-
-    private func noteCookies() {
-        guard !hasNewCookies else { return }
-        hasNewCookies = true
-        turn.withCookies.append(self)
     }
 
     /// Looks at a head that is complete; returns whether to go on.

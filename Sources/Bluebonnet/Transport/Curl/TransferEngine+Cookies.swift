@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import Glibc
 
 /// The session's cookies, between what libcurl does with them.
 extension TransferEngine {
@@ -19,21 +20,27 @@ extension TransferEngine {
         return nil
     }
 
-    /// Looks after what the heads of this turn have set.
-    func confineCookies(of transfers: inout [Transfer]) {
-        guard !transfers.isEmpty else { return }
-        for transfer in transfers {
-            transfer.hasNewCookies = false
-            cookieJar?.confineCookies(of: transfer.request.url)
-        }
-        transfers.removeAll(keepingCapacity: true)
-    }
 }
 
 extension Transfer {
-    /// Whether a line of a head sets a cookie.
+    /// Tells the jar of the cookies that lines of a head set; mostly it is one line.
     // Safety: the bytes are looked at within the callback that provides them.
-    static func setsCookie(_ line: UnsafeRawBufferPointer) -> Bool {
+    func noteCookies(in lines: UnsafeRawBufferPointer) {
+        guard let jar = turn.cookieJar, let easy, easy.usesCookies else { return }
+        var rest = unsafe lines
+        while let start = rest.baseAddress, let end = unsafe memchr(start, 0x0a, rest.count) {
+            let count = unsafe UnsafeRawPointer(end) - start
+            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
+            guard unsafe Self.setsCookie(line) else { continue }
+            let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
+            let field = unsafe String(decoding: bytes, as: UTF8.self)
+            jar.received(String(field.trimmed), from: easy.upgradedURL(of: request.url) ?? request.url)
+        }
+    }
+
+    /// Whether a line of a head sets a cookie.
+    private static func setsCookie(_ line: UnsafeRawBufferPointer) -> Bool {
         guard line.count > 11, unsafe line[0] | 0x20 == 0x73, unsafe line[10] == 0x3a else { return false }
         return unsafe zip(line, "set-cookie".utf8).allSatisfy { $0 | 0x20 == $1 || $0 == $1 }
     }

@@ -22,6 +22,12 @@ extension TransferEngine {
         {
             return finish(transfer, with: transfer.reception.lastWordsError)
         }
+        if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
+            multi.lastWords.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
+        {
+            let words = "the server broke the rules of HTTP/2, and the connection was closed"
+            return finish(transfer, with: error(.connection(.http2), words, of: transfer))
+        }
         finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
     }
 
@@ -79,7 +85,10 @@ extension TransferEngine {
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = CurlErrorTable.redacted(circumstances.message)
-        if words.isEmpty { words = unsafe String(cString: curl_easy_strerror(code)) }
+        if words.isEmpty {
+            let general = unsafe String(cString: curl_easy_strerror(code))
+            words = CurlErrorTable.words(for: code, in: circumstances) ?? general
+        }
         if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, of: transfer) {
             words = "\(option): \(words)"
         }

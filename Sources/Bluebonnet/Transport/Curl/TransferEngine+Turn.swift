@@ -25,7 +25,7 @@ extension TransferEngine {
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
         endRefusedUploads()
-        confineCookies(of: &shared.withCookies)
+        cookieJar?.settle()
         reportHeads()
         reportProgress()
         tellObservers()

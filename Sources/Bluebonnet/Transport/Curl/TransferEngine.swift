@@ -30,7 +30,7 @@ actor TransferEngine: EventLoopClient {
     private(set) var isShutDown = false
     /// What the session's handles have in common, and its cookies, if it keeps any.
     private var memory: SessionMemory?
-    private(set) var cookieJar: CookieJar?
+    var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
     var nextCheck: Int64?
     /// The transfers that libcurl was given since it last ran.
@@ -47,7 +47,7 @@ actor TransferEngine: EventLoopClient {
         options = TransferOptions(configuration: configuration)
         shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
         memory = SessionMemory(configuration)
-        cookieJar = CookieJar(configuration.cookies, memory)
+        shared.cookieJar = CookieJar(configuration.cookies, memory)
     }
 
     // MARK: Work from the transport
@@ -136,7 +136,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
         tellObservers()
         pool.removeAll()
-        cookieJar = nil
+        shared.cookieJar = nil
         memory = nil
         trust?.close()
         multi = nil

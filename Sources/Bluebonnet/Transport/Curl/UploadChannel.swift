@@ -78,19 +78,22 @@ final class UploadChannel: Sendable {
         var memory = unsafe buffer.mutableBytes
         let resident = state.withLock { $0.takeResident(into: &memory) }
         guard resident == 0 else { return .took(resident, resumesReader: false) }
-        let (action, begins, writer) = state.withLock { state in
+        // The pieces are the user's, and so are released without the lock.
+        let (action, begins, writer, _) = state.withLock { state in
             let begins = state.body != nil
             var end = 0
+            var taken = FewOf<Data>()
             let action = state.channel.bytesWanted(buffer.count) { piece, offset, count in
+                taken.append(piece)
                 let start = piece.startIndex + offset
                 let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + count])
                 unsafe piece.copyBytes(to: target, from: start..<start + count)
                 end += count
             }
             guard case .took(_, resumesReader: true) = action else {
-                return (action, begins, nil as Resumption<Void>?)
+                return (action, begins, nil as Resumption<Void>?, taken)
             }
-            return (action, begins, state.writer.take())
+            return (action, begins, state.writer.take(), taken)
         }
         writer?.resume()
         if begins { begin() }
@@ -99,12 +102,12 @@ final class UploadChannel: Sendable {
 
     /// Drops what is held, and ends the reading.
     func abandon() {
-        // The body may hold a sequence of the user's, whose end is not to be under the lock.
+        // The body may hold a sequence of the user's, whose end is not to be under the lock; so it is with its pieces.
         let (task, writer, _) = state.withLock { state in
             state.isAbandoned = true
+            let pieces = state.channel.pieces
             state.channel.abandoned()
-            state.file = nil
-            return (state.task.take(), state.writer.take(), state.body.take())
+            return (state.task.take(), state.writer.take(), (state.body.take(), state.file.take(), pieces))
         }
         task?.cancel()
         writer?.resume()

@@ -25,7 +25,8 @@ struct UploadChannelState {
         case fail
     }
 
-    private var pieces: [Data] = []
+    /// What is held; the first of it has been taken.
+    private(set) var pieces: [Data] = []
     private var firstPiece = 0
     /// How many bytes of the first piece have been taken.
     private var offset = 0
@@ -77,11 +78,11 @@ struct UploadChannelState {
     }
 
     /// The reader cannot go on; returns whether the loop waits.
+    ///
+    /// What is held goes when the loop wants no more.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error
-        pieces = []
-        firstPiece = 0
         count = 0
         return wakesLoop()
     }

@@ -1,0 +1,76 @@
+/// Checks what a head says about where its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
+///
+/// Libcurl reads a length as far as it is a number, and believes the last of several. Who guesses where a body ends can be
+/// made to take a part of it for the next response, so a length that is none, or that another contradicts, is refused. So
+/// is a transfer coding that is not known, which libcurl would call a content coding, and a folded line with no field
+/// before it.
+struct FramingCheck: Equatable {
+    private var length: Int64?
+    private var hasLines = false
+
+    /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
+    mutating func flaw(in line: Span<UInt8>) -> String? {
+        defer { hasLines = true }
+        guard let first = line.isEmpty ? nil : line[0] else { return nil }
+        if FieldSyntax.isWhitespace(first) { return hasLines ? nil : "the first field begins with white space" }
+        if Self.isField(line, named: "content-length") {
+            return acceptsLength(in: line) ? nil : "the Content-Length is none, or there are different ones"
+        }
+        guard Self.isField(line, named: "transfer-encoding") else { return nil }
+        return Self.hasKnownCodings(line) ? nil : "the transfer coding is unknown"
+    }
+
+    private mutating func acceptsLength(in line: Span<UInt8>) -> Bool {
+        var index = Self.lengthNameCount + 1
+        while true {
+            Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
+            guard let number = Self.number(in: line, from: &index), length == nil || length == number else {
+                return false
+            }
+            length = number
+            Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
+            // Several equal lengths may have become a list on their way.
+            guard index < line.count, line[index] == 0x2c else { break }
+            index += 1
+        }
+        Self.skip(in: line, from: &index) { $0 == 0x0d || $0 == 0x0a }
+        return index == line.count
+    }
+
+    private static let lengthNameCount = 14
+
+    /// Whether a line is a field of a name, which is given in lower case.
+    private static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
+        let count = name.utf8.count
+        guard line.count > count, line[count] == 0x3a else { return false }
+        return FieldSyntax.isSame(line.extracting(..<count), name.utf8.span)
+    }
+
+    /// The transfer codings that libcurl decodes, which take no parameters.
+    private static let codings = ["chunked", "gzip", "x-gzip", "deflate", "identity", "br", "zstd"]
+
+    private static func hasKnownCodings(_ line: Span<UInt8>) -> Bool {
+        let value = String(repairing: line).drop { $0 != ":" }.dropFirst()
+        return value.split { $0 == "," || $0.isNewline }.map { String($0.trimmed) }.allSatisfy { coding in
+            coding.isEmpty || codings.contains { $0.isSameIgnoringCase(as: coding) }
+        }
+    }
+
+    private static func number(in line: Span<UInt8>, from index: inout Int) -> Int64? {
+        var number: Int64?
+        while index < line.count, line[index] &- 0x30 < 10 {
+            let (shifted, overflows) = (number ?? 0).multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = shifted.addingReportingOverflow(Int64(line[index] &- 0x30))
+            guard !overflows, !overflowsToo else { return nil }
+            number = sum
+            index += 1
+        }
+        return number
+    }
+
+    private static func skip(in line: Span<UInt8>, from index: inout Int, _ isSkipped: (UInt8) -> Bool) {
+        while index < line.count, isSkipped(line[index]) {
+            index += 1
+        }
+    }
+}

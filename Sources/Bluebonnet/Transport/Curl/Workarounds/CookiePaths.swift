@@ -1,0 +1,110 @@
+import FoundationEssentials
+
+/// Knows the cookies whose path ends with a slash, since libcurl does not.
+///
+/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen from
+/// 7.88 to 8.21, so this is not switched by the version). Such a cookie is hidden while a request for `/a` is made.
+///
+/// What is no path, such as `a` or `"/a"`, is to be the default path (§5.2.4). Libcurl takes `/` or what is between the
+/// quotes, and so the cookie is set anew.
+struct CookiePaths: Equatable {
+    /// A cookie, by what libcurl tells it from others.
+    private struct Key: Hashable {
+        let name: String
+        let domain: String
+        let includesSubdomains: Bool
+        /// The path without its slash.
+        let path: String
+
+        init(_ cookie: Cookie) {
+            name = cookie.name
+            domain = cookie.domain
+            includesSubdomains = cookie.includesSubdomains
+            path = CookiePaths.withoutSlash(cookie.path)
+        }
+    }
+
+    private var slashed: Set<Key> = []
+    /// Their paths without the slash, for a quick look.
+    private var paths: Set<String> = []
+
+    /// Whether a request for a path must not have some cookies that libcurl would send.
+    func concerns(_ path: String) -> Bool { paths.contains(path) }
+
+    var isEmpty: Bool { slashed.isEmpty }
+
+    /// A cookie was set.
+    mutating func cookieSet(_ cookie: Cookie) {
+        guard cookie.path.utf8.count > 1, cookie.path.hasSuffix("/") else {
+            slashed.remove(Key(cookie))
+            return
+        }
+        slashed.insert(Key(cookie))
+        paths.insert(Self.withoutSlash(cookie.path))
+    }
+
+    /// Returns the cookie with its own path: libcurl writes default paths with a slash, and others without theirs.
+    func restoring(_ cookie: Cookie) -> Cookie {
+        guard cookie.path.utf8.count > 1 else { return cookie }
+        var restored = cookie
+        restored.path = Self.withoutSlash(cookie.path)
+        if slashed.contains(Key(cookie)) { restored.path += "/" }
+        return restored
+    }
+
+    /// Forgets the cookies that are not among these.
+    mutating func keep(_ cookies: some Sequence<Cookie>) {
+        slashed.formIntersection(cookies.map(Key.init))
+        paths = Set(slashed.map(\.path))
+    }
+
+    // MARK: What libcurl makes of a field
+
+    /// Whether libcurl makes of the path in a field what the standard says.
+    static func isRead(_ field: String) -> Bool {
+        guard let attribute = attribute(of: field) else { return true }
+        return attribute == "/" || (attribute.hasPrefix("/") && !attribute.hasSuffix("/"))
+    }
+
+    /// Returns which of libcurl's cookies it has made of a field, with a path by which libcurl knows it.
+    static func taken(from field: String, as parsed: Cookie, among kept: [Cookie]) -> Cookie? {
+        let alike = kept.filter { cookie in
+            cookie.name == parsed.name && cookie.value == parsed.value && cookie.domain == parsed.domain
+                && cookie.isSecure == parsed.isSecure && cookie.includesSubdomains == parsed.includesSubdomains
+        }
+        guard let attribute = attribute(of: field) else {
+            return alike.first { withoutSlash($0.path) == withoutSlash(parsed.path) }
+        }
+        if let cookie = alike.first(where: { $0.path == attribute }) { return cookie }
+        guard var cookie = alike.first(where: { $0.path == pathTaken(from: attribute) }) else { return nil }
+        // 7.88 keeps a cookie for the root apart from one whose path is none.
+        if !attribute.hasPrefix("/"), cookie.path == "/" { cookie.path = "-" }
+        return cookie
+    }
+
+    /// Whether two cookies are one to libcurl, by all that we tell them apart by.
+    static func areOne(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
+
+    private static func pathTaken(from attribute: String) -> String {
+        var path = Substring(attribute)
+        if path.hasPrefix("\"") { path = path.dropFirst() }
+        if path.hasSuffix("\"") { path = path.dropLast() }
+        return path.hasPrefix("/") ? withoutSlash(String(path)) : "/"
+    }
+
+    /// The path in a field: its last one counts (RFC 6265 §5.3).
+    private static func attribute(of field: String) -> String? {
+        guard let end = field.utf8.firstIndex(of: 0x3b) else { return nil }
+        var path: String?
+        for part in field[end...].split(separator: ";") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard pair.count == 2, String(pair[0].trimmed).isSameIgnoringCase(as: "path") else { continue }
+            path = String(pair[1].trimmed)
+        }
+        return path
+    }
+
+    private static func withoutSlash(_ path: String) -> String {
+        path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+}

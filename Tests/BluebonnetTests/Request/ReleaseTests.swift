@@ -1,0 +1,213 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Values of the user's are never released under a lock that their `deinit` may need.
+///
+/// A deadlock shows in a process of its own, which a signal ends then.
+@Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
+    @Test func `A value that is replaced by a cancellation may use its task`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let released = Gate()
+            let task = Locked<DataTask<Touch>?>(nil)
+            let request = try Release.request()
+            let first = request.serializingResponse(
+                using: ClosureResponseSerializer { _ in
+                    Touch {
+                        task.withLock { $0 }?.onCompletion { _ in }
+                        task.withLock { $0 }?.cancel()
+                        released.open()
+                    }
+                })
+            task.withLock { $0 = first }
+            _ = request.serializingResponse(using: ClosureResponseSerializer { _ in request.cancel() })
+            request.resume()
+            #expect(await first.response.error?.kind == .cancelled)
+            await released.wait()
+        }
+    }
+
+    @Test func `A value that is forgotten since there is another attempt may use its task`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let released = Gate()
+            let task = Locked<DataTask<Touch>?>(nil)
+            let request = try Release.request().retry { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry
+            }
+            let first = request.serializingResponse(
+                using: ClosureResponseSerializer { _ in
+                    Touch {
+                        task.withLock { $0 }?.onCompletion { _ in }
+                        released.open()
+                    }
+                })
+            task.withLock { $0 = first }
+            _ = request.serializingResponse(
+                using: ClosureResponseSerializer { _ in
+                    if request.retryCount == 0 { throw TestFailure("no") }
+                })
+            request.resume()
+            _ = await first.response
+            await released.wait()
+            #expect(request.retryCount == 1)
+        }
+    }
+
+    @Test func `What an attempt came to may use the request when it is forgotten`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let mailbox = Locked(RequestMailbox())
+            func error() -> RequestError {
+                RequestError(
+                    .validation(.customValidationFailed),
+                    underlying: TouchingError(touch: Touch { _ = mailbox.withLock { $0.lifecycle.state } }))
+            }
+            _ = mailbox.withLock { $0.replaceResult(nil, error()) }
+            _ = mailbox.withLock { $0.replaceResult(nil, error()) }
+            _ = mailbox.withLock { $0.beginAnew() }
+            #expect(mailbox.withLock { $0.error } == nil)
+        }
+    }
+
+    @Test func `Handlers that are replaced may use their request`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let request = try Release.request()
+            for _ in 0..<2 {
+                request.redirect(using: TouchingHandler(touch: Touch { _ = request.state }))
+                request.cacheResponse(using: TouchingHandler(touch: Touch { request.cancel() }))
+            }
+        }
+    }
+
+    @Test func `A monitor's closure that is replaced may use the monitor`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let monitor = ClosureEventMonitor()
+            for _ in 0..<2 {
+                let touch = Touch { [weak monitor] in _ = monitor?.requestDidFinish }
+                monitor.requestDidFinish = { _ in withExtendedLifetime(touch) {} }
+            }
+        }
+    }
+
+    @Test func `Values that make room for newer ones may use their broadcast`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let broadcast = Broadcast<Touch>(replaysLatest: false)
+            let replaying = Broadcast<Touch>()
+            let values = broadcast.stream(bufferingPolicy: .newest(1)).makeAsyncIterator()
+            for _ in 0..<3 {
+                broadcast.send(Touch { [weak broadcast] in _ = broadcast?.latest })
+                replaying.send(Touch { [weak replaying] in _ = replaying?.latest })
+            }
+            withExtendedLifetime(values) {}
+        }
+    }
+
+    @Test func `How a body is asked for may use the body when an attempt replaces it`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let body = BodyFanOut(highWatermark: 1, lowWatermark: 0)
+            for _ in 0..<2 {
+                let touch = Touch { [weak body] in body?.taskBegan() }
+                body.onDemand { withExtendedLifetime(touch) {} }
+                body.onAbandonment { withExtendedLifetime(touch) {} }
+            }
+            body.finish()
+        }
+    }
+
+    @Test func `Pieces of a body may use the upload when they were sent, or are not wanted`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let wakeUps = AsyncStream.makeStream(of: Void.self)
+            let box = Locked<UploadChannel?>(nil)
+            let body = RequestBody.stream {
+                AsyncStream { stream in
+                    for _ in 0..<3 { stream.yield(Release.piece { _ = box.withLock { $0 }?.hasBegun }) }
+                    stream.finish()
+                }
+            }
+            let opened = try #require(try body.open())
+            let channel = UploadChannel(opened) { wakeUps.continuation.yield() }
+            box.withLock { $0 = channel }
+            var woken = wakeUps.stream.makeAsyncIterator()
+            var buffer = [UInt8](repeating: 0, count: 150)
+            while true {
+                let action = unsafe buffer.withUnsafeMutableBytes { unsafe channel.take(into: $0) }
+                if case .took = action { break }
+                await woken.next()
+            }
+            channel.abandon()
+        }
+    }
+
+    @Test func `A stub's handler that is replaced may use the stub`() async {
+        await #expect(processExitsWith: .success) {
+            Release.endOnDeadlock()
+            let transport = StubTransport()
+            for _ in 0..<2 {
+                let touch = Touch { [weak transport] in _ = transport?.requestCount }
+                transport.stub(.get, "/") { _ in
+                    withExtendedLifetime(touch) { .status(200) }
+                }
+            }
+        }
+    }
+}
+
+/// What the tests of releases share.
+private enum Release {
+    /// Has a signal end the process if it hangs.
+    static func endOnDeadlock() { alarm(30) }
+
+    /// A request that a stub answers with nothing, once it is awaited.
+    static func request() throws -> DataRequest {
+        let transport = StubTransport { _ in .status(200) }
+        let session = Session(startRequestsImmediately: false, transport: transport)
+        return session.request("http://stub.example/")
+    }
+
+    /// Some bytes, with what happens when they go.
+    static func piece(_ touch: @escaping @Sendable () -> Void) -> Data {
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: 100, alignment: 1)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: 100)
+        return unsafe Data(
+            bytesNoCopy: memory, count: 100,
+            deallocator: .custom { memory, _ in
+                unsafe memory.deallocate()
+                touch()
+            })
+    }
+}
+
+/// Does something when it goes.
+private final class Touch: Sendable {
+    private let touch: @Sendable () -> Void
+
+    init(_ touch: @escaping @Sendable () -> Void) { self.touch = touch }
+
+    deinit { touch() }
+}
+
+private struct TouchingError: Error {
+    let touch: Touch
+}
+
+private struct TouchingHandler: RedirectHandler, CachedResponseHandler {
+    let touch: Touch
+
+    func request(
+        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
+    ) async -> HTTPRequest? { newRequest }
+
+    func request(_ request: any Request, willCacheResponse response: CachedResponse) async -> CachedResponse? {
+        response
+    }
+}
