@@ -35,6 +35,27 @@ as_root() {
     fi
 }
 
+# How many seconds apt-get waits for another process that has the package manager's lock.
+readonly APT_LOCK_SECONDS=${APT_LOCK_SECONDS-600}
+
+# Runs apt-get as root. It waits for dpkg's lock by an option; the locks of its lists and archives that option leaves out,
+# so that it is started again while another process has one of them.
+apt_get() {
+    local words status deadline=$((SECONDS + APT_LOCK_SECONDS)) is_waiting=false
+    while true; do
+        status=0
+        words=$(as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+            apt-get -qq -o DPkg::Lock::Timeout="$APT_LOCK_SECONDS" "$@" </dev/null 2>&1) || status=$?
+        if ((status == 0 || SECONDS >= deadline)) || [[ $words != *"Could not get lock"* ]]; then
+            [[ -z $words ]] || printf '%s\n' "$words" >&2
+            return "$status"
+        fi
+        $is_waiting || echo "Waiting for another process that has the package manager's lock" >&2
+        is_waiting=true
+        sleep 1
+    done
+}
+
 # Installs what is missing of the packages named; says what to do when it cannot.
 install_packages() {
     local missing
@@ -50,8 +71,7 @@ install_packages() {
         return 1
     fi
     # The list of packages may be missing or old; it is fetched only when there is something to install.
-    if ! as_root apt-get update -qq >&2 || ! as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2; then
+    if ! apt_get update || ! apt_get install -y --no-install-recommends "${missing[@]}"; then
         echo "error: apt-get could not install: ${missing[*]}" >&2
         return 1
     fi

@@ -228,6 +228,8 @@ final class DownloadSink {
     /// - Returns: The data to resume with.
     func interrupted(discarding isDiscarded: Bool = false) -> Data? {
         guard !isSettled else { return nil }
+        // Whoever gets the data may go on with it before this object is gone.
+        defer { partial.release() }
         if isDiscarded, !isForeign {
             isSettled = true
             partial.discard()

@@ -71,6 +71,11 @@ struct OpenFile: ~Copyable {
         return .taken
     }
 
+    /// Gives the lock back while the file stays open.
+    borrowing func unlock() {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
     /// Writes all of the data at a position and moves it on by as much as was written, even when it throws.
     borrowing func write(_ data: Data, at position: inout Int64) throws(SystemError) {
         let failure: Int32? = unsafe data.withUnsafeBytes { bytes in

@@ -132,6 +132,11 @@ final class PartialFile {
         return data.encoded()
     }
 
+    /// Lets others write to the file; it is not written to afterwards.
+    func release() {
+        file.unlock()
+    }
+
     /// Removes the file.
     func discard() {
         if isInPlace { FileSystem.remove(path) }

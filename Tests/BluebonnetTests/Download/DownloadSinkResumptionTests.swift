@@ -24,6 +24,16 @@ import Testing
         #expect(directory.text("a") == "0123456789" && directory.names == ["a"])
     }
 
+    @Test func `resume data is good from when it is handed out, though its download is still in memory`() throws {
+        let directory = try TestDirectory()
+        let ended = try prepare(.file(directory.url("a")))
+        try exchange(ended, try response(200, Self.tagged), "0123")
+        let data = try #require(ended.interrupted())
+        let sink = try prepare(.file(directory.url("a")), data)
+        #expect(sink.completed == 4 && sink.canResume)
+        withExtendedLifetime(ended) {}
+    }
+
     @Test func `resume data goes to another place than it began for`() throws {
         let one = try TestDirectory()
         let other = try TestDirectory()

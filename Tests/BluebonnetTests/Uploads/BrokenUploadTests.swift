@@ -197,6 +197,8 @@ import Testing
     private static func expectNothingWhole(
         at server: LocalServer, atMost limit: Int, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
+        // The body may have failed before the server has accepted its connection.
+        try await server.waitForConnections(atLeast: 1)
         try await server.waitForOpenConnections(atMost: 0)
         for request in server.requests {
             #expect(!request.bodyIsComplete, sourceLocation: sourceLocation)
