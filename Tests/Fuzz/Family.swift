@@ -32,6 +32,14 @@ enum Family: String, CaseIterable, Sendable {
     case h2c
     /// TLS, and HTTP/2 or HTTP/1.1 over it.
     case tls
+    /// HTTP/2 is negotiated on some connections to a place, HTTP/1.1 on others.
+    case mixedversions
+    /// Sessions share an event loop.
+    case sharedloop
+    /// Sessions receive into buffers that are smaller than a frame of HTTP/2.
+    case smallbuffers
+    /// Sessions send requests again that failed.
+    case retries
     /// The client cancels, suspends and shuts down at random.
     case interference
     /// An oracle: an error of the kind `.internal` is a failure.

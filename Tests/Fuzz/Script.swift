@@ -35,6 +35,9 @@ struct Script: Sendable {
     /// Whether what it sends leaves the connection fit for others.
     var isClean: Bool
 
+    /// Whether it may send to other streams what is meant for its own: then nobody can tell what belongs to whom.
+    var misdirects = false
+
     init(_ label: String, steps: [Step] = [], expectation: Expectation = .anything, isClean: Bool = false) {
         self.label = label
         self.steps = steps
@@ -42,19 +45,20 @@ struct Script: Sendable {
         self.isClean = isClean
     }
 
-    /// The script for a reader, every byte of it up to a length.
-    var text: String {
-        "[\(label)]\n" + steps.map { "    " + $0.text + "\n" }.joined()
+    /// The script for a reader, the bytes of each step up to a number.
+    func text(bytes: Int = 500) -> String {
+        "[\(label)]\n" + steps.prefix(40).map { "    " + $0.text(bytes: bytes) + "\n" }.joined()
     }
 }
 
 extension Step {
-    var text: String {
+    func text(bytes limit: Int) -> String {
         switch self {
-        case .send(let bytes): "send \(bytes.count) bytes: \(Self.show(bytes))"
-        case .dribble(let bytes, let pause): "dribble \(bytes.count) bytes, every \(pause) ms: \(Self.show(bytes))"
+        case .send(let bytes): "send \(bytes.count) bytes: \(Self.show(bytes, limit))"
+        case .dribble(let bytes, let pause):
+            "dribble \(bytes.count) bytes, every \(pause) ms: \(Self.show(bytes, limit))"
         case .flood(let bytes, let milliseconds):
-            "flood for \(milliseconds) ms with \(bytes.count) bytes: \(Self.show(bytes))"
+            "flood for \(milliseconds) ms with \(bytes.count) bytes: \(Self.show(bytes, limit))"
         case .wait(let milliseconds): "wait \(milliseconds) ms"
         case .awaitRequest: "await the request's body"
         case .halfClose: "half-close"
@@ -63,9 +67,9 @@ extension Step {
         }
     }
 
-    private static func show(_ bytes: [UInt8]) -> String {
+    private static func show(_ bytes: [UInt8], _ limit: Int) -> String {
         var text = ""
-        for byte in bytes.prefix(4096) {
+        for byte in bytes.prefix(limit) {
             switch byte {
             case 0x0D: text += "\\r"
             case 0x0A: text += "\\n"
@@ -76,6 +80,6 @@ extension Step {
                 text += "\\x" + (digits.utf8.count < 2 ? "0" : "") + digits
             }
         }
-        return bytes.count > 4096 ? text + "…" : text
+        return bytes.count > limit ? text + "…" : text
     }
 }

@@ -60,7 +60,8 @@ struct ExchangePlan: Sendable {
         var random = Random(seed: Random.derive(seed, 1000 + hop))
         let spec = AnswerSpec(
             form: kind.form, isHead: isHead, hasBody: kind.hasBody, decodes: settings.decodes,
-            maximumBody: settings.maximumBody, targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,
+            maximumBody: settings.maximumBody, isSmall: place.isControl,
+            targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,
             secret: secrets[place.host], isCacheable: settings.cache != .none && path.hasPrefix("/c/"), hops: hop)
         if let stream {
             return HTTP2Grammar(mark: mark, families: families, isTame: place.isTame || place.isControl, stream: stream)

@@ -49,14 +49,17 @@ struct Life {
         let peer = Peer(seed: Random.derive(seed, -1), wishes: wishes, book: book, tls: world.tls)
         let configuration = settings.configuration(
             places: peer.places, directory: directory, loop: world.loop, authority: world.tls?.authority)
-        var session = Session(configuration: configuration)
+        var session = Session(configuration: configuration, interceptor: settings.interceptor)
+        if world.options.isVerbose { Output.print("\(settings)") }
         for number in 0..<rounds where only == nil || only == number {
             if let until, until() { break }
             let round = Round(
                 seed: Random.derive(seed, number), name: "\(String(seed, radix: 16)).\(number)", life: self, peer: peer,
                 book: book, directory: directory, settings: settings)
             journal.begin(round.name)
-            if await round.run(session) { session = Session(configuration: configuration) }
+            if await round.run(session) {
+                session = Session(configuration: configuration, interceptor: settings.interceptor)
+            }
             world.counters.withLock { $0.rounds += 1 }
         }
         await watched("shutdown") { await session.shutdown() }
@@ -67,7 +70,7 @@ struct Life {
     /// Waits for something that must come to an end soon.
     func watched<Result>(_ name: String, _ body: () async -> Result) async -> Result {
         let place = String(seed, radix: 16)
-        let item = world.watchdog.begin(milliseconds: settings.total + world.options.slack) {
+        let item = world.watchdog.begin(milliseconds: settings.longest + world.options.slack) {
             "--round \(place): \(name)"
         }
         defer { world.watchdog.end(item) }

@@ -21,6 +21,7 @@ struct LifeSettings: Sendable {
     var hsts: Bool
     var altSvc: Bool
     var sharesLoop: Bool
+    var retries: Bool
     /// Places that behave are spoken to in the same rounds as those that do not.
     var tame: Set<Int>
 
@@ -40,6 +41,29 @@ struct LifeSettings: Sendable {
         altSvc = families.has(.policies) && random.chance(15)
         sharesLoop = random.chance(30)
         tame = Set((0..<5).filter { _ in random.chance(25) })
+        retries = random.chance(25) && families.has(.retries)
+        // After everything that is left to chance, so that leaving a family out changes nothing else.
+        if !families.has(.smallbuffers) { receiveBuffer = max(receiveBuffer, 16_384) }
+        if !families.has(.sharedloop) { sharesLoop = false }
+    }
+
+    /// What a reader of a failure has to know.
+    var text: String {
+        "receives \(receiveBuffer), watermark \(watermark), body \(maximumBody), \(cache), per host \(perHost ?? 0)"
+            + (sharesLoop ? ", shared loop" : "") + (retries ? ", retries" : "") + (decodes ? "" : ", undecoded")
+            + (hsts ? ", HSTS" : "") + (altSvc ? ", Alt-Svc" : "")
+    }
+
+    /// How often a request may be sent at most, redirects aside.
+    var attempts: Int { retries ? 3 : 1 }
+
+    /// The milliseconds after which every request has been answered.
+    var longest: Int { total * (redirects + 1) * attempts }
+
+    /// The interceptor of the session.
+    var interceptor: (any RequestInterceptor)? {
+        retries
+            ? RetryPolicy(retryLimit: 2, exponentialBackoffScale: 0.01, maximumRetryAfter: .milliseconds(500)) : nil
     }
 
     /// The session's configuration; `directory` is for this life alone.

@@ -119,27 +119,29 @@ struct Round: Sendable {
 
     private func perform(_ plan: ExchangePlan, _ session: Session) async {
         let start = now()
-        let limit = settings.total * (settings.redirects + 1) + world.options.slack
+        let limit = settings.longest + world.options.slack
         let book = book
         let name = name
         let item = world.watchdog.begin(milliseconds: limit) {
             "--round \(name): \(plan.kind) \(plan.url) \(plan.interference) unanswered after \(limit) ms\n"
-                + book.served(plan.mark).map(\.text).joined()
+                + book.served(plan.mark).map { $0.text() }.joined()
         }
         let outcome = await Requester(session: session, plan: plan, directory: directory).perform()
         world.watchdog.end(item)
         let took = now() - start
         let scripts = book.served(plan.mark)
+        let isMixed = book.isMixed(plan.mark)
         book.remove(plan.mark)
         if world.options.isVerbose {
             let result =
                 outcome.error.map { "\($0)" } ?? "\(outcome.response?.statusCode ?? 0), \(outcome.bytes.count) bytes"
             Output.print(
                 "\(name): \(plan.kind) \(plan.url) \(plan.interference): \(result) after \(took) ms\n"
-                    + scripts.map(\.text).joined())
+                    + scripts.map { $0.text(bytes: 20_000) }.joined())
         }
         Judge(
-            plan: plan, outcome: outcome, scripts: scripts, milliseconds: took, world: world, reporter: reporter
+            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, milliseconds: took, world: world,
+            reporter: reporter
         ).judge()
     }
 }

@@ -8,6 +8,8 @@ struct AnswerSpec: Sendable {
     var decodes = true
     /// The largest body that the session accepts.
     var maximumBody: Int
+    /// Bodies are small, so that no limit is met.
+    var isSmall = false
     /// Where a redirect may lead: absolute URLs for this very exchange.
     var targets: [String] = []
     /// The host that a cookie is for.
@@ -57,7 +59,7 @@ struct AnswerGrammar {
         let bodies = BodyGrammar(mark: mark, families: families)
         var answer = Answer(
             status: 200, reason: random.pick(["OK", "", "Fine indeed", "é"]),
-            body: bodies.make(&random, form: spec.form, decodes: spec.decodes))
+            body: bodies.make(&random, form: spec.form, decodes: spec.decodes, isSmall: spec.isSmall))
         answer.label = "answer"
         if families.has(.bomb), spec.decodes, random.chance(1) {
             answer.body = bodies.bomb(&random, megabytes: random.pick([1, 8, 40]))
@@ -65,7 +67,7 @@ struct AnswerGrammar {
         }
         answer.fields = [("Content-Type", answer.body.contentType), ("X-Mark", mark.text)]
         if let coding = answer.body.coding { answer.fields.append(("Content-Encoding", coding)) }
-        if random.chance(10) { answer.status = random.pick([201, 202, 203, 206, 299, 400, 404, 500]) }
+        if random.chance(10) { answer.status = random.pick([201, 202, 203, 226, 299, 400, 404, 500]) }
         if random.chance(4) { makeEmpty(&answer) }
         frame(&answer, &random)
         if families.has(.redirects), !spec.targets.isEmpty, random.chance(spec.hops == 0 ? 12 : 40) {

@@ -17,8 +17,9 @@ struct BodyGrammar {
     let families: Families
 
     /// A body of about so many bytes in the form that a kind of request reads.
-    func make(_ random: inout Random, form: BodyForm, decodes: Bool) -> Body {
-        let size = random.pick(weighted: [(3, 0), (8, 40), (8, 400), (6, 5000), (2, 70_000), (1, 300_000)])
+    func make(_ random: inout Random, form: BodyForm, decodes: Bool, isSmall: Bool) -> Body {
+        let large = isSmall ? 5000 : random.pick([70_000, 70_000, 300_000])
+        let size = random.pick(weighted: [(3, 0), (8, 40), (8, 400), (6, 5000), (3, large)])
         var body = Body(plain: [], coded: [], coding: nil, contentType: form.contentType)
         switch form {
         case .data: body.plain = lines(&random, size: size, end: "\n")
@@ -92,7 +93,10 @@ struct BodyGrammar {
         case "gzip", "x-gzip": body.coded = Coding.deflate(body.plain, windowBits: 31)
         case "gzip, gzip":
             body.coded = Coding.deflate(Coding.deflate(body.plain, windowBits: 31), windowBits: 31)
-        case "deflate": body.coded = Coding.deflate(body.plain, windowBits: random.chance(50) ? 15 : -15)
+        case "deflate":
+            // Without zlib's header it is what some servers send, and clients may not understand.
+            body.isSound = random.chance(70)
+            body.coded = Coding.deflate(body.plain, windowBits: body.isSound ? 15 : -15)
         case "br": body.coded = Coding.brotli(body.plain)
         case "zstd": body.coded = Coding.zstandard(body.plain)
         default: break

@@ -9,14 +9,16 @@ struct HTTP2Grammar {
     /// A script for one request.
     func script(_ random: inout Random, spec: AnswerSpec) -> Script {
         let answer = AnswerGrammar(mark: mark, families: families).make(&random, spec: spec)
-        var frames = frames(for: answer, spec: spec, &random)
+        let tellsLength = random.chance(50)
+        var frames = frames(for: answer, spec: spec, tellsLength: tellsLength, &random)
         var script = Script("http/2 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
         if !isTame, random.chance(45) {
             var twist = HTTP2Twist(mark: mark, families: families, stream: stream)
             if let name = twist.apply(to: &frames, &random) {
                 script.label += ", " + name
-                script.expectation = twist.makesIncomplete ? .failure : .anything
+                script.expectation = twist.makesIncomplete && !tellsLength ? .failure : .anything
                 script.isClean = false
+                script.misdirects = twist.misdirects
             }
             if twist.flood != nil || !twist.after.isEmpty {
                 script.steps = pieces(frames.flatMap(\.bytes), &random)
@@ -33,6 +35,7 @@ struct HTTP2Grammar {
         if !isTame, families.has(.mutation), random.chance(25) {
             bytes = Mutator.mutate(bytes, &random)
             script.label += ", mutated"
+            script.misdirects = true
             script.expectation = .anything
             script.isClean = false
         }
@@ -43,9 +46,11 @@ struct HTTP2Grammar {
                 [.close], [.reset], [.wait(milliseconds: 5000)], [.halfClose, .wait(milliseconds: 200), .close],
             ])
             script.label += ", cut at \(place) of \(bytes.count)"
-            if script.isClean { script.expectation = .failure }
+            // A length tells the end as well.
+            if script.isClean { script.expectation = tellsLength ? .anything : .failure }
             script.isClean = false
-        } else if bytes.count < 600, random.chance(6) {
+        } else if bytes.count < 600, random.chance(6), !frames.contains(where: { $0.kind == .continuation }) {
+            // (The nghttp2 of Debian 12 counts the pieces of CONTINUATION frames as frames, and ends the connection.)
             script.steps.append(.dribble(bytes, every: random.below(3)))
         } else {
             script.steps += pieces(bytes, &random)
@@ -55,7 +60,8 @@ struct HTTP2Grammar {
 
     // MARK: Frames
 
-    private func frames(for answer: Answer, spec: AnswerSpec, _ random: inout Random) -> [HTTP2Frame] {
+    private func frames(for answer: Answer, spec: AnswerSpec, tellsLength: Bool, _ random: inout Random) -> [HTTP2Frame]
+    {
         var frames: [HTTP2Frame] = []
         for interim in answer.interim {
             frames += headers([(":status", "\(interim.0)")] + interim.1, ends: false, &random)
@@ -63,7 +69,7 @@ struct HTTP2Grammar {
         let isBodiless = spec.isHead || answer.status == 204 || answer.status == 304
         var fields = [(":status", "\(answer.status)")] + answer.fields.filter { !$0.0.isEmpty }
         let coded = isBodiless ? [] : answer.body.coded
-        if !isBodiless, random.chance(50) { fields.append(("content-length", "\(coded.count)")) }
+        if !isBodiless, tellsLength { fields.append(("content-length", "\(coded.count)")) }
         let trailers = !isBodiless && random.chance(10) ? [("x-trailer", mark.text)] : []
         let endsAtHead = coded.isEmpty && trailers.isEmpty && !random.chance(20)
         frames += headers(fields, ends: endsAtHead, &random)

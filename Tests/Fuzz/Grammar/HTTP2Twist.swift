@@ -5,6 +5,8 @@ struct HTTP2Twist {
     let stream: UInt32
     /// The answer can not be taken for a complete one.
     var makesIncomplete = false
+    /// Frames go to other streams.
+    var misdirects = false
     /// Sent before or after the frames, many times.
     var flood: Step?
     /// What is done when the frames are sent.
@@ -18,7 +20,9 @@ struct HTTP2Twist {
 
     /// Changes the frames; says how.
     mutating func apply(to frames: inout [HTTP2Frame], _ random: inout Random) -> String? {
-        switch random.below(12) {
+        let kind = random.below(12)
+        misdirects = [2, 3, 5, 9, 11].contains(kind)
+        return switch kind {
         case 0: reset(&frames, &random)
         case 1: goAway(&frames, &random)
         case 2: insertOdd(&frames, &random)

@@ -55,7 +55,7 @@ struct Reporter: Sendable {
     let place: String
 
     func failure(_ oracle: Oracle, _ text: String, scripts: [Script] = []) {
-        let details = scripts.suffix(4).map(\.text).joined()
+        let details = scripts.suffix(4).map { $0.text() }.joined()
         findings.add(oracle, "--round \(place): \(text)\n\(details)")
     }
 }

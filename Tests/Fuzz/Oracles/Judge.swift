@@ -5,13 +5,14 @@ struct Judge {
     let plan: ExchangePlan
     let outcome: Outcome
     let scripts: [Script]
+    let isMixed: Bool
     let milliseconds: Int
     let world: World
     let reporter: Reporter
 
     func judge() {
         count()
-        judgeMarks()
+        if !isMixed { judgeMarks() }
         judgeTime()
         judgeLimits()
         if case .internal? = outcome.error?.kind, world.options.families.has(.internal) {
@@ -22,6 +23,7 @@ struct Judge {
     }
 
     private var isDisturbed: Bool {
+        if outcome.error?.isTimeout == true, world.watchdog.hasLagged(since: now() - milliseconds) { return true }
         if case .none = plan.interference, outcome.error?.isCancellation != true,
             outcome.error?.kind != .sessionShutDown,
             !outcome.wasLeft
@@ -35,7 +37,8 @@ struct Judge {
         let sizes = outcome.response.map { " \($0.statusCode) \($0.httpVersion)" } ?? ""
         reporter.failure(
             oracle,
-            "\(plan.kind) \(plan.url) \(plan.interference), after \(milliseconds) ms:\(sizes) \(outcome.bytes.count) bytes: \(text)",
+            "\(plan.kind) \(plan.url) \(plan.interference), after \(milliseconds) ms:\(sizes) "
+                + "\(outcome.bytes.count) bytes: \(text) [\(plan.settings.text)]",
             scripts: scripts)
     }
 
@@ -66,15 +69,20 @@ struct Judge {
     /// The limit for the whole holds for each exchange, of which a redirect is one more.
     private func judgeTime() {
         guard plan.kind != .eventSource else { return }
-        let allowed = plan.settings.total * max(1, scripts.count)
+        let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
+        guard !world.watchdog.hasLagged(since: now() - milliseconds) else { return }
         world.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
-        if milliseconds > allowed + world.options.slack / 2 { fail(.late, "\(allowed) ms were allowed") }
+        if milliseconds > allowed + world.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
     }
 
     private func judgeLimits() {
-        if plan.kind != .lines, plan.kind != .events, plan.kind != .eventSource,
-            outcome.bytes.count > plan.settings.maximumBody
-        {
+        // For bodies in memory alone.
+        let isInMemory: Bool =
+            switch plan.kind {
+            case .bytes, .lines, .events, .eventSource, .download: false
+            default: true
+            }
+        if isInMemory, outcome.bytes.count > plan.settings.maximumBody {
             fail(.limit, "\(plan.settings.maximumBody) bytes were allowed")
         }
     }
@@ -98,7 +106,7 @@ struct Judge {
     }
 
     private func judgeResult() {
-        guard !isDisturbed, let script = scripts.last, outcome.origin == .network else { return }
+        guard !isDisturbed, !isMixed, let script = scripts.last, outcome.origin == .network else { return }
         switch script.expectation {
         case .anything: break
         case .failure:
@@ -112,7 +120,7 @@ struct Judge {
                 return
             }
             guard outcome.response?.statusCode == status, isSame(bytes) else {
-                return fail(.wrong, "other bytes than the \(bytes.count) expected, or another status than \(status)")
+                return fail(.wrong, "expected \(status) and \(bytes.count) bytes, \(difference(from: bytes))")
             }
         }
     }
@@ -123,6 +131,14 @@ struct Judge {
         case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
         default: false
         }
+    }
+
+    /// Where the body begins to be another.
+    private func difference(from bytes: [UInt8]) -> String {
+        let place = zip(bytes, outcome.bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+        guard let place else { return "the same as far as it goes" }
+        func show(_ bytes: [UInt8]) -> String { String(decoding: bytes[place...].prefix(60), as: UTF8.self) }
+        return "others from \(place) on: \(show(outcome.bytes)) for \(show(bytes))"
     }
 
     private func isSame(_ bytes: [UInt8]) -> Bool {

@@ -57,6 +57,10 @@ final class MarkRegistry: Sendable {
         state.withLock { $0.resources[mark] = resource }
     }
 
+    func forget(_ mark: Mark) {
+        state.withLock { _ = $0.resources.removeValue(forKey: mark) }
+    }
+
     func note(secret: Mark, for scope: String) {
         state.withLock { $0.secrets[secret] = scope }
     }

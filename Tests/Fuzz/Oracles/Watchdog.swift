@@ -13,6 +13,8 @@ final class Watchdog: Sendable {
     private struct State {
         var items: [Int: Item] = [:]
         var next = 0
+        /// When the machine last kept this process from running.
+        var lastLag = 0
     }
 
     private let state = Locked(State())
@@ -25,7 +27,10 @@ final class Watchdog: Sendable {
         self.goesOn = goesOn
         Thread.detachNewThread { [self] in
             while true {
-                usleep(250_000)
+                let before = now()
+                usleep(50_000)
+                let after = now()
+                if after - before > 250 { state.withLock { $0.lastLag = after } }
                 look()
             }
         }
@@ -39,6 +44,9 @@ final class Watchdog: Sendable {
             return state.next
         }
     }
+
+    /// Whether this process was kept waiting for the machine since a time; what was late then proves nothing.
+    func hasLagged(since time: Int) -> Bool { state.withLock { $0.lastLag >= time } }
 
     func end(_ number: Int) {
         state.withLock { _ = $0.items.removeValue(forKey: number) }

@@ -98,7 +98,7 @@ final class HTTP1Driver: Driver {
     private func begin(_ head: [UInt8], _ reply: inout [UInt8]) {
         let text = String(decoding: head, as: UTF8.self).lowercased()
         let isHead = text.hasPrefix("head ")
-        let script = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)
+        let script = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)?.script
         if text.contains("\r\nexpect: 100-continue") { reply += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
         runs.append(ScriptRun(script?.steps ?? Self.unknown, requestIsComplete: false))
         if text.contains("\r\ntransfer-encoding: chunked") {

@@ -9,6 +9,14 @@ final class HTTP2Driver: Driver {
     /// A block of fields that has not come in whole.
     private var block: (stream: UInt32, bytes: [UInt8], ends: Bool)?
     private var isOpen = false
+    /// What has to be said to the client's own frames.
+    private var replies: [UInt8] = []
+    /// The stream that has sent a part of a frame: nobody else may send before the rest.
+    private var holder: UInt32?
+    private var boundary = FrameBoundary()
+    /// The exchanges that were here, and whether frames of one may have been sent to another.
+    private var marks: Set<Mark> = []
+    private var isMixed = false
 
     init(place: Place, book: ExchangeBook, random: Random) {
         self.place = place
@@ -48,7 +56,6 @@ final class HTTP2Driver: Driver {
             isBegun = true
             buffer.removeFirst(24)
         }
-        var reply: [UInt8] = []
         var start = 0
         while buffer.count - start >= 9 {
             let length = Int(buffer[start]) << 16 | Int(buffer[start + 1]) << 8 | Int(buffer[start + 2])
@@ -56,12 +63,12 @@ final class HTTP2Driver: Driver {
             let stream = buffer[(start + 5)..<(start + 9)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
             let payload = Array(buffer[(start + 9)..<(start + 9 + length)])
             if let kind = HTTP2Frame.Kind(rawValue: buffer[start + 3]) {
-                take(kind, flags: buffer[start + 4], stream: stream, payload: payload, &reply)
+                take(kind, flags: buffer[start + 4], stream: stream, payload: payload)
             }
             start += 9 + length
         }
         buffer.removeFirst(start)
-        return reply
+        return []
     }
 
     func next(at time: Int) -> Action {
@@ -69,12 +76,27 @@ final class HTTP2Driver: Driver {
             isOpen = true
             runs.append((0, ScriptRun(opening(), requestIsComplete: true)))
         }
+        if holder == nil, !replies.isEmpty {
+            defer { replies = [] }
+            return .send(replies)
+        }
         var waitsUntil = time + 1000
         // In turn, so that a stream which sends much does not keep the others from sending.
         for _ in 0..<runs.count {
             var first = runs.removeFirst()
+            guard holder == nil || holder == first.stream else {
+                runs.append(first)
+                continue
+            }
             let action = first.run.next(at: time)
-            if !first.run.isDone { runs.append(first) }
+            if case .send(let bytes)? = action { boundary.send(bytes) }
+            if !first.run.isDone {
+                runs.append(first)
+                holder = boundary.isReached ? nil : first.stream
+            } else {
+                holder = nil
+                boundary = FrameBoundary()
+            }
             switch action {
             case nil: break
             case .wait(let end)?: waitsUntil = min(waitsUntil, end)
@@ -86,14 +108,14 @@ final class HTTP2Driver: Driver {
 
     // MARK: Frames
 
-    private func take(_ kind: HTTP2Frame.Kind, flags: UInt8, stream: UInt32, payload: [UInt8], _ reply: inout [UInt8]) {
+    private func take(_ kind: HTTP2Frame.Kind, flags: UInt8, stream: UInt32, payload: [UInt8]) {
         switch kind {
         case .settings:
             guard flags & HTTP2Frame.acknowledgement == 0 else { return }
-            reply += HTTP2Frame(kind: .settings, flags: HTTP2Frame.acknowledgement, stream: 0).bytes
+            replies += HTTP2Frame(kind: .settings, flags: HTTP2Frame.acknowledgement, stream: 0).bytes
         case .ping:
             guard flags & HTTP2Frame.acknowledgement == 0 else { return }
-            reply += HTTP2Frame(kind: .ping, flags: HTTP2Frame.acknowledgement, stream: 0, payload: payload).bytes
+            replies += HTTP2Frame(kind: .ping, flags: HTTP2Frame.acknowledgement, stream: 0, payload: payload).bytes
         case .headers:
             block = (stream, payload, flags & HTTP2Frame.endStream != 0)
             if flags & HTTP2Frame.endHeaders != 0 { begin() }
@@ -102,13 +124,13 @@ final class HTTP2Driver: Driver {
             if flags & HTTP2Frame.endHeaders != 0 { begin() }
         case .data:
             if !payload.isEmpty {
-                reply += HTTP2Frame.windowUpdate(0, UInt32(payload.count)).bytes
+                replies += HTTP2Frame.windowUpdate(0, UInt32(payload.count)).bytes
                 if flags & HTTP2Frame.endStream == 0 {
-                    reply += HTTP2Frame.windowUpdate(stream, UInt32(payload.count)).bytes
+                    replies += HTTP2Frame.windowUpdate(stream, UInt32(payload.count)).bytes
                 }
             }
             if flags & HTTP2Frame.endStream != 0 { finish(stream) }
-        case .reset: runs.removeAll { $0.stream == stream }
+        case .reset: runs.removeAll { $0.stream == stream && stream != holder }
         default: break
         }
     }
@@ -116,16 +138,48 @@ final class HTTP2Driver: Driver {
     private func begin() {
         guard let block else { return }
         self.block = nil
-        let script = book.answer(
+        let answer = book.answer(
             marks: Mark.all(in: block.bytes), at: place, stream: block.stream,
             isHead: block.bytes.firstRange(of: Array("HEAD".utf8)) != nil)
+        if let answer {
+            marks.insert(answer.mark)
+            isMixed = isMixed || answer.script.misdirects
+            if isMixed { book.mix(marks) }
+        }
         let unknown = HTTP2Frame(
             kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: block.stream,
             payload: FieldBlock.make([(":status", "404")]))
-        runs.append((block.stream, ScriptRun(script?.steps ?? [.send(unknown.bytes)], requestIsComplete: block.ends)))
+        runs.append(
+            (block.stream, ScriptRun(answer?.script.steps ?? [.send(unknown.bytes)], requestIsComplete: block.ends)))
     }
 
     private func finish(_ stream: UInt32) {
         for index in runs.indices where runs[index].stream == stream { runs[index].run.requestIsComplete = true }
+    }
+}
+
+/// Follows frames through what is sent.
+private struct FrameBoundary {
+    private var head: [UInt8] = []
+    private var remaining = 0
+
+    var isReached: Bool { head.isEmpty && remaining == 0 }
+
+    mutating func send(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            if remaining > 0 {
+                let count = min(remaining, rest.count)
+                remaining -= count
+                rest = rest.dropFirst(count)
+                continue
+            }
+            let count = min(9 - head.count, rest.count)
+            head += rest.prefix(count)
+            rest = rest.dropFirst(count)
+            guard head.count == 9 else { continue }
+            remaining = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+            head = []
+        }
     }
 }

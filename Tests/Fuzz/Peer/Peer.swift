@@ -38,6 +38,9 @@ final class Peer: Sendable {
     private func startThread(_ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.threads += 1 }
         Thread.detachNewThread {
+            // OpenSSL writes to sockets as to files: a client that is gone would be a signal. Only here: the library's
+            // own threads must do without.
+            PeerSocket.blockBrokenPipes()
             body()
             self.state.withLock { $0.threads -= 1 }
         }
@@ -64,12 +67,14 @@ final class Peer: Sendable {
     private func serve(_ descriptor: Int32, at place: Place, number: Int) {
         let socket = PeerSocket(descriptor: descriptor)
         var random = Random(seed: Random.derive(seed, number))
-        if let wire = place.speech == .tls
-            ? tls?.accept(socket, random: &random, isTame: place.isTame) : (socket, false)
-        {
-            let speaksHTTP2 = place.speech == .h2c || wire.1
+        let speaksHTTP2: Bool? = book.families.has(.mixedversions) ? nil : (seed >> UInt64(place.index)) & 1 == 0
+        let accepted: (any Wire, Bool)? =
+            place.speech == .tls
+            ? tls?.accept(socket, random: &random, isTame: place.isTame, speaksHTTP2: speaksHTTP2) : (socket, false)
+        if let wire = accepted {
+            let isHTTP2 = place.speech == .h2c || wire.1
             let driver: any Driver =
-                speaksHTTP2
+                isHTTP2
                 ? HTTP2Driver(place: place, book: book, random: random)
                 : HTTP1Driver(place: place, book: book, random: random)
             PeerConnection(wire: wire.0, driver: driver) { self.isStopping }.run()

@@ -112,7 +112,10 @@ struct PeerConnection {
             }
             if sent < output.count {
                 switch wire.write(output[sent...]) {
-                case .done(let count): sent += count
+                case .done(let count):
+                    sent += count
+                    // The next step may have something to send as well.
+                    deadline = 0
                 case .failed, .ended: return
                 case .wantsRead, .wantsWrite: break
                 }

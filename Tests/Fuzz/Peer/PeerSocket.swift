@@ -84,6 +84,14 @@ final class PeerSocket: Wire {
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
+    /// Has the calling thread get an error in place of SIGPIPE.
+    static func blockBrokenPipes() {
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
     static func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
     /// Waits until a socket can be read, or written where that is wanted; returns the indices of those that can.

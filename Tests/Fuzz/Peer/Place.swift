@@ -23,6 +23,8 @@ final class ExchangeBook: Sendable {
     struct Entry {
         let plan: ExchangePlan
         var served: [Script] = []
+        /// Frames of other streams may be in the answers.
+        var isMixed = false
     }
 
     private let entries = Locked<[Mark: Entry]>([:])
@@ -40,10 +42,21 @@ final class ExchangeBook: Sendable {
 
     func served(_ mark: Mark) -> [Script] { entries.withLock { $0[mark]?.served ?? [] } }
 
+    /// Whether frames of another exchange, which the peer has sent on the wrong stream, may be in this one's answers.
+    func isMixed(_ mark: Mark) -> Bool { entries.withLock { $0[mark]?.isMixed ?? false } }
+
+    /// Notes that a connection's answers are mixed: nothing of them is certain, and their marks are no proof.
+    func mix(_ marks: Set<Mark>) {
+        entries.withLock { entries in
+            for mark in marks { entries[mark]?.isMixed = true }
+        }
+        for mark in marks { registry.forget(mark) }
+    }
+
     func remove(_ mark: Mark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
 
     /// What to answer to a request that holds these marks; `nil` when no exchange is among them.
-    func answer(marks: [Mark], at place: Place, stream: UInt32?, isHead: Bool) -> Script? {
+    func answer(marks: [Mark], at place: Place, stream: UInt32?, isHead: Bool) -> (script: Script, mark: Mark)? {
         if let scope = registry.misplacedSecret(in: marks, scopes: [place.host, place.origin]) {
             report.failure(.secret, "a secret of \(scope) arrived at \(place.origin)")
         }
@@ -54,6 +67,6 @@ final class ExchangeBook: Sendable {
         // Generated here, when it is known who asks and where: the seed decides the rest.
         let script = known.plan.script(hop: known.hop, at: place, stream: stream, isHead: isHead)
         entries.withLock { $0[known.plan.mark]?.served.append(script) }
-        return script
+        return (script, known.plan.mark)
     }
 }

@@ -43,10 +43,14 @@ final class TLSIdentity: @unchecked Sendable {
             && SSL_CTX_use_PrivateKey_file(context, folder + "/key.pem", SSL_FILETYPE_PEM) == 1
     }
 
-    /// Shakes hands on a socket; the wire, and whether HTTP/2 was negotiated.
-    func accept(_ socket: PeerSocket, random: inout Random, isTame: Bool) -> (any Wire, Bool)? {
+    // Shakes hands on a socket; gives the wire, and whether HTTP/2 was negotiated: by chance, if it is not said.
+    func accept(
+        _ socket: PeerSocket, random: inout Random, isTame: Bool, speaksHTTP2: Bool?
+    ) -> (any Wire, Bool)? {
         if !isTame, random.chance(3) { return misbehave(socket, &random) }
-        guard let ssl = unsafe SSL_new(random.chance(60) ? http2 : http1) else { return nil }
+        let isLucky = random.chance(60)
+        let choosesHTTP2 = speaksHTTP2 ?? isLucky
+        guard let ssl = unsafe SSL_new(choosesHTTP2 ? http2 : http1) else { return nil }
         let wire = unsafe TLSWire(socket: socket, ssl: ssl)
         unsafe SSL_set_accept_state(ssl)
         let end = now() + 4000
