@@ -43,7 +43,7 @@ struct HTTP1Grammar {
             cut(bytes, into: &script, message: message, &random)
             return
         }
-        if bytes.count < 600, random.chance(6) {
+        if bytes.count < 600, random.chance(spec.isSmall ? 0 : 6) {
             script.steps.append(.dribble(bytes, every: random.below(3)))
         } else {
             script.steps += pieces(bytes, &random)

@@ -49,7 +49,9 @@ struct HTTP2Grammar {
             // A length tells the end as well.
             if script.isClean { script.expectation = tellsLength ? .anything : .failure }
             script.isClean = false
-        } else if bytes.count < 600, random.chance(6), !frames.contains(where: { $0.kind == .continuation }) {
+        } else if bytes.count < 600, random.chance(spec.isSmall ? 0 : 6),
+            !frames.contains(where: { $0.kind == .continuation })
+        {
             // (The nghttp2 of Debian 12 counts the pieces of CONTINUATION frames as frames, and ends the connection.)
             script.steps.append(.dribble(bytes, every: random.below(3)))
         } else {
