@@ -64,6 +64,10 @@ let package = Package(
         .executableTarget(
             name: "CallbackProgram", dependencies: ["BluebonnetCallbacks"], path: "Tests/Support/CallbackProgram",
             swiftSettings: settings),
+        // Keeps trying to make the library crash, hang, grow or lie; run by Tests/fuzz.
+        .executableTarget(
+            name: "BluebonnetFuzz", dependencies: ["Bluebonnet", "COpenSSL", "CSystem", "CZlib"], path: "Tests/Fuzz",
+            swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [

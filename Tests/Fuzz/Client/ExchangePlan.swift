@@ -1,0 +1,73 @@
+/// How a request is made and read.
+enum Kind: CaseIterable, Sendable {
+    case data, string, json, head
+    case bytes, lines, events
+    case download
+    case uploadData, uploadFile, uploadSequence, multipart
+    case eventSource
+
+    var form: BodyForm {
+        switch self {
+        case .json: .json
+        case .lines, .string: .lines
+        case .events, .eventSource: .events
+        case .bytes: .multipart
+        default: .data
+        }
+    }
+
+    var hasBody: Bool {
+        switch self {
+        case .uploadData, .uploadFile, .uploadSequence, .multipart: true
+        default: false
+        }
+    }
+}
+
+/// What a client does to its own request.
+enum Interference: Sendable {
+    case none
+    case cancel(after: Int)
+    case cancelTask(after: Int)
+    case suspend(after: Int, for: Int, times: Int)
+    /// Leaves the body after so many pieces.
+    case leave(after: Int)
+    /// Waits between pieces.
+    case dawdle(milliseconds: Int)
+}
+
+/// One exchange, as its seed decides it: both sides of it.
+struct ExchangePlan: Sendable {
+    let seed: UInt64
+    let mark: Mark
+    /// Who may own the marks of its answer: exchanges with the same resource share them.
+    let resource: UInt64
+    let kind: Kind
+    let place: Place
+    let path: String
+    let interference: Interference
+    let families: Families
+    let settings: LifeSettings
+    /// The places to which a redirect may lead.
+    let targets: [Place]
+    /// Secrets of hosts, for their cookies.
+    let secrets: [String: Mark]
+
+    var url: String { place.origin + path }
+
+    /// What the peer does for the exchange's request of a number, at a place, on a stream of HTTP/2 if there is one.
+    func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool) -> Script {
+        var random = Random(seed: Random.derive(seed, 1000 + hop))
+        let spec = AnswerSpec(
+            form: kind.form, isHead: isHead, hasBody: kind.hasBody, decodes: settings.decodes,
+            maximumBody: settings.maximumBody, isSmall: place.isControl,
+            targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,
+            secret: secrets[place.host], isCacheable: settings.cache != .none && path.hasPrefix("/c/"), hops: hop)
+        if let stream {
+            return HTTP2Grammar(mark: mark, families: families, isTame: place.isTame || place.isControl, stream: stream)
+                .script(&random, spec: spec)
+        }
+        return HTTP1Grammar(mark: mark, families: families, isTame: place.isTame || place.isControl)
+            .script(&random, spec: spec)
+    }
+}

@@ -1,0 +1,156 @@
+import Bluebonnet
+
+/// Decides whether what a request came to is right, by what the peer has done.
+struct Judge {
+    let plan: ExchangePlan
+    let outcome: Outcome
+    let scripts: [Script]
+    let isMixed: Bool
+    let milliseconds: Int
+    let world: World
+    let reporter: Reporter
+
+    func judge() {
+        count()
+        if !isMixed { judgeMarks() }
+        judgeTime()
+        judgeLimits()
+        if case .internal? = outcome.error?.kind, world.options.families.has(.internal) {
+            fail(.internal, "\(outcome.error as Any)")
+        }
+        if plan.place.isControl { return judgeControl() }
+        judgeResult()
+    }
+
+    private var isDisturbed: Bool {
+        if outcome.error?.isTimeout == true, world.watchdog.hasLagged(since: now() - milliseconds) { return true }
+        if case .none = plan.interference, outcome.error?.isCancellation != true,
+            outcome.error?.kind != .sessionShutDown,
+            !outcome.wasLeft
+        {
+            return false
+        }
+        return true
+    }
+
+    private func fail(_ oracle: Oracle, _ text: String) {
+        let sizes = outcome.response.map { " \($0.statusCode) \($0.httpVersion)" } ?? ""
+        reporter.failure(
+            oracle,
+            "\(plan.kind) \(plan.url) \(plan.interference), after \(milliseconds) ms:\(sizes) "
+                + "\(outcome.bytes.count) bytes: \(text) [\(plan.settings.text)]",
+            scripts: scripts)
+    }
+
+    private func count() {
+        let name =
+            outcome.error.map { "\($0.kind)" }
+            ?? (outcome.wasLeft ? "left" : "success \(outcome.response?.statusCode ?? 0)")
+        world.findings.count(String(name.prefix { $0 != ":" }.prefix(70)))
+        world.counters.withLock { counters in
+            counters.requests += 1
+            if plan.place.isControl { counters.slowestControl = max(counters.slowestControl, milliseconds) }
+        }
+    }
+
+    /// Nothing of another exchange is in the answer.
+    private func judgeMarks() {
+        if let mark = world.registry.foreignMark(in: outcome.bytes, resource: plan.resource) {
+            fail(.foreign, "the body holds \(mark.text)")
+        }
+        for field in outcome.response?.headers ?? [:] {
+            guard field.name.lowercased() != "set-cookie" else { continue }
+            if let mark = world.registry.foreignMark(in: field.value.utf8, resource: plan.resource) {
+                fail(.foreign, "the field \(field.name) holds \(mark.text)")
+            }
+        }
+    }
+
+    /// The limit for the whole holds for each exchange, of which a redirect is one more.
+    private func judgeTime() {
+        guard plan.kind != .eventSource else { return }
+        let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
+        guard !world.watchdog.hasLagged(since: now() - milliseconds) else { return }
+        world.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
+        if milliseconds > allowed + world.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
+    }
+
+    private func judgeLimits() {
+        // For bodies in memory alone.
+        let isInMemory: Bool =
+            switch plan.kind {
+            case .bytes, .lines, .events, .eventSource, .download: false
+            default: true
+            }
+        if isInMemory, outcome.bytes.count > plan.settings.maximumBody {
+            fail(.limit, "\(plan.settings.maximumBody) bytes were allowed")
+        }
+    }
+
+    private func judgeControl() {
+        guard !isDisturbed else { return }
+        guard case .body(let bytes, let status)? = scripts.last?.expectation else {
+            return fail(.control, "\(outcome.error as Any)")
+        }
+        guard received, outcome.response?.statusCode == status, outcome.bytes == bytes else {
+            return fail(.control, "\(outcome.error as Any)")
+        }
+    }
+
+    /// The response has come in whole, whatever its reader made of it.
+    private var received: Bool {
+        switch outcome.error?.kind {
+        case nil, .serialization: true
+        default: false
+        }
+    }
+
+    private func judgeResult() {
+        guard !isDisturbed, !isMixed, let script = scripts.last, outcome.origin == .network else { return }
+        switch script.expectation {
+        case .anything: break
+        case .failure:
+            if received { fail(.truncated, "\(outcome.error as Any)") }
+        case .body(let bytes, let status):
+            guard received else {
+                // Others on the same place may have spoiled the connection.
+                if plan.place.isTame, scripts.count == 1, !plan.settings.hsts, !plan.settings.altSvc, !isByLimit {
+                    fail(.wrong, "\(outcome.error as Any)")
+                }
+                return
+            }
+            guard outcome.response?.statusCode == status, isSame(bytes) else {
+                return fail(.wrong, "expected \(status) and \(bytes.count) bytes, \(difference(from: bytes))")
+            }
+        }
+    }
+
+    /// Fails for what the session does not allow.
+    private var isByLimit: Bool {
+        switch outcome.error?.kind {
+        case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
+        default: false
+        }
+    }
+
+    /// Where the body begins to be another.
+    private func difference(from bytes: [UInt8]) -> String {
+        let place = zip(bytes, outcome.bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+        guard let place else { return "the same as far as it goes" }
+        func show(_ bytes: [UInt8]) -> String { String(decoding: bytes[place...].prefix(60), as: UTF8.self) }
+        return "others from \(place) on: \(show(outcome.bytes)) for \(show(bytes))"
+    }
+
+    private func isSame(_ bytes: [UInt8]) -> Bool {
+        switch plan.kind {
+        case .lines:
+            let text = String(decoding: bytes, as: UTF8.self)
+            var lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }.map(String.init)
+            if lines.last == "" { lines.removeLast() }
+            return outcome.bytes == lines.flatMap { Array(($0 + "\n").utf8) }
+        case .events: return true
+        case .download: return outcome.error != nil || outcome.bytes == bytes
+        default: return outcome.bytes == bytes
+        }
+    }
+}

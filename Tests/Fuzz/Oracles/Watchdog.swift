@@ -1,0 +1,69 @@
+import Bluebonnet
+import Foundation
+import Glibc
+
+/// Ends the process when a request is not answered within its limits.
+final class Watchdog: Sendable {
+    private struct Item {
+        let description: @Sendable () -> String
+        let deadline: Int
+        var isReported = false
+    }
+
+    private struct State {
+        var items: [Int: Item] = [:]
+        var next = 0
+        /// When the machine last kept this process from running.
+        var lastLag = 0
+    }
+
+    private let state = Locked(State())
+    private let findings: Findings
+    private let goesOn: Bool
+
+    /// Starts the thread that watches.
+    init(findings: Findings, goesOn: Bool) {
+        self.findings = findings
+        self.goesOn = goesOn
+        Thread.detachNewThread { [self] in
+            while true {
+                let before = now()
+                usleep(50_000)
+                let after = now()
+                if after - before > 250 { state.withLock { $0.lastLag = after } }
+                look()
+            }
+        }
+    }
+
+    func begin(milliseconds: Int, _ description: @escaping @Sendable () -> String) -> Int {
+        let deadline = now() + milliseconds
+        return state.withLock { state in
+            state.next += 1
+            state.items[state.next] = Item(description: description, deadline: deadline)
+            return state.next
+        }
+    }
+
+    /// Whether this process was kept waiting for the machine since a time; what was late then proves nothing.
+    func hasLagged(since time: Int) -> Bool { state.withLock { $0.lastLag >= time } }
+
+    func end(_ number: Int) {
+        state.withLock { _ = $0.items.removeValue(forKey: number) }
+    }
+
+    private func look() {
+        let time = now()
+        let overdue = state.withLock { state in
+            let overdue = state.items.filter { $0.value.deadline < time && !$0.value.isReported }
+            for key in overdue.keys { state.items[key]?.isReported = true }
+            return Array(overdue.values)
+        }
+        guard !overdue.isEmpty else { return }
+        for item in overdue { findings.add(.hang, item.description()) }
+        guard !goesOn else { return }
+        Output.print(ProcessState.threads())
+        // By a signal, so that whoever watches gets the stacks of all threads.
+        abort()
+    }
+}

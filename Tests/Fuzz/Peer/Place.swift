@@ -1,0 +1,72 @@
+import Bluebonnet
+
+/// Where the peer listens: a host's name, a port, and what is spoken there.
+struct Place: Sendable {
+    enum Speech: Sendable {
+        case http1, h2c, tls
+    }
+
+    let index: Int
+    let host: String
+    let speech: Speech
+    let port: Int
+    /// Nothing is sent here that a client need not understand.
+    let isTame: Bool
+    /// Only answers to control requests come from here.
+    let isControl: Bool
+
+    var origin: String { "\(speech == .tls ? "https" : "http")://\(host):\(port)" }
+}
+
+/// Everything that the peer's threads need to know about the exchanges that are under way.
+final class ExchangeBook: Sendable {
+    struct Entry {
+        let plan: ExchangePlan
+        var served: [Script] = []
+        /// Frames of other streams may be in the answers.
+        var isMixed = false
+    }
+
+    private let entries = Locked<[Mark: Entry]>([:])
+    let families: Families
+    private let registry: MarkRegistry
+    private let report: Reporter
+
+    init(families: Families, registry: MarkRegistry, report: Reporter) {
+        self.families = families
+        self.registry = registry
+        self.report = report
+    }
+
+    func add(_ plan: ExchangePlan) { entries.withLock { $0[plan.mark] = Entry(plan: plan) } }
+
+    func served(_ mark: Mark) -> [Script] { entries.withLock { $0[mark]?.served ?? [] } }
+
+    /// Whether frames of another exchange, which the peer has sent on the wrong stream, may be in this one's answers.
+    func isMixed(_ mark: Mark) -> Bool { entries.withLock { $0[mark]?.isMixed ?? false } }
+
+    /// Notes that a connection's answers are mixed: nothing of them is certain, and their marks are no proof.
+    func mix(_ marks: Set<Mark>) {
+        entries.withLock { entries in
+            for mark in marks { entries[mark]?.isMixed = true }
+        }
+        for mark in marks { registry.forget(mark) }
+    }
+
+    func remove(_ mark: Mark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
+
+    /// What to answer to a request that holds these marks; `nil` when no exchange is among them.
+    func answer(marks: [Mark], at place: Place, stream: UInt32?, isHead: Bool) -> (script: Script, mark: Mark)? {
+        if let scope = registry.misplacedSecret(in: marks, scopes: [place.host, place.origin]) {
+            report.failure(.secret, "a secret of \(scope) arrived at \(place.origin)")
+        }
+        let known: (plan: ExchangePlan, hop: Int)? = entries.withLock { entries in
+            marks.compactMap { entries[$0] }.first.map { ($0.plan, $0.served.count) }
+        }
+        guard let known else { return nil }
+        // Generated here, when it is known who asks and where: the seed decides the rest.
+        let script = known.plan.script(hop: known.hop, at: place, stream: stream, isHead: isHead)
+        entries.withLock { $0[known.plan.mark]?.served.append(script) }
+        return (script, known.plan.mark)
+    }
+}
