@@ -10,15 +10,24 @@ enum Charset: Hashable, Sendable {
     /// Declared ASCII: most that say so mean "some superset of it".
     case looseASCII
     case windows1252
+    case system(SystemCharset)
     /// What Foundation decodes: most of it only in programs that link more than FoundationEssentials.
     case other(String.Encoding)
+    /// A name that is not known, or the name of a charset that the system has no table of. Its texts are all but
+    /// certainly ASCII or UTF-8 where they are well-formed UTF-8, and cannot be read where they are not.
+    case unknown(String)
 
     enum ByteOrder: Hashable, Sendable { case big, little }
 
-    /// Finds the charset by one of its names (IANA's registry), in any case.
-    init?(name: String) {
-        guard let charset = Self.names[name.lowercased()] else { return nil }
-        self = charset
+    /// Finds the charset by one of its names (IANA's registry, the Encoding Standard), in any case.
+    init(name: String) {
+        let label = name.lowercased()
+        self = Self.names[label] ?? SystemCharset.named(label).map { Charset($0) } ?? .unknown(label)
+    }
+
+    /// The charset where the system has its table.
+    init(_ charset: SystemCharset) {
+        self = charset.isAvailable ? .system(charset) : .unknown(charset.name)
     }
 
     init(_ encoding: String.Encoding) {
@@ -33,7 +42,7 @@ enum Charset: Hashable, Sendable {
             case .utf32LittleEndian: .utf32(.little)
             case .isoLatin1: .latin1
             case .windowsCP1252: .windows1252
-            default: .other(encoding)
+            default: SystemCharset(encoding).map { .system($0) } ?? .other(encoding)
             }
     }
 
@@ -56,9 +65,6 @@ enum Charset: Hashable, Sendable {
         }
     }
 
-    /// Whether Bluebonnet decodes it by itself.
-    var isBuiltIn: Bool { if case .other = self { false } else { true } }
-
     /// The preferred name (IANA's registry).
     var name: String {
         switch self {
@@ -72,26 +78,25 @@ enum Charset: Hashable, Sendable {
         case .latin1: "iso-8859-1"
         case .looseASCII, .other(.ascii): "us-ascii"
         case .windows1252: "windows-1252"
-        case .other(.macOSRoman): "macintosh"
+        case .system(let charset): charset.name
         case .other(let encoding): encoding.description
+        case .unknown(let name): name
         }
     }
 
     private static let names: [String: Charset] = [
         "utf-8": .utf8, "utf8": .utf8, "unicode-1-1-utf-8": .utf8, "utf8mb4": .utf8,
+        "unicode11utf8": .utf8, "unicode20utf8": .utf8, "x-unicode20utf8": .utf8,
+        "csunicode": .utf16(nil), "unicode": .utf16(nil), "unicodefeff": .utf16(nil), "unicodefffe": .utf16(.big),
         "utf-16": .utf16(nil), "utf16": .utf16(nil), "unicode-1-1": .utf16(nil), "iso-10646-ucs-2": .utf16(nil),
         "ucs-2": .utf16(nil), "utf-16be": .utf16(.big), "utf-16le": .utf16(.little),
         "utf-32": .utf32(nil), "utf32": .utf32(nil), "iso-10646-ucs-4": .utf32(nil), "ucs-4": .utf32(nil),
         "utf-32be": .utf32(.big), "utf-32le": .utf32(.little),
         "iso-8859-1": .latin1, "iso8859-1": .latin1, "iso88591": .latin1, "iso_8859-1": .latin1, "latin1": .latin1,
-        "l1": .latin1, "ibm819": .latin1, "cp819": .latin1,
+        "iso_8859-1:1987": .latin1, "iso-ir-100": .latin1, "csisolatin1": .latin1, "l1": .latin1, "ibm819": .latin1,
+        "cp819": .latin1,
         "us-ascii": .looseASCII, "ascii": .looseASCII, "ansi_x3.4-1968": .looseASCII, "iso-ir-6": .looseASCII,
         "windows-1252": .windows1252, "cp1252": .windows1252, "x-cp1252": .windows1252, "cp-1252": .windows1252,
-        "iso-8859-2": .other(.isoLatin2), "windows-1250": .other(.windowsCP1250),
-        "windows-1251": .other(.windowsCP1251),
-        "windows-1253": .other(.windowsCP1253), "windows-1254": .other(.windowsCP1254),
-        "shift_jis": .other(.shiftJIS), "sjis": .other(.shiftJIS), "euc-jp": .other(.japaneseEUC),
-        "iso-2022-jp": .other(.iso2022JP),
     ]
 }
 
@@ -106,9 +111,10 @@ extension Charset {
         case .latin1: Self.decodeLatin1(data)
         case .looseASCII: TextDecoder.detect(data)
         case .windows1252: Self.decodeWindows1252(data)
-        // FoundationEssentials' table is wrong (Swift 6.3): 0x8E is read as something else than é.
-        case .other(.macOSRoman): nil
+        case .system(let charset):
+            SystemTextDecoder(charset)?.decode(data, isLast: true, repairs: false)
         case .other(let encoding): String(data: data, encoding: encoding)
+        case .unknown: Self.utf8.decode(data)
         }
     }
 

@@ -6,14 +6,9 @@ enum TextDecoder {
     static func decode(_ data: Data, encoding: String.Encoding?, charset: String?) throws(RequestError) -> String {
         if let encoding { return try decode(data, Charset(encoding), name: nil) }
         if let marked = Charset(byteOrderMarkOf: data) { return try decode(data, marked, name: nil) }
-        guard let charset else { return detect(data) }
-        let known = Charset(name: charset)
-        if let known, known.isBuiltIn { return try decode(data, known, name: charset) }
-        if let text = known?.decode(data) { return text }
         // As if no charset were named.
-        guard known != nil else { return detect(data) }
-        // Text in a charset that cannot be decoded here, but is well-formed UTF-8, is all but certainly ASCII or UTF-8.
-        return try decode(data, .utf8, name: charset)
+        guard let charset, !charset.isEmpty else { return detect(data) }
+        return try decode(data, Charset(name: charset), name: charset)
     }
 
     private static func decode(_ data: Data, _ charset: Charset, name: String?) throws(RequestError) -> String {

@@ -13,7 +13,8 @@ struct `Conformance of serializers` {
         ("ISO-8859-1", Array("ü".utf8), "Ã¼"), ("windows-1252", [0x80, 0xe9], "€é"), ("us-ascii", [0x41], "A"),
         ("utf-16le", [0x41, 0, 0x3d, 0xd8, 0x3c, 0xdf], "A\u{1f73c}"),
         ("utf-16be", [0, 0x41, 0x30, 0x42], "Aあ"), ("utf-16", [0xfe, 0xff, 0, 0x41], "A"),
-        ("utf-8", [0xef, 0xbb, 0xbf, 0x41], "A"),
+        ("utf-8", [0xef, 0xbb, 0xbf, 0x41], "A"), ("iso-8859-15", [0xa4], "€"), ("koi8-r", [0xf0, 0xd2], "Пр"),
+        ("Big5", [0xa7, 0x41], "你"),
     ]
 
     @Test(arguments: texts)

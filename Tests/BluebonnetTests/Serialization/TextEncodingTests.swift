@@ -84,13 +84,24 @@ struct EncodedText: Sendable {
         #expect(error.kind == .serialization(.stringSerializationFailed(encoding: charset)))
     }
 
-    @Test func `where Foundation is linked, as it is here, what it decodes is decoded`() throws {
-        #expect(try decode([0x82, 0xA0], contentType: "text/plain; charset=Shift_JIS") == "あ")
-        #expect(try decode([0xC6, 0xE8], contentType: "text/plain; charset=windows-1251") == "Жи")
+    @Test(arguments: SystemTextDecoderTests.texts)
+    func `text in a charset that the system has a table of is decoded`(
+        _ charset: String, bytes: [UInt8], text: String
+    ) throws {
+        #expect(try decode(bytes, contentType: "text/plain; charset=\(charset)") == text)
     }
 
-    @Test func `an unknown charset does not keep UTF-8 from being read`() throws {
-        #expect(try decode(Array("abc é".utf8), contentType: "text/plain; charset=x-unheard-of") == "abc é")
+    @Test(
+        arguments: [
+            "x-unheard-of", "koi8-r//TRANSLIT", "koi8-r//IGNORE", "../../tmp/x", "utf-7", "iso-2022-kr",
+            "x-user-defined", "internal", "cp1251,utf-8", String(repeating: "k", count: 100_000),
+        ])
+    func `a charset that is not known is an error, unless the text is UTF-8`(_ charset: String) throws {
+        #expect(try decode(Array("abc é".utf8), contentType: "text/plain; charset=\"\(charset)\"") == "abc é")
+        let error = try #require(throws: RequestError.self) {
+            try decode([0x41, 0xE9], contentType: "text/plain; charset=\"\(charset)\"")
+        }
+        #expect(error.kind == .serialization(.stringSerializationFailed(encoding: charset.lowercased())))
     }
 
     @Test(
@@ -101,7 +112,7 @@ struct EncodedText: Sendable {
             (.utf16BigEndian, [0x00, 0x41], "A"),
             (.utf16LittleEndian, [0x41, 0x00], "A"), (.utf32BigEndian, [0x00, 0x00, 0x00, 0x41], "A"),
             (.ascii, [0x41], "A"),
-            (.isoLatin1, [0xFF, 0xFE], "ÿþ"),
+            (.isoLatin1, [0xFF, 0xFE], "ÿþ"), (.macOSRoman, [0x8E, 0xDB], "é€"), (.windowsCP1251, [0xC6], "Ж"),
         ] as [(String.Encoding, [UInt8], String)])
     func `an encoding that is insisted on beats everything`(
         _ encoding: String.Encoding, bytes: [UInt8], text: String
@@ -112,7 +123,7 @@ struct EncodedText: Sendable {
     @Test(
         arguments: [
             (String.Encoding.ascii, [0x41, 0xE9], "us-ascii"), (.utf8, [0xE9], "utf-8"), (.utf16, [0x41], "utf-16"),
-            (.macOSRoman, [0x8E], "macintosh"),
+            (.shiftJIS, [0x82], "shift_jis"), (.iso2022JP, [0x1B, 0x24], "iso-2022-jp"),
         ] as [(String.Encoding, [UInt8], String)])
     func `bytes that are no text in the encoding insisted on are an error`(
         _ encoding: String.Encoding, bytes: [UInt8], name: String

@@ -13,6 +13,7 @@ struct SourceRulesTests {
         "Sources/Bluebonnet/Reachability/NameResolver.swift",
         "Sources/Bluebonnet/Reachability/NetlinkSocket.swift",
         "Sources/Bluebonnet/Serialization/Streams/ByteSearch.swift",
+        "Sources/Bluebonnet/Serialization/SystemTextDecoder.swift",
         "Sources/Bluebonnet/Tasks/PendingValue.swift",
         "Sources/Bluebonnet/Transport/Locked.swift",
         "Sources/Bluebonnet/Transport/Resumption.swift",

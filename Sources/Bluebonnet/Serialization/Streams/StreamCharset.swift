@@ -3,8 +3,8 @@ import FoundationEssentials
 /// Decides in which charset the text of a stream is, from its first bytes and from what is known otherwise.
 ///
 /// The order is that of ``StringResponseSerializer``: the encoding that the caller insists on, the byte order mark, the
-/// response's charset, UTF-8. It differs in what only a whole body can tell: text of no known charset is UTF-8, never
-/// ISO-8859-1, and so is what is declared to be ASCII.
+/// response's charset, UTF-8. It differs in what only a whole body can tell: text for which nothing names a charset is
+/// UTF-8, never ISO-8859-1, and so is what is declared to be ASCII.
 struct StreamCharset {
     private let declared: Charset
     /// Whether the caller has said the encoding.
@@ -12,7 +12,8 @@ struct StreamCharset {
 
     init(encoding: String.Encoding?, charset: String?) {
         isInsistedOn = encoding != nil
-        let known = encoding.map { Charset($0) } ?? charset.flatMap { Charset(name: $0) }
+        let named = charset.flatMap { $0.isEmpty ? nil : Charset(name: $0) }
+        let known = encoding.map { Charset($0) } ?? named
         declared = known.flatMap { $0 == .looseASCII ? nil : $0 } ?? .utf8
     }
 

@@ -3,21 +3,23 @@ package import FoundationEssentials
 /// Decodes the bytes of a body to text piece by piece, wherever the chunks end.
 ///
 /// The bytes of a scalar that is not complete at a chunk's end wait for the next one: never more than three, or four
-/// before the charset is settled. What is malformed in one of the Unicode encodings is U+FFFD, as the Encoding Standard
-/// has it; a body that ends within a scalar ends with one. The charset is that of ``StreamCharset``.
+/// before the charset is settled, or eight where the system's tables are used. What is malformed is U+FFFD, as the
+/// Encoding Standard has it; a body that ends within a scalar ends with one. The charset is that of ``StreamCharset``.
 package struct TextFramer {
     private let choice: StreamCharset
     private let keepsByteOrderMark: Bool
     /// Nothing before the first bytes are seen.
     private var charset: Charset?
     private var pending = Data()
+    /// What decodes a charset of the system's, once its first bytes are there.
+    private var decoder: SystemTextDecoder?
     private var isAtStart = true
 
     /// Creates a decoder.
     ///
     /// - Parameters:
     ///   - encoding: The encoding that the text is in, whatever the response and the text itself say.
-    ///   - charset: The charset that the response names; one that is not known counts as UTF-8.
+    ///   - charset: The charset that the response names; with one that is not known the text has to be UTF-8.
     ///   - keepsByteOrderMark: Whether a byte order mark at the beginning is part of the text.
     package init(encoding: String.Encoding? = nil, charset: String? = nil, keepsByteOrderMark: Bool = false) {
         choice = StreamCharset(encoding: encoding, charset: charset)
@@ -28,8 +30,8 @@ package struct TextFramer {
     ///
     /// - Parameter bytes: The next bytes of the body.
     /// - Returns: The text.
-    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` when the charset is none of Unicode's,
-    ///   ISO-8859-1 or windows-1252, and either the text is malformed in it or it cannot be decoded here.
+    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` when the charset is not known here and the text
+    ///   is not well-formed UTF-8, or when Foundation alone knows it and the text is malformed in it.
     package mutating func decode(_ bytes: Data) throws(RequestError) -> String {
         try decode(bytes, isLast: false)
     }
@@ -64,8 +66,16 @@ package struct TextFramer {
             (text, rest) = Self.decodeUTF32(bytes, isBig: order == .big, isLast: isLast)
         case .latin1, .windows1252:
             (text, rest) = (charset.decode(bytes) ?? "", 0)
-        case .other(let encoding):
-            (text, rest) = try decode(bytes, charset, encoding, isLast: isLast)
+        case .system(let system):
+            (text, rest) = (try decode(bytes, system, isLast: isLast), 0)
+        case .other:
+            (text, rest) = try decode(bytes, charset, isLast: isLast)
+        case .unknown(let name):
+            rest = isLast ? 0 : UTF8Tail.length(of: bytes)
+            guard let known = String(validating: bytes.dropLast(rest), as: UTF8.self) else {
+                throw RequestError(.serialization(.stringSerializationFailed(encoding: name)))
+            }
+            text = known
         }
         pending = Data(bytes.suffix(rest))
         if isAtStart, let first = text.unicodeScalars.first {
@@ -110,19 +120,23 @@ extension TextFramer {
         return (String(scalars), isLast ? 0 : rest)
     }
 
-    /// Decodes by Foundation's tables, whose charsets take at most three bytes for a character.
+    private mutating func decode(
+        _ bytes: Data, _ charset: SystemCharset, isLast: Bool
+    ) throws(RequestError) -> String {
+        if decoder == nil { decoder = SystemTextDecoder(charset) }
+        guard let text = decoder?.decode(bytes, isLast: isLast, repairs: true) else {
+            throw RequestError(.serialization(.stringSerializationFailed(encoding: charset.name)))
+        }
+        return text
+    }
+
+    /// Decodes by Foundation's tables, whose charsets take at most four bytes for a character.
     private func decode(
-        _ bytes: Data, _ charset: Charset, _ encoding: String.Encoding, isLast: Bool
+        _ bytes: Data, _ charset: Charset, isLast: Bool
     ) throws(RequestError) -> (text: String, rest: Int) {
-        guard !bytes.isEmpty else { return ("", 0) }
-        // The escape sequences of ISO-2022-JP change what all following bytes mean, and no decoder here keeps that in mind.
-        for rest in 0...min(2, isLast ? 0 : bytes.count) where encoding != .iso2022JP {
+        for rest in 0...min(3, isLast ? 0 : bytes.count) {
             if let text = charset.decode(Data(bytes.dropLast(rest))) { return (text, rest) }
         }
-        // As with a whole body: well-formed UTF-8 in a charset that cannot be decoded here is ASCII or UTF-8.
-        let isUnavailable = encoding != .iso2022JP && !choice.isInsistedOn && charset.decode(Data([0x61])) == nil
-        let rest = isLast ? 0 : UTF8Tail.length(of: bytes)
-        if isUnavailable, let text = String(validating: bytes.dropLast(rest), as: UTF8.self) { return (text, rest) }
         throw RequestError(.serialization(.stringSerializationFailed(encoding: charset.name)))
     }
 }
