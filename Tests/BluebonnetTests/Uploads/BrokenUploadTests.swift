@@ -44,7 +44,8 @@ import Testing
         #expect((error.underlying as? RequestError)?.response?.statusCode == 503)
         // A lost connection would have been tried again.
         #expect(begun.withLock { $0 } == 1)
-        try await Self.expectNothingWhole(at: server, atMost: 0)
+        // A body that is said to be empty is read before anything is sent.
+        if length != 0 { try await Self.expectNothingWhole(at: server, atMost: 0) }
         await session.shutdown()
     }
 
