@@ -75,7 +75,9 @@ extension TransferEngine {
     func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
         guard let easy = transfer.easy else { return RequestError(.internal) }
         if let refusal = transfer.refusal { return refusal }
-        if let shortage = transfer.multi?.shortage(behind: code) { return error(.connection(.failed), shortage, of: transfer) }
+        if let shortage = transfer.multi?.shortage(behind: code) {
+            return error(.connection(.failed), shortage, of: transfer)
+        }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
