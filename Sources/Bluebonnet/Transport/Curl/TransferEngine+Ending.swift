@@ -7,7 +7,8 @@ extension TransferEngine {
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
         let isCutOff = code != CURLE_OK && transfer.isGuarded && multi.floods.hasCut(since: shared.now)
         transfer.multiIsLeft()
-        if let easy = transfer.easy, transfer.takeRestart() || (isCutOff && transfer.takeRestartAfterFlood()) {
+        let isLost = isCutOff || code == CURLE_HTTP2
+        if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             multi.remove(easy)
             return add(transfer)
         }
