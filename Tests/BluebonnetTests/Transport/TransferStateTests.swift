@@ -31,6 +31,16 @@ import Testing
         #expect(state.download == .receivingBody(bytes: 0))
     }
 
+    @Test func `Trailers have the limit of heads, counted anew`() {
+        var state = state(headLimit: 20)
+        feed(
+            [
+                ("HTTP/1.1 200 OK\r\n", 200, .beginHead), ("\r\n", 200, .completeHead),
+                ("A: 3456789\r\n", 200, .ignore), ("B: 345\r\n", 200, .ignore),
+                ("C\r\n", 200, .refuse(.headTooLarge(limit: 20))),
+            ], into: &state)
+    }
+
     @Test func `Informational heads are forgotten, and the final one follows`() {
         var state = state()
         feed(

@@ -29,7 +29,8 @@ import Testing
 
     @Test(arguments: [false, true])
     func `an answer that nobody asked for is not taken for the next one`(closes: Bool) async throws {
-        for surplus in ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "H", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
+        let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"]
+        for surplus in answers + ["H"] {
             let (begin, sent) = (Gate(), Gate())
             let steps: [LocalServer.Script.Step] = [
                 .bytes(Self.first), .wait { await begin.wait() }, .bytes(surplus), .wait { sent.open() },
@@ -63,6 +64,30 @@ import Testing
             #expect(try await session.request(server.url("/first")).serializingString().value == "first")
             let answer = await session.request(server.url("/")).serializingString().response
             #expect(answer.value == "right", "\(answer)")
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
+    @Test func `a status line that claims HTTP/2 does not have requests share a connection`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
+            router.get("/echo") { request in .text(request.query ?? "") }
+        }
+        let session = Weather.session()
+        for round in 1...10 {
+            _ = await session.request(server.url("/claim")).serializingString().response
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<16 {
+                    group.addTask {
+                        let query = "\(round)-\(String(repeating: "x", count: number * 997))"
+                        let answer = await session.request(server.url("/echo?\(query)")).serializingString().response
+                        #expect(answer.value == query, "\(String(describing: answer.error))")
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
         await session.shutdown()
         await server.stop()

@@ -42,6 +42,19 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    @Test(arguments: [4096, 100_000])
+    func `trailers without end`(limit: Int) async throws {
+        let trailers = (1...20_000).map { "X-\($0): \(String(repeating: "a", count: 50))\r\n" }.joined()
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" + trailers),
+            .stall)
+        let session = Weather.session { $0.maximumResponseHeadBytes = limit }
+        try await Weather.expect(
+            session.request(server.url("/a")).serializingData(), in: session,
+            failsWith: .invalidResponse(.headTooLarge(limit: limit)))
+        try await Weather.end(session, server)
+    }
+
     @Test func `a head beyond what libcurl allows fails in the same way, whatever the session's limit`() async throws {
         let fields = (1...20_000).map { "X-\($0): \(String(repeating: "a", count: 50))\r\n" }.joined()
         let server = try await LocalServer.scripted(.waitForRequest, .bytes("HTTP/1.1 200 OK\r\n" + fields), .stall)

@@ -28,10 +28,14 @@ public final class EventLoop: TaskExecutor {
     /// Safety: as `reactor`.
     nonisolated(unsafe) private var clients: [any EventLoopClient] = []
 
-    /// Whether transfers are refused, since the system has no thread for the loop. Safety: as `reactor`.
+    /// Whether transfers are refused, since the system has no thread for the loop.
+    ///
+    /// Safety: as `reactor`.
     nonisolated(unsafe) private(set) var isRefusing = false
 
-    /// How many turns there were since the sockets were looked at. Safety: as `reactor`.
+    /// How many turns there were since the sockets were looked at.
+    ///
+    /// Safety: as `reactor`.
     nonisolated(unsafe) private var turnsSincePoll = 0
 
     /// Creates a loop; its thread starts with the first work.

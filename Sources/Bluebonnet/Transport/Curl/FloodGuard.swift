@@ -51,10 +51,11 @@ final class FloodGuard: Sendable {
     /// Looks after a watch until it has had no transfers for a while.
     func look(after watch: FloodWatch) {
         watched.withLock { $0.append(watch) }
-        guard isRunning.withLock({ isRunning in
+        let wasRunning = isRunning.withLock { isRunning in
             defer { isRunning = true }
-            return !isRunning
-        }) else { return }
+            return isRunning
+        }
+        guard !wasRunning else { return }
         let isStarted = DetachedThread.start(name: "bluebonnet-guard") { Self.shared.run() }
         if !isStarted { isRunning.withLock { $0 = false } }
     }
@@ -173,7 +174,9 @@ final class FloodWatch: Sendable {
 
     func cut(_ socket: Int32) {
         sockets.withLock { sockets in
-            guard let identity = sockets[socket], identity == bb_socket_identity(socket), bb_replace_by_dead_socket(socket) != 0 else { return }
+            guard let identity = sockets[socket], identity == bb_socket_identity(socket),
+                bb_replace_by_dead_socket(socket) != 0
+            else { return }
             lastCut.store(bb_monotonic_now(), ordering: .releasing)
         }
     }

@@ -118,6 +118,8 @@ final class MultiHandle {
     // MARK: What libcurl asks for
 
     private func wish(socket: curl_socket_t, what: Int32) {
+        // Libcurl 7.88 names no socket when a connection that others use has lost its own.
+        guard socket >= 0 else { return }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.readable) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.writable) }

@@ -27,7 +27,8 @@ final class Transfer {
     var connectionUse: IdleConnections.Use?
     /// Whether the guard against floods looks after the transfer's connection.
     private(set) var isGuarded = false
-    private var wasCutOff = false
+    /// Whether the request was sent again since its HTTP/2 connection had failed.
+    private var hasLostConnection = false
     /// The handle that libcurl works with, and the multi that it is in, while the transfer is added.
     var easy: EasyHandle?
     var multi: MultiHandle?
@@ -133,11 +134,14 @@ final class Transfer {
         multi?.floods.transferEnded()
     }
 
-    /// Goes back to the beginning after the connection was cut off for what the server sent, once, if nothing of an answer
-    /// was there and the request may be repeated (RFC 9110 §9.2.2).
-    func takeRestartAfterFlood() -> Bool {
-        guard !wasCutOff, reception.firstByte == nil, request.method.isIdempotent else { return false }
-        wasCutOff = true
+    /// Goes back to the beginning after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and
+    /// the request may be repeated (RFC 9110 §9.2.2).
+    ///
+    /// A GOAWAY may say that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl keeps that
+    /// to itself.
+    func takeRestartAfterLoss() -> Bool {
+        guard !hasLostConnection, reception.firstByte == nil, request.method.isIdempotent else { return false }
+        hasLostConnection = true
         return rewindBody(to: 0)
     }
 

@@ -7,7 +7,8 @@ extension TransferEngine {
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
         let isCutOff = code != CURLE_OK && transfer.isGuarded && multi.floods.hasCut(since: shared.now)
         transfer.multiIsLeft()
-        if let easy = transfer.easy, transfer.takeRestart() || (isCutOff && transfer.takeRestartAfterFlood()) {
+        let isLost = isCutOff || code == CURLE_HTTP2
+        if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             multi.remove(easy)
             return add(transfer)
         }
@@ -75,7 +76,9 @@ extension TransferEngine {
     func error(for code: CURLcode, of transfer: Transfer) -> RequestError {
         guard let easy = transfer.easy else { return RequestError(.internal) }
         if let refusal = transfer.refusal { return refusal }
-        if let shortage = transfer.multi?.shortage(behind: code) { return error(.connection(.failed), shortage, of: transfer) }
+        if let shortage = transfer.multi?.shortage(behind: code) {
+            return error(.connection(.failed), shortage, of: transfer)
+        }
         let total = transfer.limits.timeouts.total
         let elapsed = Reactor.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)

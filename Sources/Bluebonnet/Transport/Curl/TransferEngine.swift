@@ -117,7 +117,8 @@ actor TransferEngine: EventLoopClient {
             return tellObservers()
         }
         guard unsafe !loop.isRefusing else {
-            finish(transfer, with: RequestError(.connection(.failed), detail: "the system has no thread for the event loop"))
+            let words = "the system has no thread for the event loop"
+            finish(transfer, with: RequestError(.connection(.failed), detail: words))
             return tellObservers()
         }
         attach()

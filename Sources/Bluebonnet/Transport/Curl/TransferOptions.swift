@@ -117,7 +117,7 @@ final class TransferOptions {
     /// With HTTP/2, libcurl before 8.1.0 loses track of frames that do not fit: the end of a body, or its bytes. It reads
     /// 32 KiB of frames at a time.
     private var receiveBufferBytes: Int {
-        Libcurl.version < 0x08_01_00 ? max(configuration.receiveBufferBytes, 32 * 1024) : configuration.receiveBufferBytes
+        max(configuration.receiveBufferBytes, Libcurl.version < 0x08_01_00 ? 32 * 1024 : 0)
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {

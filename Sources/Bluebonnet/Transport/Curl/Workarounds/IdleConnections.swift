@@ -2,18 +2,20 @@ import CCurl
 import COpenSSL
 import CSystem
 
-/// Keeps libcurl before 8.1.0 from what came in on connections that no request uses.
+/// Keeps libcurl before 8.5.0 from connections that are of no use for a request.
 ///
-/// Until 8.0.0, libcurl takes bytes that wait on an idle HTTP/1.1 connection for the answer to the next request, although
-/// a message that nobody asked for is none (RFC 9112 §6.3). Until 8.1.0, it uses an idle HTTP/2 connection on which a
-/// frame waits, even though the peer has closed it behind that frame.
+/// Until 8.5.0, libcurl has two requests use one HTTP/1.1 connection at once, so that each may get the other's answer, when
+/// it takes the host for one that multiplexes: another of its connections speaks HTTP/2, or its status line says so. Until
+/// 8.0.0, it takes bytes that wait on an idle HTTP/1.1 connection for the answer to the next request, although a message that
+/// nobody asked for is none (RFC 9112 §6.3). Until 8.1.0, it uses an idle HTTP/2 connection on which a frame waits, even
+/// though the peer has closed it behind that frame.
 ///
 /// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
 /// is ended at once, and libcurl finds it dead. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
 /// (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
 struct IdleConnections {
     /// Whether this libcurl has the fault.
-    static let areWatched = Libcurl.version < 0x08_01_00
+    static let areWatched = Libcurl.version < 0x08_05_00
 
     /// What a connection speaks.
     enum Version: Equatable {
@@ -92,24 +94,38 @@ struct IdleConnections {
         return action
     }
 
+    /// What a request has to know about the connection that libcurl has chosen for it.
+    enum Choice: Equatable {
+        /// Nothing is known of the connection.
+        case unknown
+        case good(Use)
+        /// The socket has to be looked into first.
+        case suspect(Use, socket: Int32)
+        /// Another request is under way on a connection that carries one at a time.
+        case taken
+    }
+
     /// A request is about to go out on the connection with this port.
     ///
-    /// - Parameter version: What a new connection speaks.
-    /// - Returns: Its use of the connection, if that is known, and the socket if it has to be looked into first.
-    mutating func requestBegins(onPort port: Int32, version: () -> Version) -> (use: Use?, suspect: Int32?) {
+    /// - Parameters:
+    ///   - port: The port of this end.
+    ///   - version: What a new connection speaks.
+    /// - Returns: What it has to know about that connection.
+    mutating func requestBegins(onPort port: Int32, version: () -> Version) -> Choice {
         if let socket = sockets[port], let connection = connections[socket] {
+            guard connection.users == 0 || connection.version == .http2 else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connections[socket]?.users += 1
             connections[socket]?.isToBeLookedInto = false
             let use = Use(socket: socket, number: connection.number)
-            return (use, connection.isToBeLookedInto ? socket : nil)
+            return connection.isToBeLookedInto ? .suspect(use, socket: socket) : .good(use)
         }
-        guard let socket = fresh.first(where: { bb_local_port($0) == port }) else { return (nil, nil) }
+        guard let socket = fresh.first(where: { bb_local_port($0) == port }) else { return .unknown }
         fresh.remove(socket)
         sockets[port] = socket
         count += 1
         connections[socket] = Connection(version: version(), port: port, number: count)
-        return (Use(socket: socket, number: count), nil)
+        return .good(Use(socket: socket, number: count))
     }
 
     mutating func ended(_ use: Use) {
@@ -123,12 +139,20 @@ struct IdleConnections {
 extension Transfer {
     /// Notes that the request is about to go out on the connection with this port; returns whether it may.
     ///
-    /// If not, the connection holds bytes that would be taken for the answer: libcurl closes it, and begins again.
+    /// If not, the connection holds bytes that would be taken for the answer, or is in use: libcurl begins again.
     func connectionIsChosen(port: Int32) -> Bool {
         guard IdleConnections.areWatched, let easy, let multi, port > 0 else { return true }
         connectionIsLeft()
-        let (use, suspect) = multi.idleConnections.requestBegins(onPort: port) { version(of: easy) }
-        connectionUse = use
+        var suspect: Int32?
+        switch multi.idleConnections.requestBegins(onPort: port, version: { version(of: easy) }) {
+        case .unknown: break
+        case .good(let use): connectionUse = use
+        case .suspect(let use, let socket): (connectionUse, suspect) = (use, socket)
+        case .taken:
+            needsFreshConnection = true
+            isToBeSentAnew = true
+            return false
+        }
         guard suspect != nil || isSecure && easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return true }
         // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
         let hasSurplus = isProxied ? suspect != nil : easy.hasSurplus(on: suspect)
