@@ -41,16 +41,16 @@ import Testing
 
     @Test func `a session has at most 3,600 cookies, and those of the latest sites stay`() async throws {
         let session = Weather.session()
-        for round in 0..<50 {
+        for round in 0..<30 {
             let cookies = (0..<200).map { number in
                 Cookie(name: "n\(number)", value: "1", domain: "host\(number % 20).site\(round).example")
             }
             try await session.cookies.set(cookies)
-            #expect(try await session.cookies.all().count <= 3600)
         }
         let left = try await session.cookies.all()
-        #expect(left.count >= 3000)
-        #expect(left.count { $0.domain.hasSuffix("site49.example") } >= 150)
+        #expect((3000...3600).contains(left.count))
+        #expect(left.count { $0.domain.hasSuffix("site29.example") } >= 150)
+        #expect(!left.contains { $0.domain.hasSuffix("site0.example") })
         await session.shutdown()
     }
 
