@@ -58,10 +58,12 @@ final class StubExchange: Exchange {
     }
 
     private func aborted(_ error: RequestError) -> StubExchangeState<ExchangeOutcome>.Action {
-        let (action, task) = guarded.withLock { guarded in
+        // What was held may have an error of the user's, which is released after the lock.
+        let (action, task, _) = guarded.withLock { guarded in
+            let earlier = guarded.state
             let action = guarded.state.aborted(ExchangeOutcome(response: nil, error: error))
             defer { if case .deliver = action { guarded.task = nil } }
-            return (action, guarded.task)
+            return (action, guarded.task, earlier)
         }
         if case .deliver = action { task?.cancel() }
         return action

@@ -92,11 +92,12 @@ final class CookieJar {
         easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine)
     }
 
-    /// The cookies as libcurl has them.
-    private func kept(by easy: EasyHandle) -> [Cookie] {
+    /// The cookies as libcurl has them; those of other domains are not looked at.
+    private func kept(by easy: EasyHandle, ofDomains isWanted: (String) -> Bool = { _ in true }) -> [Cookie] {
         var cookies: [Cookie] = []
         CookieLines(of: easy).forEach { line in
-            if let cookie = Cookie(netscapeLine: line.text) { cookies.append(cookie) }
+            guard isWanted(line.domain), let cookie = Cookie(netscapeLine: line.text) else { return }
+            cookies.append(cookie)
         }
         return cookies
     }
@@ -121,7 +122,8 @@ final class CookieJar {
         guard !paths.isEmpty, let target = CookieTarget(url), paths.concerns(target.path), let easy = opened else {
             return
         }
-        hidden = kept(by: easy).map(paths.restoring).filter { cookie in
+        let kept = kept(by: easy) { target.host.hasSuffix($0) }
+        hidden = kept.map(paths.restoring).filter { cookie in
             cookie.path == target.path + "/" && cookie.matches(host: target.host)
         }
         for cookie in hidden { expire(cookie, with: easy) }
@@ -143,7 +145,7 @@ final class CookieJar {
     ///
     /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
     private func confineCookies(with easy: EasyHandle) {
-        for cookie in kept(by: easy) where cookie.includesSubdomains && suffixes.contains(cookie.domain) {
+        for cookie in kept(by: easy, ofDomains: suffixes.contains) where cookie.includesSubdomains {
             expire(cookie, with: easy)
             var confined = cookie
             confined.includesSubdomains = false
@@ -154,10 +156,12 @@ final class CookieJar {
 
     /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths``.
     private func correctCookies(with easy: EasyHandle) {
-        let (fields, kept) = (doubtful, kept(by: easy))
+        let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
         doubtful = []
-        for (field, url) in fields {
-            guard let target = CookieTarget(url), let parsed = Cookie(parsing: field, for: target) else { continue }
+        let hosts = Set(fields.map(\.2.host))
+        let kept = kept(by: easy) { domain in hosts.contains { $0.hasSuffix(domain) } }
+        for (field, url, target) in fields {
+            guard let parsed = Cookie(parsing: field, for: target) else { continue }
             // It has taken the place of the other, or has ended it.
             hidden.removeAll { CookiePaths.areOne($0, parsed) }
             // Libcurl does not take every field: one that it has refused must not end a cookie of others.

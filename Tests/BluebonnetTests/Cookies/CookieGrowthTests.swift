@@ -1,0 +1,52 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// What a jar costs does not grow, whatever servers set.
+@Suite(.timeLimit(.minutes(5))) struct CookieGrowthTests {
+    /// The memory of one process, and times of one run: those of a session without cookies beside those of one with.
+    @Test func `600 responses with 50 large cookies each cost no more memory or time in the end than in the beginning`()
+        async throws
+    {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let value = String(repeating: "x", count: 4000)
+            let server = try await LocalServer { router in
+                router.otherwise { request in
+                    let number = Int(request.path.dropFirst()) ?? 0
+                    let cookies = (0..<50).map { HTTPHeader(name: "Set-Cookie", value: "c\(number)-\($0)=\(value)") }
+                    return .text("", headers: HTTPHeaders(cookies))
+                }
+            }
+            func time(_ range: Range<Int>, _ session: Session) async throws -> Duration {
+                let clock = ContinuousClock()
+                let start = clock.now
+                for number in range {
+                    _ = try await session.request(server.url("/\(number)"))
+                        .serializingData(emptyResponseCodes: [200]).value
+                }
+                return clock.now - start
+            }
+            let (session, control) = (Weather.session(), Weather.session { $0.cookies.policy = .never })
+            _ = try await time(0..<50, control)
+            // As many as there may be are there from here on.
+            _ = try await time(0..<50, session)
+            let before = try ProcessHoldings.now()
+            let early = (try await time(50..<100, session), try await time(50..<100, control))
+            _ = try await time(100..<550, session)
+            let late = (try await time(550..<600, session), try await time(550..<600, control))
+            let after = try ProcessHoldings.now()
+            let count = try await session.cookies.all().count
+            print("before: \(before), 50 requests \(early); after: \(after), \(late), \(count) cookies")
+            #expect(count <= 210)
+            #expect(Sanitizer.current != nil || after.residentKiB <= before.residentKiB + 8 * 1024)
+            // Twice as long as in the beginning, and some of what the control takes, for what else the machine does.
+            #expect(late.0 <= early.0 * 2 + late.1 * 2)
+            await session.shutdown()
+            await control.shutdown()
+        }
+        let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        for line in output.split(separator: "\n") where line.contains("before") { print(line) }
+    }
+}
