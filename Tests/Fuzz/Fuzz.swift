@@ -105,7 +105,7 @@ struct Run {
         if state.descriptors > base.descriptors + 4 || state.threads > base.threads + 4 {
             world.findings.add(.resources, "grew from \(base.text) to \(state.text)")
         }
-        if state.resident > base.resident + (options.isSoak ? 32 : 96) * 1024 {
+        if state.resident > base.resident + (options.growth ?? (options.isSoak ? 32 : 96)) * 1024 {
             world.findings.add(.resources, "memory at rest grew from \(base.text) to \(state.text)")
         }
     }

@@ -27,6 +27,8 @@ struct Options: Sendable {
     var slack = 6000
     /// MiB that the process may hold.
     var memory = 700
+    /// MiB by which it may hold more when nothing is under way than when it was warm.
+    var growth: Int?
 
     init(_ arguments: [String]) throws {
         var rest = arguments[...]
@@ -46,6 +48,7 @@ struct Options: Sendable {
             case "--lanes": lanes = try number(argument)
             case "--times": times = try number(argument)
             case "--slack": slack = try number(argument)
+            case "--growth": growth = try number(argument)
             case "--memory": memory = try number(argument)
             case "--soak": isSoak = true
             case "--go-on": goesOn = true

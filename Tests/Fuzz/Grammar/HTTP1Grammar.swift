@@ -85,7 +85,8 @@ struct HTTP1Grammar {
         }
         script.label += ", cut at \(place) of \(bytes.count)"
         // A body that ends with the connection cannot be told from one that was cut.
-        let isComplete = message.endsByClose && place >= message.headLength
+        let isComplete =
+            message.endsByClose && place >= message.headLength || place >= bytes.count - message.dispensable
         script.expectation = script.isClean && !isComplete ? .failure : .anything
         script.isClean = false
     }

@@ -6,6 +6,8 @@ struct HTTP1Message {
     var body: [UInt8]
     /// The end of the body tells the end of the answer.
     var endsByClose: Bool
+    /// How many bytes at its end may be missing from an answer that is complete: what follows the last chunk's size.
+    var dispensable = 0
     private let isBodiless: Bool
 
     var headLength: Int { bytes.count - body.count }
@@ -28,6 +30,7 @@ struct HTTP1Message {
         case .chunked(let sizes, let extensions, let trailers):
             lines.append(Array("Transfer-Encoding: chunked".utf8))
             body = Self.chunks(coded, sizes: sizes, extensions: extensions, trailers: trailers)
+            dispensable = 4 + trailers.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 4 }
         case .close:
             endsByClose = true
             lines.append(Array("Connection: close".utf8))

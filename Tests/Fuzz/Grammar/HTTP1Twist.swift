@@ -13,7 +13,8 @@ extension HTTP1Message {
             body = Array(random.pick(Odd.chunks).utf8) + body
             return "odd first chunk"
         case 4, 5:
-            statusLine = random.pick(Odd.statusLines)
+            let line = random.pick(Odd.statusLines)
+            statusLine = families.has(.mixedversions) || !line.hasPrefix("HTTP/2") ? line : "HTTP/0 200"
             return "status line \(statusLine)"
         case 6:
             lines.insert(Array(random.pick(Odd.lines).utf8), at: random.below(lines.count + 1))

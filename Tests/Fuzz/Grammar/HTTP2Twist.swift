@@ -182,7 +182,7 @@ struct HTTP2Twist {
             .goAway(last: 0x7FFF_FFFF, 0), HTTP2Frame(kind: .data, flags: 8, stream: stream, payload: [3, 0, 0, 0]),
         ])
         let bytes = frame.bytes
-        let many = (0..<(16_384 / bytes.count)).flatMap { _ in bytes }
+        let many = (0..<(262_144 / bytes.count)).flatMap { _ in bytes }
         flood = .flood(many, milliseconds: random.pick([50, 500, 3000, 6000]))
         return "flood of \(frame.kind)"
     }

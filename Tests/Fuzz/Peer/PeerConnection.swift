@@ -110,14 +110,14 @@ struct PeerConnection {
                 case .reset: return PeerSocket.resetOnClose(wire.descriptor)
                 }
             }
-            if sent < output.count {
+            writing: while sent < output.count {
                 switch wire.write(output[sent...]) {
                 case .done(let count):
                     sent += count
                     // The next step may have something to send as well.
                     deadline = 0
                 case .failed, .ended: return
-                case .wantsRead, .wantsWrite: break
+                case .wantsRead, .wantsWrite: break writing
                 }
             }
             let isBusy = sent < output.count
