@@ -9,6 +9,11 @@ extension TransferEngine {
             multi.remove(easy)
             return add(transfer)
         }
+        if transfer.reception.state.hasCodedRest, transfer.reception.failure == nil {
+            // What came in before comes first, at the pace of whoever takes it.
+            transfer.codeAtEnd = code
+            return
+        }
         if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
             multi.remove(easy)
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
@@ -19,7 +24,7 @@ extension TransferEngine {
         {
             return finish(transfer, with: transfer.reception.lastWordsError)
         }
-        finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+        finish(transfer, with: code == CURLE_OK ? transfer.reception.endError : error(for: code, of: transfer))
     }
 
     func finish(_ transfer: Transfer, with error: RequestError?) {
