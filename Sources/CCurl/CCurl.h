@@ -2,6 +2,7 @@
 #ifndef BLUEBONNET_CCURL_H
 #define BLUEBONNET_CCURL_H
 
+#include "ContentDecoders.h"
 #include "PublicSuffixList.h"
 #include <curl/curl.h>
 #include <stdbool.h>

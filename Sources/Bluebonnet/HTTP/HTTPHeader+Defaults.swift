@@ -10,8 +10,8 @@ extension HTTPHeader {
             .map { "\($1);q=\($0 == 0 ? "1.0" : "0.\(10 - $0)")" }
             .joined(separator: ", "))
 
-    /// The content codings that libcurl decodes, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
-    public static let defaultAcceptEncoding = acceptEncoding(Libcurl.acceptEncoding)
+    /// The content codings that are decoded, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
+    public static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
 
     /// Names the program, the system and this library, such as `weather (Linux 6.12.0) Bluebonnet/0.1.0`.
     public static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first, release: release))

@@ -52,7 +52,11 @@ extension Session {
         /// How servers are authenticated and what TLS may be spoken.
         public var tls = TLS()
 
-        /// Whether to ask for compressed content, and decode what libcurl can (gzip, deflate, br, zstd); `true` by default.
+        /// Whether to ask for compressed content, and decode it (gzip, deflate, br, zstd); `true` by default.
+        ///
+        /// `br` and `zstd` are decoded where the system has their libraries, which libcurl uses, too. Content that is not
+        /// coded as its `Content-Encoding` says, or ends too early, fails with `.invalidResponse(.undecodableContent)`; so
+        /// does content with more than five codings, and zstd with a window of more than 8 MiB (RFC 9659).
         public var decodesContent = true
 
         /// The largest body that is collected in memory, in bytes after decoding; 256 MiB by default, `nil` for no limit.
@@ -76,8 +80,8 @@ extension Session {
         ///
         /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is paused
         /// once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512 KiB), comes on
-        /// top. A body that is decoded may have more waiting inside libcurl, and one that comes by HTTP/2 up to 32 MiB,
-        /// which is libcurl's window.
+        /// top. A body is decoded as there is room for what comes of it. One that comes by HTTP/2 may have up to 32 MiB more
+        /// waiting, which is libcurl's window.
         public var bodyHighWatermark = 1024 * 1024
 
         /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.

@@ -12,6 +12,9 @@ final class EngineTurn {
     var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
+    /// The transfers of which bytes are left to decode, and how many bytes may go in and out of decoders in this turn.
+    var toBeDecoded: [Transfer] = []
+    var decodingAllowance = TransferEngine.decodingAllowance
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 

@@ -10,16 +10,6 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// The content codings that libcurl decodes, as a value for `Accept-Encoding` (RFC 9110 §12.5.3).
-    static let acceptEncoding: String = {
-        let features = unsafe bb_curl_version()?.pointee.features ?? 0
-        var codings: [String] = []
-        if features & CURL_VERSION_BROTLI != 0 { codings.append("br") }
-        if features & CURL_VERSION_LIBZ != 0 { codings += ["gzip", "deflate"] }
-        if features & CURL_VERSION_ZSTD != 0 { codings.append("zstd") }
-        return codings.enumerated().map { "\($1);q=\(quality($0))" }.joined(separator: ", ")
-    }()
-
     /// Whether HTTP/2 streams may share a connection without TLS, at once or one after the other.
     ///
     /// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.
@@ -56,6 +46,4 @@ enum Libcurl {
     static let authorityDirectory: String? = unsafe bb_curl_version()?.pointee.capath.map {
         unsafe String(cString: $0)
     }
-
-    private static func quality(_ index: Int) -> String { index == 0 ? "1.0" : "0.\(max(1, 10 - index))" }
 }

@@ -22,15 +22,25 @@ struct Reception {
     private var framing = FramingCheck()
     private var statusCode: Int?
 
+    /// Whether bodies are decoded as their heads say.
+    var decodesContent = false
+    /// What decodes the body, if it is coded.
+    private(set) var decoder: ContentDecoder?
+    private var hasCoding = false
+
     init(state: TransferState, now: Int64) {
         self.state = state
         lastActivity = now
     }
 
     /// What is wrong although libcurl found nothing: it takes a connection that is closed within the head for a response.
-    var headError: RequestError? {
-        guard head == nil else { return nil }
-        return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
+    var endError: RequestError? {
+        guard let head else {
+            return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
+        }
+        // A part of a coded representation ends anywhere (RFC 9110 §14.2).
+        guard let decoder, !decoder.isComplete, head.statusCode != 206 else { return nil }
+        return RequestError(.invalidResponse(.undecodableContent), detail: "the content ends too early")
     }
 
     // MARK: Head
@@ -110,15 +120,18 @@ struct Reception {
             body = Data()
             head = nil
             announcedLength = nil
+            decoder = nil
+            hasCoding = false
         case .append:
             unsafe headBytes.append(contentsOf: line)
-            if let flaw = unsafe framing.flaw(in: line.assumingMemoryBound(to: UInt8.self).span) {
-                return refuse(.malformed, flaw)
-            }
+            let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
+            if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
+            if ContentCoding.isNamed(in: span) { hasCoding = true }
         case .completeHead:
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []
             self.head = head
+            if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
             headBytes.removeAll(keepingCapacity: true)
         case .ignore:
@@ -215,6 +228,11 @@ struct Reception {
     /// Keeps the body of an answer that libcurl did not read.
     mutating func keepLastWords(_ bytes: ArraySlice<UInt8>) {
         body.append(contentsOf: bytes)
+    }
+
+    /// Ends the exchange because the body is not coded as its head says.
+    mutating func failDecoding(_ words: String) {
+        failure = RequestError(.invalidResponse(.undecodableContent), detail: words)
     }
 
     /// Ends the exchange with an error, whatever libcurl makes of it.

@@ -22,7 +22,7 @@ extension Transfer {
     /// Whether nothing is left to wait for: the body was refused, and all of the response is here.
     var isRefusalComplete: Bool {
         guard reception.state.upload == .refused, !reception.state.isReceivingPaused,
-            let expected = reception.expectedBytes, let easy
+            !reception.state.hasCodedRest, let expected = reception.expectedBytes, let easy
         else { return false }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }

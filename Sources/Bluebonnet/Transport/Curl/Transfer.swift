@@ -58,6 +58,11 @@ final class Transfer {
     /// Whether the receiver wants no more at all.
     private(set) var isStopped = false
 
+    /// Whether the engine goes on decoding in its next turn.
+    var isToBeDecoded = false
+    /// How libcurl ended, while what it has handed over is not decoded yet.
+    var codeAtEnd: CURLcode?
+
     /// With what challenges of the server are answered.
     let credential: Credential?
     /// Whether the request may go through a proxy.
@@ -197,14 +202,20 @@ final class Transfer {
         return true
     }
 
-    /// Takes decoded bytes of the body; returns what the state says.
+    /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        // A turn may bring many pieces, and libcurl would copy what it is told to keep.
-        if reception.isPieceFull(for: bytes.count) { handPieceOver() }
         if isGuarded { multi?.floods.noted(bytes.count) }
-        let action = unsafe reception.receivedBody(bytes, now: turn.now)
         noteStream()
         if announcesHead { noteHead() }
+        if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
+        // A turn may bring many pieces, and libcurl would copy what it is told to keep.
+        if reception.isPieceFull(for: bytes.count) { handPieceOver() }
+        return unsafe acceptBody(bytes)
+    }
+
+    /// Takes decoded bytes of the body; returns what the state says.
+    func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        let action = unsafe reception.receivedBody(bytes, now: turn.now)
         if action == .accept {
             hasNewBytes = true
             noteProgress()

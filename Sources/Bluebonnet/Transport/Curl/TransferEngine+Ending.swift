@@ -12,6 +12,11 @@ extension TransferEngine {
             multi.remove(easy)
             return add(transfer)
         }
+        if transfer.reception.state.hasCodedRest, transfer.reception.failure == nil {
+            // What came in before comes first, at the pace of whoever takes it.
+            transfer.codeAtEnd = code
+            return
+        }
         if code != CURLE_OK, let easy = transfer.easy, let (trust, evaluator) = transfer.undecided {
             multi.remove(easy)
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
@@ -29,7 +34,7 @@ extension TransferEngine {
             let words = "the server broke the rules of HTTP/2, and the connection was closed"
             return finish(transfer, with: error(.connection(.http2), words, of: transfer))
         }
-        finish(transfer, with: code == CURLE_OK ? transfer.reception.headError : error(for: code, of: transfer))
+        finish(transfer, with: code == CURLE_OK ? transfer.reception.endError : error(for: code, of: transfer))
     }
 
     func finish(_ transfer: Transfer, with error: RequestError?) {

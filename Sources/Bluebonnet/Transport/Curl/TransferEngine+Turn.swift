@@ -24,13 +24,14 @@ extension TransferEngine {
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
+        decodeRests()
         endRefusedUploads()
         cookieJar?.settle()
         reportHeads()
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
-        let nextDelivery: Int64? = shared.progressed.isEmpty ? nil : 0
+        let nextDelivery: Int64? = shared.progressed.isEmpty && shared.toBeDecoded.isEmpty ? nil : 0
         return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead, nextDelivery].compactMap { $0 }.min()
     }
 
@@ -67,7 +68,7 @@ extension TransferEngine {
         shared.refused.removeAll(keepingCapacity: true)
         for transfer in refused where transfers[transfer.id] != nil {
             if transfer.isRefusalComplete {
-                finish(transfer, with: nil)
+                finish(transfer, with: transfer.reception.endError)
             } else {
                 perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
             }

@@ -84,6 +84,7 @@ actor TransferEngine: EventLoopClient {
             guard let transfer = transfers[id] else { break }
             transfer.reception.lastActivity = shared.now
             perform(transfer.reception.state.resumed(), on: transfer)
+            transfer.noteDecoding()
             if transfers[id] != nil { checkLimits(of: transfer) }
         case .receiveBody(let id, let receiver):
             guard let transfer = transfers[id] else { break }
@@ -112,6 +113,7 @@ actor TransferEngine: EventLoopClient {
                 bodyLimit: exchangeOptions.maximumResponseBytes),
             upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
+        transfer.reception.decodesContent = options.configuration.decodesContent
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
@@ -130,6 +132,7 @@ actor TransferEngine: EventLoopClient {
     private func releaseBody(of transfer: Transfer) {
         transfer.reception.lastActivity = shared.now
         perform(transfer.reception.state.bodyReleased(), on: transfer)
+        transfer.noteDecoding()
     }
 
     func shutDown() {

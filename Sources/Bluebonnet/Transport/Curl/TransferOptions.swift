@@ -11,7 +11,6 @@ final class TransferOptions {
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
-    private let acceptEncoding: String
     /// Those of requests that have none of their own.
     private let limits: TransferLimits
     /// Whether requests without a proxy of their own may go through one.
@@ -32,7 +31,6 @@ final class TransferOptions {
         defaultFields = configuration.effectiveHeaders.filter { !Self.isLibcurls($0.name) }
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
-        acceptEncoding = Libcurl.acceptEncoding
         limits = TransferLimits(timeouts: configuration.timeouts, startedAt: 0, addedAt: 0)
         usesProxy =
             switch configuration.proxy {
@@ -107,7 +105,6 @@ final class TransferOptions {
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
         easy.set(CURLOPT_BUFFERSIZE, receiveBufferBytes)
-        if configuration.decodesContent { easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding) }
         applyConnections(to: easy)
         applyTLS(to: easy)
     }

@@ -64,6 +64,8 @@ struct TransferState: Equatable {
     private(set) var isBodyHeld: Bool
     /// Whether libcurl was told to keep what it has received.
     private(set) var isReceivingPaused = false
+    /// Whether coded bytes that libcurl has handed over are not decoded yet.
+    private(set) var hasCodedRest = false
     /// Whether libcurl was told that there is nothing to send yet.
     private(set) var isSendingPaused = false
     /// Whether libcurl has been given the transfer.
@@ -92,6 +94,7 @@ struct TransferState: Equatable {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
             download = .receivingHead(bytes: bytes)
+            hasCodedRest = false
             return bytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .beginHead
         }
         switch download {
@@ -122,7 +125,7 @@ struct TransferState: Equatable {
     /// Decoded bytes of the body came in.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
-        guard !isSuspended, !isBodyHeld else {
+        guard takesBody else {
             isReceivingPaused = true
             return .pause
         }
@@ -130,6 +133,32 @@ struct TransferState: Equatable {
         if let bodyLimit, overflow || total > bodyLimit { return .refuse(.bodyTooLarge(limit: bodyLimit)) }
         download = .receivingBody(bytes: total)
         return .accept
+    }
+
+    /// Whether there is a place for more of the body.
+    var takesBody: Bool { !isSuspended && !isBodyHeld }
+
+    /// Coded bytes of the body came in: they wait in libcurl while earlier ones are not decoded.
+    mutating func codedBytesReceived() -> BodyAction {
+        guard case .receivingBody = download else { return .refuse(.malformed) }
+        guard takesBody, !hasCodedRest else {
+            isReceivingPaused = true
+            return .pause
+        }
+        return .accept
+    }
+
+    /// Some of them are not decoded, since there is no place for that, or no time.
+    mutating func codedBytesLeft() {
+        hasCodedRest = true
+    }
+
+    /// All of them are decoded.
+    mutating func codedBytesDecoded() -> ControlAction {
+        hasCodedRest = false
+        guard isReceivingPaused, takesBody else { return .nothing }
+        isReceivingPaused = false
+        return isAdded ? .unpause : .nothing
     }
 
     /// How many bytes of the body have been accepted.
@@ -180,7 +209,7 @@ struct TransferState: Equatable {
     }
 
     /// Whether the transfer waits for us rather than for the network.
-    var isHeldUp: Bool { isSuspended || (isReceivingPaused && isBodyHeld) || isSendingPaused }
+    var isHeldUp: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
 
     /// Libcurl does not have the transfer any more, since it was suspended before its connection was there.
     mutating func withdrawn() {
@@ -196,7 +225,8 @@ struct TransferState: Equatable {
     mutating func bodyReleased() -> ControlAction {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false
-        guard isReceivingPaused, !isSuspended else { return .nothing }
+        // What is here already goes first.
+        guard isReceivingPaused, !isSuspended, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
     }
@@ -211,7 +241,7 @@ struct TransferState: Equatable {
         guard isSuspended else { return .nothing }
         isSuspended = false
         guard isAdded else { return started() }
-        if !isBodyHeld { isReceivingPaused = false }
+        if !isBodyHeld, !hasCodedRest { isReceivingPaused = false }
         return .unpause
     }
 }

@@ -1,0 +1,138 @@
+/// Decodes the body of a response step by step, at the pace of whoever takes it.
+///
+/// Belongs to the engine. Each step puts out 16 KiB at most, however much its input decodes to: what is not decoded yet
+/// stays as it came in. It holds that rest, 16 KiB for each coding, and the decoders' windows: 32 KiB with gzip and
+/// deflate, 8 MiB at most with zstd, and 16 MiB at most with brotli.
+// Safety: the buffers are this object's own from their making until `deinit`; other memory is used within the call.
+@safe
+final class ContentDecoder {
+    /// What a step came to.
+    enum Step {
+        /// There are so many more decoded bytes, which ``ContentDecoder/output(_:)`` has until the next step.
+        case output(Int)
+        /// All of the input is decoded.
+        case needsInput
+        /// The allowance is used up.
+        case restsForOthers
+        case failed(String)
+    }
+
+    /// How many bytes a step puts out at most: as many as libcurl hands over at a time.
+    static let stepSize = 16 * 1024
+
+    /// One coding, with what it has put out.
+    @safe
+    private struct Stage {
+        let decoder: StepDecoder
+        let output: UnsafeMutableRawBufferPointer
+        /// Which of the bytes of the output the next stage is yet to take.
+        var ready = 0..<0
+        /// Whether it may put out more without more input.
+        var isFull = false
+        /// Whether its input may end here.
+        var isAtEnd = false
+    }
+
+    private let codings: [ContentCoding]
+    /// The stages, the one that takes what comes in first.
+    private var stages: [Stage] = []
+    private var hasBegun = false
+    private var rest: [UInt8] = []
+
+    init(_ codings: [ContentCoding]) {
+        self.codings = codings
+    }
+
+    /// Creates what decodes the body of a response; `nil` when it is not coded.
+    convenience init?(of head: ReceivedHead) {
+        let codings = head.value(for: "Content-Encoding").map { ContentCoding.list($0) } ?? []
+        guard !codings.isEmpty else { return nil }
+        self.init(codings)
+    }
+
+    deinit {
+        for stage in stages { unsafe stage.output.deallocate() }
+    }
+
+    /// Whether the content is all there: the coded bytes may end here.
+    var isComplete: Bool { !hasBegun || stages.allSatisfy { $0.isAtEnd && $0.ready.isEmpty } }
+
+    /// Decodes the next bytes, and moves the input on by those that were taken in.
+    ///
+    /// - Parameters:
+    ///   - input: What is to be decoded.
+    ///   - allowance: How many bytes may go in and out of decoders; a step goes over it by little.
+    /// - Returns: What the step came to.
+    func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
+        if !hasBegun, let flaw = begin() { return .failed(flaw) }
+        while let index = stageThatCanGoOn(hasInput: input.count > 0) {
+            guard allowance > 0 else { return .restsForOthers }
+            let before = unsafe index == 0 ? input : unsafe waiting(behind: index - 1)
+            switch unsafe stages[index].decoder.step(before, stages[index].output) {
+            case .failed(let words):
+                return .failed(words)
+            case .made(let taken, let put, let isAtEnd):
+                guard taken > 0 || put > 0 || before.count == 0 else { return .failed("it does not go on") }
+                allowance -= taken + put
+                if index == 0 {
+                    unsafe input = UnsafeRawBufferPointer(rebasing: input[taken...])
+                } else {
+                    stages[index - 1].ready = stages[index - 1].ready.dropFirst(taken)
+                }
+                stages[index].isAtEnd = isAtEnd
+                stages[index].isFull = unsafe put == stages[index].output.count && !isAtEnd
+                guard index < stages.count - 1 else {
+                    if put > 0 { return .output(put) }
+                    continue
+                }
+                stages[index].ready = 0..<put
+            }
+        }
+        return .needsInput
+    }
+
+    /// The decoded bytes of the last step.
+    func output(_ count: Int) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: stages[stages.count - 1].output[..<count])
+    }
+
+    /// Keeps input that is not decoded yet.
+    func keep(_ input: UnsafeRawBufferPointer) {
+        unsafe rest = Array(input)
+    }
+
+    /// Has what was kept decoded, and keeps what is left then.
+    func decodeRest<Result>(_ body: (inout UnsafeRawBufferPointer) -> Result) -> Result {
+        let kept = rest
+        rest = []
+        return unsafe kept.withUnsafeBytes { kept in
+            var input = unsafe kept
+            defer { unsafe keep(input) }
+            return unsafe body(&input)
+        }
+    }
+
+    /// Makes the decoders; returns what is in the way of that.
+    private func begin() -> String? {
+        hasBegun = true
+        guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }
+        guard !codings.contains(.unknown) else { return "there is a coding that is not known here" }
+        for coding in codings.reversed() {
+            guard let decoder = StepDecoder(coding) else { return "there is no memory for a decoder" }
+            stages.append(
+                unsafe Stage(decoder: decoder, output: .allocate(byteCount: Self.stepSize, alignment: 64)))
+        }
+        return nil
+    }
+
+    /// The last stage that has something to decode, so that none puts out more before the next has taken it all.
+    private func stageThatCanGoOn(hasInput: Bool) -> Int? {
+        stages.indices.last { index in
+            stages[index].isFull || (index == 0 ? hasInput : !stages[index - 1].ready.isEmpty)
+        }
+    }
+
+    private func waiting(behind index: Int) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: stages[index].output[stages[index].ready])
+    }
+}

@@ -1,0 +1,106 @@
+import CZlib
+
+/// Decodes gzip and deflate with zlib.
+///
+/// A body in gzip is one member or more (RFC 1952 §2.2), or in zlib's own format, as libcurl takes it. One in deflate is
+/// in zlib's format (RFC 9110 §8.4.1.2), or without it, as some servers send it.
+// Safety: the stream is this object's own from its making until `deinit`, and does not move; zlib sees pointers to other
+// memory within the call only, together with its size.
+@safe
+final class Inflater {
+    enum Format { case gzip, deflate }
+
+    private enum State {
+        /// The first two bytes tell whether zlib's format is there.
+        case awaitingFormat([UInt8])
+        case inflating
+        /// So many more bytes do not matter: libcurl passes over four behind a stream without a format.
+        case atEnd(ignored: Int)
+    }
+
+    private let stream: UnsafeMutablePointer<z_stream>
+    private let format: Format
+    private var state: State
+    private var isRaw = false
+
+    /// Creates a decoder; `nil` when there is no memory for it.
+    init?(_ format: Format) {
+        let made = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+        unsafe made.initialize(to: z_stream())
+        // 15 is the largest window, and 32 more ask for gzip or zlib, whichever there is.
+        guard unsafe bb_inflate_init(made, format == .gzip ? 47 : 15) == Z_OK else {
+            // Before the object has it, or `deinit` would end it, too.
+            unsafe made.deallocate()
+            return nil
+        }
+        unsafe stream = unsafe made
+        self.format = format
+        state = format == .gzip ? .inflating : .awaitingFormat([])
+    }
+
+    deinit {
+        unsafe inflateEnd(stream)
+        unsafe stream.deinitialize(count: 1)
+        unsafe stream.deallocate()
+    }
+
+    func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+        switch state {
+        case .awaitingFormat(var first):
+            let taken = min(input.count, 2 - first.count)
+            unsafe first.append(contentsOf: input[..<taken])
+            state = .awaitingFormat(first)
+            guard first.count == 2 else { return .made(taken: taken, put: 0, isAtEnd: false) }
+            isRaw = !Self.isZlibHead(first)
+            if isRaw { unsafe inflateReset2(stream, -15) }
+            state = .inflating
+            let step = unsafe first.withUnsafeBytes { unsafe inflate($0, output) }
+            guard case .made(_, let put, let isAtEnd) = step else { return step }
+            return .made(taken: taken, put: put, isAtEnd: isAtEnd)
+        case .inflating:
+            return unsafe inflate(input, output)
+        case .atEnd(let ignored):
+            guard input.count > 0 else { return .made(taken: 0, put: 0, isAtEnd: true) }
+            if format == .gzip {
+                // What follows has to be another member.
+                unsafe inflateReset2(stream, 31)
+                state = .inflating
+                return unsafe inflate(input, output)
+            }
+            guard input.count <= ignored else { return .failed("there are bytes behind the end") }
+            state = .atEnd(ignored: ignored - input.count)
+            return .made(taken: input.count, put: 0, isAtEnd: true)
+        }
+    }
+
+    private func inflate(
+        _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
+    ) -> DecodingStep {
+        // zlib does not write there.
+        let start = unsafe UnsafeMutableRawPointer(mutating: input.baseAddress)
+        unsafe stream.pointee.next_in = start?.assumingMemoryBound(to: UInt8.self)
+        unsafe stream.pointee.avail_in = UInt32(input.count)
+        unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        unsafe stream.pointee.avail_out = UInt32(output.count)
+        let status = unsafe CZlib.inflate(stream, Z_SYNC_FLUSH)
+        let taken = unsafe input.count - Int(stream.pointee.avail_in)
+        let put = unsafe output.count - Int(stream.pointee.avail_out)
+        unsafe stream.pointee.next_in = nil
+        unsafe stream.pointee.next_out = nil
+        switch status {
+        case Z_OK, Z_BUF_ERROR:
+            return .made(taken: taken, put: put, isAtEnd: false)
+        case Z_STREAM_END:
+            state = .atEnd(ignored: isRaw ? 4 : 0)
+            return .made(taken: taken, put: put, isAtEnd: true)
+        default:
+            let words = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
+            return .failed(words ?? "zlib's error \(status)")
+        }
+    }
+
+    /// Whether two bytes begin zlib's format: its method and its window, and a remainder of none (RFC 1950 §2.2).
+    private static func isZlibHead(_ bytes: [UInt8]) -> Bool {
+        bytes[0] & 0x0f == 8 && bytes[0] >> 4 <= 7 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
+    }
+}

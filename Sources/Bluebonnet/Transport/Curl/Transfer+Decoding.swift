@@ -1,0 +1,63 @@
+import CCurl
+
+/// Bodies that are decoded here.
+///
+/// Libcurl would decode all of what it has read at once, and keep what does not go on: the 64 KiB of its buffer may be
+/// 100 MiB then. So it hands over what came in, and that is decoded in small steps, for as long as there is a place for it
+/// and the turn is not too long for others.
+// Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
+extension Transfer {
+    /// Takes coded bytes of the body; returns what to tell libcurl.
+    func receivedCodedBody(
+        _ bytes: UnsafeRawBufferPointer, _ decoder: ContentDecoder
+    ) -> TransferState.BodyAction {
+        if announcesHead { noteHead() }
+        guard reception.state.codedBytesReceived() == .accept else { return .pause }
+        reception.lastActivity = turn.now
+        var input = unsafe bytes
+        let action = unsafe decode(&input, decoder)
+        guard action == .pause else { return action }
+        unsafe decoder.keep(input)
+        reception.state.codedBytesLeft()
+        noteDecoding()
+        return .accept
+    }
+
+    /// Decodes what was left; returns what came of it, a pause for what is still left.
+    func decodeRest() -> TransferState.BodyAction {
+        isToBeDecoded = false
+        guard let decoder = reception.decoder, reception.state.hasCodedRest else { return .accept }
+        let action = unsafe decoder.decodeRest { unsafe decode(&$0, decoder) }
+        if action == .pause { noteDecoding() }
+        return action
+    }
+
+    /// Has the engine go on decoding in its next turn, if there is something left, and a place for it.
+    func noteDecoding() {
+        guard reception.state.hasCodedRest, reception.state.takesBody, !isToBeDecoded else { return }
+        isToBeDecoded = true
+        turn.toBeDecoded.append(self)
+    }
+
+    /// Decodes until there is no more input, or no place for what comes of it, or the turn has to end.
+    private func decode(
+        _ input: inout UnsafeRawBufferPointer, _ decoder: ContentDecoder
+    ) -> TransferState.BodyAction {
+        while true {
+            if reception.isPieceFull(for: ContentDecoder.stepSize) { handPieceOver() }
+            guard reception.state.takesBody else { return .pause }
+            switch unsafe decoder.step(&input, allowance: &turn.decodingAllowance) {
+            case .output(let count):
+                let action = unsafe acceptBody(decoder.output(count))
+                guard action == .accept else { return action }
+            case .needsInput:
+                return .accept
+            case .restsForOthers:
+                return .pause
+            case .failed(let words):
+                reception.failDecoding(words)
+                return .refuse(.undecodableContent)
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// The decoders of brotli and zstd that libcurl brings along where it decodes these.
+//
+// The libraries are looked up when the program runs: their headers are not needed, and a system without them goes on
+// without.
+#ifndef BLUEBONNET_CONTENT_DECODERS_H
+#define BLUEBONNET_CONTENT_DECODERS_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline void *bb_decoder_symbol(void *library, const char *name, int *missing) {
+    void *symbol = dlsym(library, name);
+    if (symbol == NULL) *missing = 1;
+    return symbol;
+}
+
+// What became of the bytes that a decoder was given.
+static const int bb_decoder_failed = -1;
+static const int bb_decoder_goes_on = 0;
+static const int bb_decoder_at_end = 1;
+
+struct bb_brotli {
+    void *(*create)(void *allocate, void *free, void *context);
+    void (*destroy)(void *state);
+    int (*decompress)(void *state, size_t *left, const uint8_t **next, size_t *room, uint8_t **out, size_t *total);
+    int (*error)(const void *state);
+    const char *(*words)(int error);
+};
+
+// Opens the library. Its `create` is NULL when there is none.
+static inline struct bb_brotli bb_brotli_open(void) {
+    struct bb_brotli brotli = {NULL, NULL, NULL, NULL, NULL};
+    int missing = 0;
+    void *library = dlopen("libbrotlidec.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return brotli;
+    *(void **)&brotli.destroy = bb_decoder_symbol(library, "BrotliDecoderDestroyInstance", &missing);
+    *(void **)&brotli.decompress = bb_decoder_symbol(library, "BrotliDecoderDecompressStream", &missing);
+    *(void **)&brotli.error = bb_decoder_symbol(library, "BrotliDecoderGetErrorCode", &missing);
+    *(void **)&brotli.words = bb_decoder_symbol(library, "BrotliDecoderErrorString", &missing);
+    void *create = bb_decoder_symbol(library, "BrotliDecoderCreateInstance", &missing);
+    if (!missing) *(void **)&brotli.create = create;
+    return brotli;
+}
+
+static inline void *bb_brotli_create(const struct bb_brotli *brotli) { return brotli->create(NULL, NULL, NULL); }
+
+static inline void bb_brotli_destroy(const struct bb_brotli *brotli, void *state) { brotli->destroy(state); }
+
+// Decodes as far as input and room go; `left` and `room` become what is left of them.
+static inline int bb_brotli_decode(
+    const struct bb_brotli *brotli, void *state, const void *input, size_t *left, void *output, size_t *room) {
+    const uint8_t *next = (const uint8_t *)input;
+    uint8_t *out = (uint8_t *)output;
+    int result = brotli->decompress(state, left, &next, room, &out, NULL);
+    return result == 0 ? bb_decoder_failed : result == 1 ? bb_decoder_at_end : bb_decoder_goes_on;
+}
+
+static inline const char *bb_brotli_words(const struct bb_brotli *brotli, const void *state) {
+    return brotli->words(brotli->error(state));
+}
+
+struct bb_zstd_buffer {
+    void *bytes;
+    size_t size;
+    size_t position;
+};
+
+struct bb_zstd {
+    void *(*create)(void);
+    size_t (*destroy)(void *state);
+    size_t (*set)(void *state, int parameter, int value);
+    size_t (*decompress)(void *state, struct bb_zstd_buffer *output, struct bb_zstd_buffer *input);
+    unsigned (*is_error)(size_t code);
+    const char *(*words)(size_t code);
+};
+
+// Opens the library. Its `create` is NULL when there is none.
+static inline struct bb_zstd bb_zstd_open(void) {
+    struct bb_zstd zstd = {NULL, NULL, NULL, NULL, NULL, NULL};
+    int missing = 0;
+    void *library = dlopen("libzstd.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return zstd;
+    *(void **)&zstd.destroy = bb_decoder_symbol(library, "ZSTD_freeDCtx", &missing);
+    *(void **)&zstd.set = bb_decoder_symbol(library, "ZSTD_DCtx_setParameter", &missing);
+    *(void **)&zstd.decompress = bb_decoder_symbol(library, "ZSTD_decompressStream", &missing);
+    *(void **)&zstd.is_error = bb_decoder_symbol(library, "ZSTD_isError", &missing);
+    *(void **)&zstd.words = bb_decoder_symbol(library, "ZSTD_getErrorName", &missing);
+    void *create = bb_decoder_symbol(library, "ZSTD_createDCtx", &missing);
+    if (!missing) *(void **)&zstd.create = create;
+    return zstd;
+}
+
+// Makes a decoder for windows of up to 2 to the power of `window_log` bytes, or returns NULL.
+static inline void *bb_zstd_create(const struct bb_zstd *zstd, int window_log) {
+    const int window_log_max = 100;
+    void *state = zstd->create();
+    if (state != NULL && zstd->is_error(zstd->set(state, window_log_max, window_log))) {
+        zstd->destroy(state);
+        return NULL;
+    }
+    return state;
+}
+
+static inline void bb_zstd_destroy(const struct bb_zstd *zstd, void *state) { zstd->destroy(state); }
+
+// Decodes as far as input and room go; `left` and `room` become what is left of them. At the end of a frame, another one
+// may follow. `words` becomes what is wrong, when something is.
+static inline int bb_zstd_decode(
+    const struct bb_zstd *zstd, void *state, const void *input, size_t *left, void *output, size_t *room,
+    const char **words) {
+    struct bb_zstd_buffer in = {(void *)input, *left, 0}, out = {output, *room, 0};
+    size_t code = zstd->decompress(state, &out, &in);
+    *left -= in.position;
+    *room -= out.position;
+    if (zstd->is_error(code)) {
+        *words = zstd->words(code);
+        return bb_decoder_failed;
+    }
+    return code == 0 ? bb_decoder_at_end : bb_decoder_goes_on;
+}
+
+#endif

@@ -1,0 +1,121 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Bodies that are 1,000 to 600,000 times as large as what comes over the wire.
+@Suite(.timeLimit(.minutes(5)), .serialized) struct CompressibleBodyTests {
+    @Test(arguments: CompressibleBody.codings)
+    func `100 MiB of nearly nothing are collected, and other requests are answered meanwhile`(
+        _ coding: String
+    ) async throws {
+        let server = try await CompressibleBody.server()
+        let session = Weather.session()
+        let task = session.request(server.url("/\(coding)")).serializingData()
+        let (body, others) = try await withThrowingTaskGroup(of: Int.self) { group in
+            group.addTask {
+                var count = 0
+                while !task.request.isFinished {
+                    let answer = try await session.request(server.url("/small")).serializingString().value
+                    #expect(answer == "small")
+                    count += 1
+                }
+                return count
+            }
+            let body = try await task.value
+            return (body, try await group.next())
+        }
+        #expect(body == CompressibleBody.decoded)
+        print("compressible: \(others ?? 0) requests while \(coding) was collected")
+        // All of it may come in at once, so that as many turns as there are pieces to decode are all that there is.
+        #expect(try #require(others) >= 10)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: CompressibleBody.codings)
+    func `100 MiB of nearly nothing become a file`(_ coding: String) async throws {
+        let directory = try TestDirectory()
+        let server = try await CompressibleBody.server()
+        let session = Weather.session()
+        let file = directory.url("a")
+        #expect(try await session.download(server.url("/\(coding)"), to: .file(file)).serializingURL().value == file)
+        #expect(try Data(contentsOf: file) == CompressibleBody.decoded)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: CompressibleBody.codings)
+    func `the limit of a collected body holds for what it decodes to`(_ coding: String) async throws {
+        let server = try await CompressibleBody.server()
+        let session = Weather.session { $0.maximumResponseBytes = 10 << 20 }
+        let task = session.request(server.url("/\(coding)")).serializingData()
+        try await Weather.expect(
+            task, in: session, failsWith: .invalidResponse(.bodyTooLarge(limit: 10 << 20)))
+        #expect(task.request.downloadProgress.completed <= 10 << 20)
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: CompressibleBody.codings)
+    func `a slow reader gets every byte, and what waits for it is bounded`(_ coding: String) async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
+            let server = try await CompressibleBody.server()
+            let session = Weather.session()
+            _ = try await StreamScene.settled(session) { 0 }
+            try PeakMemory.begin()
+            let before = try PeakMemory.residentKiB()
+            let task = session.streamRequest(server.url("/\(coding)")).streamTask()
+            var iterator = task.bytes.makeAsyncIterator()
+            let line = Data((CompressibleBody.line + "\n").utf8)
+            let pattern = line + line + line + line + line + line
+            var count = 0
+            while let piece = try await iterator.next() {
+                let offset = count % line.count
+                #expect(piece == pattern[offset..<offset + piece.count])
+                count += piece.count
+                // Other requests go on, and for as long as they take, nobody reads.
+                guard count < 20 << 20 else { continue }
+                let waiting = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                #expect(waiting - count <= (1024 + 512 + 64) << 10)
+            }
+            #expect(count == CompressibleBody.size)
+            let growth = try PeakMemory.residentKiB() - before
+            print("stalled: \(coding) by bytes, \(growth) KiB more")
+            #expect(Sanitizer.current != nil || growth < 16 << 10)
+            try await Weather.end(session, server)
+        }
+        report(result)
+    }
+
+    @Test(arguments: CompressibleBody.codings)
+    func `lines and files take bounded memory, too`(_ coding: String) async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
+            let server = try await CompressibleBody.server()
+            let session = Weather.session()
+            _ = try await StreamScene.settled(session) { 0 }
+            try PeakMemory.begin()
+            let before = try PeakMemory.residentKiB()
+            let expected = CompressibleBody.line
+            var count = 0
+            for try await line in session.streamRequest(server.url("/\(coding)")).streamTask().lines {
+                #expect(line == expected)
+                count += 1
+            }
+            #expect(count == CompressibleBody.lineCount)
+            let ofLines = try PeakMemory.residentKiB() - before
+            let directory = try TestDirectory()
+            let url = server.url("/\(coding)")
+            _ = try await session.download(url, to: .file(directory.url("a"))).serializingURL().value
+            let ofBoth = try PeakMemory.residentKiB() - before
+            print("stalled: \(coding) by lines, \(ofLines) KiB more; and to a file, \(ofBoth) KiB")
+            #expect(Sanitizer.current != nil || ofBoth < 20 << 10)
+            try await Weather.end(session, server)
+        }
+        report(result)
+    }
+
+    /// Shows the figures that the process printed.
+    private func report(_ result: ExitTest.Result?) {
+        let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        for line in output.split(separator: "\n") where line.contains("stalled:") { print(line) }
+    }
+}
