@@ -86,6 +86,19 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    @Test(arguments: ["gzip, chunked", "GZIP , chunked", "deflate", "chunked, nonsense", "br"])
+    func `a transfer coding that nobody asked for, which libcurl would decode`(_ coding: String) async throws {
+        let gzip = try #require(Self.compressed["gzip"])
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n"
+        let size = String(gzip.count, radix: 16)
+        let server = try await Weather.server(
+            answering: Array((head + size + "\r\n").utf8) + gzip + Array("\r\n0\r\n\r\n".utf8))
+        let session = Weather.session()
+        try await Weather.expect(
+            session.request(server.url("/a")).serializingData(), in: session, failsWith: .invalidResponse(.malformed))
+        try await Weather.end(session, server)
+    }
+
     @Test func `compressed bodies that are slow, byte by byte`() async throws {
         let bodies = Self.compressed
         let server = try await LocalServer { router in

@@ -27,6 +27,7 @@ struct Reception {
     /// What decodes the body, if it is coded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
+    private var hasTransferCoding = false
 
     init(state: TransferState, now: Int64) {
         self.state = state
@@ -122,14 +123,17 @@ struct Reception {
             announcedLength = nil
             decoder = nil
             hasCoding = false
+            hasTransferCoding = false
         case .append:
             unsafe headBytes.append(contentsOf: line)
             let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
             if ContentCoding.isNamed(in: span) { hasCoding = true }
+            if ContentCoding.isTransferNamed(in: span) { hasTransferCoding = true }
         case .completeHead:
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []
+            if hasTransferCoding, !ContentCoding.isPlainTransfer(head) { return refuse(.malformed) }
             self.head = head
             if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
