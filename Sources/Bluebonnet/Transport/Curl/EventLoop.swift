@@ -192,7 +192,7 @@ public final class EventLoop: TaskExecutor {
     /// Starts the thread when the system has one again; after a while, has the work refused.
     private func startLater() async {
         for _ in 0..<Self.startAttempts {
-            try? await Task.sleep(for: .milliseconds(20))
+            try? await ContinuousClock().sleep(for: .milliseconds(20))
             if DetachedThread.start(name: name, { self.run() }) { return }
         }
         unsafe isRefusing = true

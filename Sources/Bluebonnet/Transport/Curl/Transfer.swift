@@ -184,6 +184,7 @@ final class Transfer {
     /// Looks at a head that is complete; returns whether to go on.
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
+        if head.httpVersion == .http2 { http2IsClaimed() }
         upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)

@@ -56,6 +56,8 @@ struct IdleConnections {
     private var fresh: Set<Int32> = []
     private var idleCount = 0
     private var count = 0
+    /// The origins that libcurl takes for ones that multiplex, by host and port.
+    private var multiplexing: Set<String> = []
 
     /// Whether there are any.
     var isEmpty: Bool { idleCount == 0 }
@@ -109,11 +111,14 @@ struct IdleConnections {
     ///
     /// - Parameters:
     ///   - port: The port of this end.
+    ///   - origin: The host and the port of the request's URL.
     ///   - version: What a new connection speaks.
     /// - Returns: What it has to know about that connection.
-    mutating func requestBegins(onPort port: Int32, version: () -> Version) -> Choice {
+    mutating func requestBegins(onPort port: Int32, to origin: () -> String, version: () -> Version) -> Choice {
         if let socket = sockets[port], let connection = connections[socket] {
-            guard connection.users == 0 || connection.version == .http2 else { return .taken }
+            // Where there is no multiplexing, the other request is one that libcurl has just ended.
+            let isShared = connection.users > 0 && connection.version != .http2
+            guard !isShared || !multiplexing.contains(origin()) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connections[socket]?.users += 1
             connections[socket]?.isToBeLookedInto = false
@@ -124,8 +129,16 @@ struct IdleConnections {
         fresh.remove(socket)
         sockets[port] = socket
         count += 1
-        connections[socket] = Connection(version: version(), port: port, number: count)
+        let version = version()
+        if version == .http2 { multiplexing.insert(origin()) }
+        connections[socket] = Connection(version: version, port: port, number: count)
         return .good(Use(socket: socket, number: count))
+    }
+
+    /// A status line said that it is of HTTP/2.
+    mutating func http2IsClaimed(on use: Use, to origin: () -> String) {
+        guard let connection = connections[use.socket], connection.version != .http2 else { return }
+        multiplexing.insert(origin())
     }
 
     mutating func ended(_ use: Use) {
@@ -144,7 +157,7 @@ extension Transfer {
         guard IdleConnections.areWatched, let easy, let multi, port > 0 else { return true }
         connectionIsLeft()
         var suspect: Int32?
-        switch multi.idleConnections.requestBegins(onPort: port, version: { version(of: easy) }) {
+        switch multi.idleConnections.requestBegins(onPort: port, to: { origin }, version: { version(of: easy) }) {
         case .unknown: break
         case .good(let use): connectionUse = use
         case .suspect(let use, let socket): (connectionUse, suspect) = (use, socket)
@@ -167,6 +180,17 @@ extension Transfer {
         guard let use = connectionUse else { return }
         multi?.idleConnections.ended(use)
         connectionUse = nil
+    }
+
+    /// Notes that the head of a response is of HTTP/2, by what it says.
+    func http2IsClaimed() {
+        guard let use = connectionUse else { return }
+        multi?.idleConnections.http2IsClaimed(on: use, to: { origin })
+    }
+
+    private var origin: String {
+        let url = request.url
+        return "\(url.host(percentEncoded: false)?.lowercased() ?? ""):\(url.port ?? (isSecure ? 443 : 80))"
     }
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
