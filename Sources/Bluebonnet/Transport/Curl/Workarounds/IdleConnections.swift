@@ -1,6 +1,7 @@
 import CCurl
 import COpenSSL
 import CSystem
+import FoundationEssentials
 
 /// Keeps libcurl before 8.5.0 from connections that are of no use for a request.
 ///
