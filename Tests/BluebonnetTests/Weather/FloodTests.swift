@@ -11,7 +11,7 @@ import Testing
 
     struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var time: Int64 = 40_000_000
+        var time: Int64 = 60_000_000
         var received: [Int32: UInt64] = [5: 1_000_000]
         var told: UInt64 = 0
         var call: UInt64 = 7
@@ -20,7 +20,7 @@ import Testing
 
     static let rows = [
         Row(testDescription: "much came in, nothing was told", cut: 5),
-        Row(testDescription: "not for long yet", time: 29_000_000, cut: nil),
+        Row(testDescription: "not for long yet", time: 49_000_000, cut: nil),
         Row(testDescription: "another call", call: 9, cut: nil),
         Row(testDescription: "a body came in", told: 900_000, cut: nil),
         Row(testDescription: "a body in small frames came in", told: 70_000, cut: nil),

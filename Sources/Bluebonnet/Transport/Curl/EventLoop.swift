@@ -29,9 +29,8 @@ public final class EventLoop: TaskExecutor {
     nonisolated(unsafe) private var clients: [any EventLoopClient] = []
 
     /// Whether transfers are refused, since the system has no thread for the loop.
-    ///
-    /// Safety: as `reactor`.
-    nonisolated(unsafe) private(set) var isRefusing = false
+    var isRefusing: Bool { refusal.load(ordering: .relaxed) }
+    private let refusal = Atomic<Bool>(false)
 
     /// How many turns there were since the sockets were looked at.
     ///
@@ -195,26 +194,27 @@ public final class EventLoop: TaskExecutor {
             try? await ContinuousClock().sleep(for: .milliseconds(20))
             if DetachedThread.start(name: name, { self.run() }) { return }
         }
-        unsafe isRefusing = true
+        refusal.store(true, ordering: .relaxed)
         run()
+        refusal.store(false, ordering: .relaxed)
     }
 
     private static let startAttempts = 100
 
     private func run() {
         guard ExitGate.enters(self) else { return inbox.withLock { $0.barred() } }
-        defer { unsafe isRefusing = false }
         threadIdentity.store(Self.currentThread, ordering: .relaxed)
         unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
         var batch: [LoopInbox.Entry] = []
         while true {
             doWork(&batch)
             let deadline = letClientsAct()
+            unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
             // Work that came of this turn is done before the sockets are asked, which is a system call; not for ever.
-            unsafe turnsSincePoll += 1
             if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
-            unsafe turnsSincePoll = 0
+            // From the inbox's word to stop on, the loop may be another thread's.
+            if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
             case .stop:
                 // The system may give another thread the same name.

@@ -17,7 +17,7 @@ final class FloodGuard: Sendable {
     struct Look: Equatable {
         /// The number of the call; odd while it goes on.
         var call: UInt64
-        /// How many bytes of responses libcurl has told of so far.
+        /// How many bytes of responses libcurl has told of so far, and how many of requests it has asked for.
         var told: UInt64
         /// The processor time of the loop's thread in nanoseconds.
         var time: Int64
@@ -34,8 +34,8 @@ final class FloodGuard: Sendable {
     }
 
     /// How long libcurl may work on what it has nothing to tell of, and how much it may take in.
-    private static let timeLimit: Int64 = 30_000_000
-    private static let byteLimit: UInt64 = 16 * 1024
+    private static let timeLimit: Int64 = 50_000_000
+    private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
     /// How many looks at a loop without transfers there are before the guard forgets it.
     private static let patience = 100
@@ -135,7 +135,7 @@ final class FloodWatch: Sendable {
         calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
     }
 
-    /// Libcurl has told of bytes of a response.
+    /// Libcurl has told of bytes of a response, or asked for bytes of a request.
     func noted(_ count: Int) {
         told.store(told.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
     }

@@ -150,12 +150,16 @@ final class Transfer {
         return rewindBody(to: 0)
     }
 
+    /// About as many bytes as the head of a request has.
+    private static let headEstimate = 512
+
     // MARK: What libcurl's callbacks report
 
     /// Libcurl is about to send the request, for the first time or again, on the connection with this port; returns
     /// whether it may.
     func requestBegins(onPort port: Int32) -> Bool {
         guard mayUseConnection(), connectionIsChosen(port: port) else { return false }
+        if isGuarded { multi?.floods.noted(Self.headEstimate) }
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
@@ -289,6 +293,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
+        if isGuarded { multi?.floods.noted(count) }
         uploadOffset += count
         reception.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }

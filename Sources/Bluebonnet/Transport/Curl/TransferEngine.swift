@@ -118,7 +118,7 @@ actor TransferEngine: EventLoopClient {
             finish(transfer, with: RequestError(.sessionShutDown))
             return tellObservers()
         }
-        guard unsafe !loop.isRefusing else {
+        guard !loop.isRefusing else {
             let words = "the system has no thread for the event loop"
             finish(transfer, with: RequestError(.connection(.failed), detail: words))
             return tellObservers()
