@@ -109,6 +109,12 @@ static inline int bb_rename_without_replacing(const char *source, const char *ta
     return syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, without_replacing) == 0 ? 0 : errno;
 }
 
+// Whether bytes wait on a socket, or its peer has ended.
+static inline int bb_socket_has_surplus(int socket) {
+    char byte;
+    return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 // The port of this end of a socket, or 0.
 static inline int bb_local_port(int socket) {
     union {

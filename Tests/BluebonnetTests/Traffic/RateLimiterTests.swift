@@ -54,7 +54,9 @@ import Testing
         for number in 0..<5 {
             tasks.append(session.request("http://example.com/\(number)").serializingString())
             // Each waits, or has gone, before the next comes.
-            await until { limiter.waitingCount(for: url) == max(0, number - 1) }
+            await until {
+                transport.requests.count == min(number + 1, 2) && limiter.waitingCount(for: url) == max(0, number - 1)
+            }
         }
         _ = try await tasks[0].value
         _ = try await tasks[1].value

@@ -117,14 +117,15 @@ struct IdleConnections {
     /// - Returns: What it has to know about that connection.
     mutating func requestBegins(onPort port: Int32, to origin: () -> String, version: () -> Version) -> Choice {
         if let socket = sockets[port], let connection = connections[socket] {
-            // Where there is no multiplexing, the other request is one that libcurl has just ended.
+            // Where there is no multiplexing, the other request is one that libcurl has just ended: the loop has not seen since
+            // whether something came in.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexing.contains(origin()) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connections[socket]?.users += 1
             connections[socket]?.isToBeLookedInto = false
             let use = Use(socket: socket, number: connection.number)
-            return connection.isToBeLookedInto ? .suspect(use, socket: socket) : .good(use)
+            return isShared || connection.isToBeLookedInto ? .suspect(use, socket: socket) : .good(use)
         }
         guard let socket = fresh.first(where: { bb_local_port($0) == port }) else { return .unknown }
         fresh.remove(socket)
@@ -167,13 +168,18 @@ extension Transfer {
             isToBeSentAnew = true
             return false
         }
-        guard suspect != nil || isSecure && easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return true }
-        // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
-        let hasSurplus = isProxied ? suspect != nil : easy.hasSurplus(on: suspect)
-        guard hasSurplus else { return true }
+        guard hasSurplus(of: easy, on: suspect) else { return true }
         isToBeSentAnew = true
         easy.set(CURLOPT_FORBID_REUSE, 1)
         return false
+    }
+
+    /// Whether the connection has something that nobody asked for, or has ended; looks into the socket if there is one.
+    private func hasSurplus(of easy: EasyHandle, on socket: Int32?) -> Bool {
+        // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
+        guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
+        guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
+        return easy.hasTLSSurplus(on: socket)
     }
 
     /// Notes that the transfer does not use its connection any more.
@@ -205,7 +211,7 @@ extension Transfer {
 // Safety: as above.
 extension EasyHandle {
     /// Whether the connection's TLS holds bytes that nobody asked for, or has ended; looks into the socket if there is one.
-    fileprivate func hasSurplus(on socket: Int32?) -> Bool {
+    fileprivate func hasTLSSurplus(on socket: Int32?) -> Bool {
         guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
             return false
         }
