@@ -66,8 +66,8 @@ let package = Package(
             swiftSettings: settings),
         // Keeps trying to make the library crash, hang, grow or lie; run by Tests/fuzz.
         .executableTarget(
-            name: "BluebonnetFuzz", dependencies: ["Bluebonnet", "COpenSSL", "CSystem", "CZlib"], path: "Tests/Fuzz",
-            swiftSettings: settings),
+            name: "BluebonnetFuzz", dependencies: ["Bluebonnet", "CCurl", "COpenSSL", "CSystem", "CZlib"],
+            path: "Tests/Fuzz", swiftSettings: settings),
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [

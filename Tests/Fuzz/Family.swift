@@ -1,3 +1,5 @@
+import CCurl
+
 /// A family of faults that the peer commits; `--without` leaves families out by name.
 enum Family: String, CaseIterable, Sendable {
     /// The first line of a head's fields begins with a space or a tab.
@@ -48,7 +50,12 @@ enum Family: String, CaseIterable, Sendable {
 
 /// Which families take part.
 struct Families: Sendable {
-    private var present = Set(Family.allCases)
+    private var present = Set(Family.allCases).subtracting(Self.withoutRemedy)
+
+    /// What this libcurl gets wrong and does not let anybody see; the article "Security and limits" names it.
+    // Safety: the version's record is of libcurl's constants.
+    private static let withoutRemedy: Set<Family> =
+        unsafe bb_curl_version()?.pointee.version_num ?? 0 < 0x08_01_00 ? [.h2reset] : []
 
     func has(_ family: Family) -> Bool { present.contains(family) }
 

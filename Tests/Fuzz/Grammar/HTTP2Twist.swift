@@ -29,7 +29,7 @@ struct HTTP2Twist {
         case 3: changeFrame(&frames, &random)
         case 4: changeFields(&frames, &random)
         case 5: moveStream(&frames, &random)
-        case 6 where families.has(.h2flood): makeFlood(&random)
+        case 6 where families.has(.h2flood): makeFlood(&frames, &random)
         case 7 where families.has(.h2idle): idle(&random)
         case 8: dropFrame(&frames, &random)
         case 9: push(&frames, &random)
@@ -170,7 +170,7 @@ struct HTTP2Twist {
 
     // MARK: More than one
 
-    private mutating func makeFlood(_ random: inout Random) -> String? {
+    private mutating func makeFlood(_ frames: inout [HTTP2Frame], _ random: inout Random) -> String? {
         let frame = random.pick([
             HTTP2Frame(kind: .data, stream: stream),
             HTTP2Frame(kind: .priority, stream: stream, payload: [0, 0, 0, 0, 5]),
@@ -184,7 +184,14 @@ struct HTTP2Twist {
         let bytes = frame.bytes
         let many = (0..<(262_144 / bytes.count)).flatMap { _ in bytes }
         flood = .flood(many, milliseconds: random.pick([50, 500, 3000, 6000]))
-        return "flood of \(frame.kind)"
+        guard random.chance(50), let head = frames.firstIndex(where: { $0.kind == .headers }) else {
+            return "flood of \(frame.kind)"
+        }
+        // The request stays under way, so that nobody but the client's own guard ends the connection.
+        frames = Array(frames.prefix(head + 1))
+        frames[head].flags &= ~HTTP2Frame.endStream
+        makesIncomplete = true
+        return "flood of \(frame.kind) after a head"
     }
 
     /// Fields without an end.

@@ -17,6 +17,11 @@ final class HTTP1Driver: Driver {
     private var buffer: [UInt8] = []
     private var runs: [ScriptRun] = []
     private var isOpen = false
+    /// Whether bytes went out or are to go out that are no answer to any request, and when the last did.
+    private var isUnclean = false
+    private var lastSent = 0
+    /// A request that comes so soon after bytes that nobody asked for may have been on its way: nobody can tell then.
+    private static let flight = 10
 
     init(place: Place, book: ExchangeBook, random: Random) {
         self.place = place
@@ -43,10 +48,16 @@ final class HTTP1Driver: Driver {
         if !isOpen {
             isOpen = true
             let steps = opening()
-            if !steps.isEmpty { runs.insert(ScriptRun(steps, requestIsComplete: true), at: 0) }
+            if !steps.isEmpty {
+                isUnclean = true
+                runs.insert(ScriptRun(steps, requestIsComplete: true), at: 0)
+            }
         }
         while !runs.isEmpty {
-            if let action = runs[0].next(at: time) { return action }
+            if let action = runs[0].next(at: time) {
+                if case .send = action { lastSent = time }
+                return action
+            }
             guard runs[0].isDone else { break }
             runs.removeFirst()
         }
@@ -98,7 +109,10 @@ final class HTTP1Driver: Driver {
     private func begin(_ head: [UInt8], _ reply: inout [UInt8]) {
         let text = String(decoding: head, as: UTF8.self).lowercased()
         let isHead = text.hasPrefix("head ")
-        let script = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)?.script
+        let answer = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)
+        let script = answer?.script
+        if isUnclean, let answer, !runs.isEmpty || now() - lastSent < Self.flight { book.mix([answer.mark]) }
+        isUnclean = isUnclean || script?.isClean == false
         if text.contains("\r\nexpect: 100-continue") { reply += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
         runs.append(ScriptRun(script?.steps ?? Self.unknown, requestIsComplete: false))
         if text.contains("\r\ntransfer-encoding: chunked") {
