@@ -3,6 +3,7 @@
 #define BLUEBONNET_CSYSTEM_H
 
 #include <errno.h>
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -131,6 +133,56 @@ static inline int bb_local_port(int socket) {
     }
 }
 
+// The ends of a TCP connection: two connections may share one port of this end.
+typedef struct {
+    uint16_t local_port;
+    uint16_t remote_port;
+    uint32_t is_v6;
+    uint64_t address[2];
+} bb_ends;
+
+// Sets the address of the other end from its text; returns whether that is an address.
+static inline int bb_ends_set_address(bb_ends *ends, const char *text) {
+    struct in6_addr v6;
+    struct in_addr v4;
+    ends->address[0] = ends->address[1] = 0;
+    ends->is_v6 = 0;
+    if (text == NULL) return 0;
+    if (inet_pton(AF_INET, text, &v4) == 1) {
+        ends->address[0] = v4.s_addr;
+        return 1;
+    }
+    if (inet_pton(AF_INET6, text, &v6) != 1) return 0;
+    ends->is_v6 = 1;
+    memcpy(ends->address, &v6, sizeof v6);
+    return 1;
+}
+
+// Finds the ends of a socket's connection; returns whether it has any.
+static inline int bb_socket_ends(int socket, bb_ends *ends) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } remote;
+    socklen_t length = sizeof remote;
+    memset(ends, 0, sizeof *ends);
+    ends->local_port = (uint16_t)bb_local_port(socket);
+    if (ends->local_port == 0 || getpeername(socket, &remote.any, &length) != 0) return 0;
+    switch (remote.any.sa_family) {
+    case AF_INET:
+        ends->remote_port = ntohs(remote.v4.sin_port);
+        ends->address[0] = remote.v4.sin_addr.s_addr;
+        return 1;
+    case AF_INET6:
+        ends->remote_port = ntohs(remote.v6.sin6_port);
+        ends->is_v6 = 1;
+        memcpy(ends->address, &remote.v6.sin6_addr, sizeof remote.v6.sin6_addr);
+        return 1;
+    default: return 0;
+    }
+}
+
 static inline int bb_errno(void) { return errno; }
 
 // Puts a socket whose peer is gone in the place of a descriptor's; returns whether it could.
@@ -160,6 +212,14 @@ static inline uint64_t bb_socket_received(int socket) {
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < place + sizeof count) return 0;
     memcpy(&count, info + place, sizeof count);
     return count;
+}
+
+// How many bytes of those this process has read, or 0 where the kernel does not say.
+static inline uint64_t bb_socket_read(int socket) {
+    uint64_t received = bb_socket_received(socket);
+    int unread = 0;
+    if (ioctl(socket, FIONREAD, &unread) != 0 || unread < 0) return 0;
+    return received > (uint64_t)unread ? received - (uint64_t)unread : 0;
 }
 
 // The clock of the calling thread's processor time, which other threads can read for as long as it lives.

@@ -10,7 +10,7 @@ enum Family: String, CaseIterable, Sendable {
     case h2idle
     /// Endless frames that carry nothing.
     case h2flood
-    /// RST_STREAM(NO_ERROR) before the end of a body.
+    /// RST_STREAM(NO_ERROR) before the end of a body, and other ends that look like one.
     case h2reset
     /// Endless trailers, chunk extensions, chunks of one byte.
     case chunkflood

@@ -36,6 +36,14 @@ enum FieldSyntax {
         return true
     }
 
+    /// Returns whether a line is a field with a name, which is given in lower case.
+    static func isField(_ line: Span<UInt8>, named name: StaticString) -> Bool {
+        // The colon tells nearly all others apart.
+        let count = name.utf8CodeUnitCount
+        guard line.count > count, line[count] == 0x3a else { return false }
+        return name.withUTF8Buffer { name in unsafe isSame(line.extracting(..<count), name.span) }
+    }
+
     /// Returns the byte with ASCII upper case made lower case.
     @inline(__always)
     static func lowercased(_ byte: UInt8) -> UInt8 {

@@ -12,7 +12,7 @@ import Testing
     struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String
         var time: Int64 = 60_000_000
-        var received: [Int32: UInt64] = [5: 1_000_000]
+        var read: [Int32: UInt64] = [5: 1_000_000]
         var told: UInt64 = 0
         var call: UInt64 = 7
         let cut: Int32?
@@ -25,14 +25,14 @@ import Testing
         Row(testDescription: "a body came in", told: 900_000, cut: nil),
         Row(testDescription: "a body in small frames came in", told: 70_000, cut: nil),
         Row(testDescription: "a byte now and then", told: 1000, cut: 5),
-        Row(testDescription: "busy with something else than the socket", received: [5: 1000], cut: nil),
-        Row(testDescription: "the one of two that sends", received: [5: 1000, 6: 500_000], cut: 6),
-        Row(testDescription: "no socket", received: [:], cut: nil),
+        Row(testDescription: "busy with something else than the socket", read: [5: 1000], cut: nil),
+        Row(testDescription: "the one of two that sends", read: [5: 1000, 6: 500_000], cut: 6),
+        Row(testDescription: "no socket", read: [:], cut: nil),
     ]
 
     @Test(arguments: rows) func `a connection is cut off when much came in and little was told`(_ row: Row) {
-        let first = FloodGuard.Look(call: 7, told: 0, time: 0, received: [5: 0])
-        let now = FloodGuard.Look(call: row.call, told: row.told, time: row.time, received: row.received)
+        let first = FloodGuard.Look(call: 7, told: 0, time: 0, read: [5: 0])
+        let now = FloodGuard.Look(call: row.call, told: row.told, time: row.time, read: row.read)
         #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
     }
 

@@ -69,6 +69,24 @@ import Testing
         await server.stop()
     }
 
+    /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
+    @Test func `an answer that comes late, after one that came early, is not taken for the next one`() async throws {
+        let early = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+        let sent = Counter()
+        let server = try await LocalServer.scripted(
+            .bytes(early), .waitForRequest, .bytes("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+            .wait { sent.next() }, .waitForRequest, .stall)
+        let session = Weather.session()
+        for number in 1...50 {
+            let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [404, 408]).response
+            // Which of the two is first is a race that nobody can decide, unless the late one had come before the request.
+            #expect(answer.response?.statusCode == 408, "\(number): \(answer)")
+            while sent.value < number { await Task.yield() }
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
     /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
     @Test func `a status line that claims HTTP/2 does not have requests share a connection`() async throws {
         let server = try await LocalServer { router in
@@ -91,6 +109,45 @@ import Testing
         }
         await session.shutdown()
         await server.stop()
+    }
+
+    // MARK: TLS
+
+    private struct Answer: Decodable { let connection: Int }
+
+    /// The connections that served so many requests, each begun when the server has sent all that follows the answer before.
+    private static func connections(of count: Int, to server: IdleTLSServer) async throws -> Set<Int> {
+        let session = try Weather.trustingSession()
+        var connections: Set<Int> = []
+        for number in 1...count {
+            let answer = try await session.request(server.url).validate().serializingDecodable(Answer.self).value
+            connections.insert(answer.connection)
+            while server.epilogueCount < number { await Task.yield() }
+        }
+        await session.shutdown()
+        return connections
+    }
+
+    @Test(arguments: [
+        [IdleTLSServer.Epilogue.ticket], [.keyUpdate(asksBack: false)], [.keyUpdate(asksBack: true)],
+        [.ticket, .keyUpdate(asksBack: true), .ticket],
+    ])
+    func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+        let server = try IdleTLSServer(after: epilogues)
+        defer { server.stop() }
+        #expect(try await Self.connections(of: 100, to: server) == [1])
+    }
+
+    private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+
+    @Test(arguments: [
+        [IdleTLSServer.Epilogue.bytes(evil)], [.ticket, .bytes(evil)], [.keyUpdate(asksBack: true), .bytes("H")],
+        [.bytes("HTTP/1.1 408 Request Timeout\r\n\r\n"), .end], [.ticket, .end],
+    ])
+    func `what nobody asked for costs a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+        let server = try IdleTLSServer(after: epilogues)
+        defer { server.stop() }
+        #expect(try await Self.connections(of: 20, to: server).count == 20)
     }
 
     // MARK: HTTP/2

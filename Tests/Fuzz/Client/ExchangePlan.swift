@@ -59,7 +59,7 @@ struct ExchangePlan: Sendable {
     func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool) -> Script {
         var random = Random(seed: Random.derive(seed, 1000 + hop))
         let spec = AnswerSpec(
-            form: kind.form, isHead: isHead, hasBody: kind.hasBody, decodes: settings.decodes,
+            form: kind.form, isHead: isHead || kind == .head, hasBody: kind.hasBody, decodes: settings.decodes,
             maximumBody: settings.maximumBody, isSmall: place.isControl,
             targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,
             secret: secrets[place.host], isCacheable: settings.cache != .none && path.hasPrefix("/c/"), hops: hop)

@@ -49,6 +49,8 @@ final class MarkRegistry: Sendable {
     private struct State {
         var resources: [Mark: UInt64] = [:]
         var secrets: [Mark: String] = [:]
+        /// When bytes of an exchange went out that nobody asked for.
+        var unasked: [Mark: Int] = [:]
     }
 
     private let state = Locked(State())
@@ -59,6 +61,15 @@ final class MarkRegistry: Sendable {
 
     func forget(_ mark: Mark) {
         state.withLock { _ = $0.resources.removeValue(forKey: mark) }
+    }
+
+    func noteUnasked(_ mark: Mark, at time: Int) {
+        state.withLock { $0.unasked[mark] = time }
+    }
+
+    /// Whether bytes of an exchange that nobody asked for went out after a time.
+    func wasUnasked(_ mark: Mark, since time: Int) -> Bool {
+        state.withLock { ($0.unasked[mark] ?? 0) > time }
     }
 
     func note(secret: Mark, for scope: String) {

@@ -20,6 +20,8 @@ final class HTTP1Driver: Driver {
     /// Whether bytes went out or are to go out that are no answer to any request, and when the last did.
     private var isUnclean = false
     private var lastSent = 0
+    /// Of the last exchange whose answer has more than an answer.
+    private var mark: Mark?
     /// A request that comes so soon after bytes that nobody asked for may have been on its way: nobody can tell then.
     private static let flight = 10
 
@@ -55,7 +57,10 @@ final class HTTP1Driver: Driver {
         }
         while !runs.isEmpty {
             if let action = runs[0].next(at: time) {
-                if case .send = action { lastSent = time }
+                if case .send = action {
+                    lastSent = time
+                    mark.map { book.noteUnasked($0, at: time) }
+                }
                 return action
             }
             guard runs[0].isDone else { break }
@@ -113,6 +118,7 @@ final class HTTP1Driver: Driver {
         let script = answer?.script
         if isUnclean, let answer, !runs.isEmpty || now() - lastSent < Self.flight { book.mix([answer.mark]) }
         isUnclean = isUnclean || script?.isClean == false
+        if let answer, script?.isClean == false { mark = answer.mark }
         if text.contains("\r\nexpect: 100-continue") { reply += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
         runs.append(ScriptRun(script?.steps ?? Self.unknown, requestIsComplete: false))
         if text.contains("\r\ntransfer-encoding: chunked") {

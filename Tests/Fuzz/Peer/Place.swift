@@ -53,6 +53,9 @@ final class ExchangeBook: Sendable {
         for mark in marks { registry.forget(mark) }
     }
 
+    /// Notes when something of an exchange was sent that may be no part of its answer.
+    func noteUnasked(_ mark: Mark, at time: Int) { registry.noteUnasked(mark, at: time) }
+
     func remove(_ mark: Mark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
 
     /// What to answer to a request that holds these marks; `nil` when no exchange is among them.

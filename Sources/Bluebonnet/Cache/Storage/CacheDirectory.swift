@@ -131,7 +131,7 @@ struct CacheDirectory: Sendable {
         Self.forgotten.withLock { $0.files.contains(place(of: name)) }
     }
 
-    /// Empties a file whose name cannot be removed; returns whether that is done.
+    /// Empties a file whose name cannot be removed; returns whether that is done, or there is no such file.
     private func cutOff(_ place: String) -> Bool {
         do throws(SystemError) {
             let file = try OpenFile.writing(place)
@@ -141,7 +141,7 @@ struct CacheDirectory: Sendable {
             try file.close()
             return true
         } catch {
-            return false
+            return error.isAbsence
         }
     }
 

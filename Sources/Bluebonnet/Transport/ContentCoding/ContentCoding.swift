@@ -39,22 +39,5 @@ enum ContentCoding: Equatable {
 
 extension ContentCoding {
     /// Whether a line of a head is the field that lists codings.
-    static func isNamed(in line: Span<UInt8>) -> Bool { isField("content-encoding", count: 16, in: line) }
-
-    /// Whether a line of a head is the field that lists transfer codings.
-    static func isTransferNamed(in line: Span<UInt8>) -> Bool { isField("transfer-encoding", count: 17, in: line) }
-
-    /// Whether the body comes without a transfer coding but for its chunks.
-    ///
-    /// No others were asked for (RFC 9112 §7.4), and libcurl would decode them all at once.
-    static func isPlainTransfer(_ head: ReceivedHead) -> Bool {
-        let codings = head.value(for: "Transfer-Encoding")?.split(separator: ",") ?? []
-        return codings.allSatisfy { ["", "chunked", "identity"].contains($0.trimmed.lowercased()) }
-    }
-
-    private static func isField(_ name: String, count: Int, in line: Span<UInt8>) -> Bool {
-        // The colon tells nearly all others apart.
-        guard line.count > count, line[count] == 0x3a else { return false }
-        return FieldSyntax.isSame(line.extracting(..<count), name.utf8.span)
-    }
+    static func isNamed(in line: Span<UInt8>) -> Bool { FieldSyntax.isField(line, named: "content-encoding") }
 }

@@ -210,6 +210,13 @@ final class EasyHandle {
 
     func offset(_ info: CURLINFO) -> Int64 { unsafe Int64(bb_curl_get_offset(pointer, info)) }
 
+    /// The ends of the connection that the handle used last.
+    var connectionEnds: ConnectionEnds? {
+        unsafe ConnectionEnds(
+            localPort: long(CURLINFO_LOCAL_PORT), remotePort: long(CURLINFO_PRIMARY_PORT),
+            remoteAddress: bb_curl_get_string(pointer, CURLINFO_PRIMARY_IP))
+    }
+
     func string(_ info: CURLINFO) -> String? {
         guard let text = unsafe bb_curl_get_string(pointer, info) else { return nil }
         return unsafe String(cString: text)

@@ -4,13 +4,14 @@ import Synchronization
 
 /// Ends connections on which a peer keeps libcurl busy with bytes that belong to no response.
 ///
-/// Libcurl does not return while bytes arrive that it has nothing to tell of: empty DATA frames, PRIORITY, ALTSVC and
-/// their like (RFC 9113 §10.5). No time limit fires meanwhile, and nothing else on the loop goes on. All versions tried do so,
-/// 7.88 to 8.23.
+/// Libcurl goes on reading while bytes arrive for which it calls no callback: empty DATA frames, PRIORITY, ALTSVC and their
+/// like (RFC 9113 §10.5), TLS tickets, the body of a proxy's answer to CONNECT. No time limit fires meanwhile, and nothing
+/// else on the loop goes on. All versions tried do so, 7.88 to 8.23.
 ///
-/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use HTTP/2. One
-/// whose thread has worked for a while, whose socket took in a lot, and that had little to tell of it, is cut off: a dead
-/// socket takes the place of the peer's.
+/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use TLS, HTTP/2 or a
+/// proxy. If a call has used 50 ms of processor time and has read 128 KiB of one socket, and the callbacks were told of less
+/// than a sixteenth of that, a dead socket takes the place of the peer's. What waits unread in other sockets does not count,
+/// so whatever else keeps the loop busy costs nobody a connection.
 // Safety: C's types are passed by value or within a call.
 final class FloodGuard: Sendable {
     /// What is known of a call of libcurl's when the guard looks.
@@ -21,14 +22,14 @@ final class FloodGuard: Sendable {
         var told: UInt64
         /// The processor time of the loop's thread in nanoseconds.
         var time: Int64
-        /// How many bytes each socket has received so far.
-        var received: [Int32: UInt64] = [:]
+        /// How many bytes of each socket were read so far.
+        var read: [Int32: UInt64] = [:]
     }
 
     /// The socket to cut off, by what was seen when a call was first looked at and what is seen now; `nil` for none.
     static func flooded(since first: Look, now: Look) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
-        let growth = now.received.map { ($0.key, $0.value - min($0.value, first.received[$0.key] ?? 0)) }
+        let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
         guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit else { return nil }
         return (now.told - first.told) < bytes / 16 ? socket : nil
     }
@@ -43,7 +44,7 @@ final class FloodGuard: Sendable {
     static let shared = FloodGuard()
 
     /// What an error says of a connection that was cut off.
-    static let words = "the server kept sending what belongs to no response, and the connection was cut off"
+    static let words = "the server sent a flood that belongs to no response, and the connection was closed"
 
     private let watched = Locked<[FloodWatch]>([])
     private let isRunning = Locked(false)
@@ -57,7 +58,10 @@ final class FloodGuard: Sendable {
         }
         guard !wasRunning else { return }
         let isStarted = DetachedThread.start(name: "bluebonnet-guard") { Self.shared.run() }
-        if !isStarted { isRunning.withLock { $0 = false } }
+        guard !isStarted else { return }
+        // The next transfer tries again.
+        isRunning.withLock { $0 = false }
+        forget(watch)
     }
 
     private func run() {
@@ -109,19 +113,20 @@ final class FloodWatch: Sendable {
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
-    private let lastCut = Atomic<Int64>(0)
     /// The sockets that libcurl has, and what the system knows them by: libcurl does not say of each that it was closed.
     private let sockets = Locked<[Int32: UInt64]>([:])
+    /// The connections that were cut off, and when.
+    private let cuts = Locked<[(ends: ConnectionEnds, time: Int64)]>([])
 
     var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
 
     // MARK: On the loop's thread
 
-    /// A transfer that may use HTTP/2 begins; the guard looks from now on.
+    /// A transfer that the guard has to look after begins.
     func transferBegins() {
-        transfers.add(1, ordering: .relaxed)
+        transfers.add(1, ordering: .sequentiallyConsistent)
         clock.store(Int(bb_current_thread_clock()), ordering: .relaxed)
-        guard !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !isWatched.exchange(true, ordering: .sequentiallyConsistent) else { return }
         FloodGuard.shared.look(after: self)
     }
 
@@ -129,8 +134,8 @@ final class FloodWatch: Sendable {
         transfers.subtract(1, ordering: .relaxed)
     }
 
-    /// Libcurl is called, or has returned.
-    func passedBorder() {
+    /// Counts each entry to libcurl and each return from it.
+    func enteredOrLeft() {
         // Only this thread writes.
         calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
     }
@@ -140,8 +145,18 @@ final class FloodWatch: Sendable {
         told.store(told.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
     }
 
-    /// Whether a connection was cut off in this turn of the loop, or just before.
-    func hasCut(since now: Int64) -> Bool { lastCut.load(ordering: .acquiring) > now - 500_000_000 }
+    /// Whether a connection was cut off.
+    func hasCut(_ connection: @autoclosure () -> ConnectionEnds?) -> Bool {
+        cuts.withLock { cuts in
+            guard !cuts.isEmpty, let connection = connection() else { return false }
+            // The same ends may be another connection's later.
+            let now = bb_monotonic_now()
+            cuts.removeAll { $0.time < now - Self.memory }
+            return cuts.contains { $0.ends == connection }
+        }
+    }
+
+    private static let memory: Int64 = 2_000_000_000
 
     func opened(_ socket: Int32) {
         sockets.withLock { $0[socket] = bb_socket_identity(socket) }
@@ -164,9 +179,9 @@ final class FloodWatch: Sendable {
         var look = FloodGuard.Look(
             call: calls.load(ordering: .acquiring), told: told.load(ordering: .relaxed), time: time)
         guard look.call % 2 == 1 else { return look }
-        look.received = sockets.withLock { sockets in
+        look.read = sockets.withLock { sockets in
             sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
-                counts[socket.key] = bb_socket_received(socket.key)
+                counts[socket.key] = bb_socket_read(socket.key)
             }
         }
         return look
@@ -174,17 +189,19 @@ final class FloodWatch: Sendable {
 
     func cut(_ socket: Int32) {
         sockets.withLock { sockets in
-            guard let identity = sockets[socket], identity == bb_socket_identity(socket),
-                bb_replace_by_dead_socket(socket) != 0
-            else { return }
-            lastCut.store(bb_monotonic_now(), ordering: .releasing)
+            guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return }
+            // Before libcurl can see it.
+            if let ends = ConnectionEnds(of: socket) { cuts.withLock { $0.append((ends, bb_monotonic_now())) } }
+            _ = bb_replace_by_dead_socket(socket)
         }
     }
 
     /// Lets the guard forget the watch, unless transfers have begun.
     func letGo() -> Bool {
-        isWatched.store(false, ordering: .releasing)
-        guard hasTransfers, !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return true }
+        isWatched.store(false, ordering: .sequentiallyConsistent)
+        guard transfers.load(ordering: .sequentiallyConsistent) > 0,
+            !isWatched.exchange(true, ordering: .sequentiallyConsistent)
+        else { return true }
         return false
     }
 }

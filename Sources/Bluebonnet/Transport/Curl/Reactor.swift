@@ -16,13 +16,18 @@ final class Reactor {
         var handler: ((Readiness) -> Void)?
         /// Who watches.
         var owner: ObjectIdentifier?
-        /// Told of what happens while the interest is empty.
+        /// Told of what happens while the interest is empty: of what comes in once, until there is an interest again.
         var idleHandler: ((Readiness) -> Void)?
+        var isIdleTold = false
+
+        /// What the kernel is to watch for.
+        var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
 
         /// Notes a wish; returns whether the kernel is to hear of a change that it was not to hear of before.
         mutating func want(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue
+            if wanted != 0 { isIdleTold = false }
             defer { isChanged = true }
             return !isChanged
         }
@@ -162,6 +167,7 @@ final class Reactor {
             _ = bb_epoll_delete(epoll, event.descriptor)
             watches[index].registered = nil
         }
+        if watches[index].wanted == 0 { watches[index].isIdleTold = true }
         setInterest(Interest(rawValue: watches[index].wanted), of: event.descriptor)
         if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
     }
@@ -179,7 +185,7 @@ final class Reactor {
         for descriptor in changed {
             let index = Int(descriptor)
             watches[index].isChanged = false
-            let wanted = watches[index].wanted
+            let wanted = watches[index].awaited
             guard watches[index].handler != nil, wanted != watches[index].registered else { continue }
             guard let registered = watches[index].registered else {
                 guard wanted != 0 else { continue }

@@ -27,7 +27,6 @@ struct Reception {
     /// What decodes the body, if it is coded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
-    private var hasTransferCoding = false
 
     init(state: TransferState, now: Int64) {
         self.state = state
@@ -123,17 +122,14 @@ struct Reception {
             announcedLength = nil
             decoder = nil
             hasCoding = false
-            hasTransferCoding = false
         case .append:
             unsafe headBytes.append(contentsOf: line)
             let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
             if ContentCoding.isNamed(in: span) { hasCoding = true }
-            if ContentCoding.isTransferNamed(in: span) { hasTransferCoding = true }
         case .completeHead:
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []
-            if hasTransferCoding, !ContentCoding.isPlainTransfer(head) { return refuse(.malformed) }
             self.head = head
             if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
@@ -184,6 +180,12 @@ struct Reception {
     mutating func takePiece() -> Data? {
         guard let buffers, let piece = piece.take() else { return nil }
         return buffers.piece(of: piece)
+    }
+
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
+    var endsWithConnection: Bool {
+        guard let head, head.httpVersion != .http2, head.contentLength == nil else { return false }
+        return head.value(for: "Transfer-Encoding") == nil
     }
 
     /// How large the body will be, if the head says so.

@@ -16,7 +16,10 @@ extension Transfer {
         reception.lastActivity = turn.now
         var input = unsafe bytes
         let action = unsafe decode(&input, decoder)
-        guard action == .pause else { return action }
+        guard action == .pause else {
+            noteRefusal()
+            return action
+        }
         unsafe decoder.keep(input)
         reception.state.codedBytesLeft()
         noteDecoding()
@@ -28,7 +31,7 @@ extension Transfer {
         isToBeDecoded = false
         guard let decoder = reception.decoder, reception.state.hasCodedRest else { return .accept }
         let action = unsafe decoder.decodeRest { unsafe decode(&$0, decoder) }
-        if action == .pause { noteDecoding() }
+        action == .pause ? noteDecoding() : noteRefusal()
         return action
     }
 

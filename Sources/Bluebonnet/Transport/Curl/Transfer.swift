@@ -65,6 +65,8 @@ final class Transfer {
 
     /// With what challenges of the server are answered.
     let credential: Credential?
+    /// Which version of HTTP is asked for.
+    let httpVersion: HTTPVersionPreference
     /// Whether the request may go through a proxy.
     var isProxied = false
     /// With what challenges of an HTTP proxy are answered.
@@ -109,12 +111,14 @@ final class Transfer {
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
         state: TransferState,
-        upload: UploadBody, credential: Credential?, announcesRedirects: Bool, turn: EngineTurn
+        upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?, announcesRedirects: Bool,
+        turn: EngineTurn
     ) {
         self.id = id
         self.request = request
         self.observer = observer
         self.upload = upload
+        self.httpVersion = httpVersion
         self.credential = credential
         self.turn = turn
         announcesHead = state.isBodyHeld
@@ -155,11 +159,11 @@ final class Transfer {
 
     // MARK: What libcurl's callbacks report
 
-    /// Libcurl is about to send the request, for the first time or again, on the connection with this port; returns
+    /// Libcurl is about to send the request, for the first time or again, on the connection with these ends; returns
     /// whether it may.
-    func requestBegins(onPort port: Int32) -> Bool {
-        guard mayUseConnection(), connectionIsChosen(port: port) else { return false }
-        if isGuarded { multi?.floods.noted(Self.headEstimate) }
+    func requestBegins(_ ends: @autoclosure () -> ConnectionEnds?) -> Bool {
+        guard mayUseConnection(), connectionIsChosen(ends()) else { return false }
+        multi?.floods.noted(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
@@ -172,7 +176,7 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if isGuarded { multi?.floods.noted(bytes.count) }
+        multi?.floods.noted(bytes.count)
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
         unsafe noteCookies(in: bytes)
         switch progress {
@@ -209,7 +213,7 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        if isGuarded { multi?.floods.noted(bytes.count) }
+        multi?.floods.noted(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
@@ -224,9 +228,14 @@ final class Transfer {
         if action == .accept {
             hasNewBytes = true
             noteProgress()
-            if reception.state.upload == .refused { turn.refused.append(self) }
+            noteRefusal()
         }
         return action
+    }
+
+    /// Has the engine look whether the response to a refused body is complete.
+    func noteRefusal() {
+        if reception.state.upload == .refused { turn.refused.append(self) }
     }
 
     /// Hands over what has come in for the receiver, if there is one.
@@ -293,7 +302,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
-        if isGuarded { multi?.floods.noted(count) }
+        multi?.floods.noted(count)
         uploadOffset += count
         reception.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }

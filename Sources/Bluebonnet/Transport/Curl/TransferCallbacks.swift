@@ -29,8 +29,11 @@ enum TransferCallbacks {
             })
         unsafe easy.set(CURLOPT_WRITEDATA, pointer: context)
         unsafe easy.setBeginning(
-            callback: { context, _, _, _, localPort in
-                let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins(onPort: localPort) ?? false
+            callback: { context, address, _, remotePort, localPort in
+                let begins =
+                    unsafe TransferCallbacks.transfer(at: context)?.requestBegins(
+                        ConnectionEnds(
+                            localPort: Int(localPort), remotePort: Int(remotePort), remoteAddress: address)) ?? false
                 return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }, context: context)
         guard isUploading else { return }

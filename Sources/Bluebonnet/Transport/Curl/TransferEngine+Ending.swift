@@ -5,7 +5,10 @@ import CCurl
 extension TransferEngine {
     /// Ends a transfer that libcurl is done with.
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
-        let isCutOff = code != CURLE_OK && transfer.isGuarded && multi.floods.hasCut(since: shared.now)
+        let isCutOff =
+            transfer.isGuarded && (code != CURLE_OK || transfer.reception.endsWithConnection)
+            && multi.floods.hasCut(transfer.easy?.connectionEnds)
+        let version = transfer.connectionUse?.version
         transfer.multiIsLeft()
         let isLost = isCutOff || code == CURLE_HTTP2
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
@@ -21,7 +24,10 @@ extension TransferEngine {
             multi.remove(easy)
             return awaitVerdict(on: trust, by: evaluator, for: transfer)
         }
-        if isCutOff { return finish(transfer, with: error(.connection(.http2), FloodGuard.words, of: transfer)) }
+        if isCutOff {
+            let kind = version == .http1Secure ? RequestError.Kind.connection(.lost) : .connection(.http2)
+            return finish(transfer, with: error(kind, FloodGuard.words, of: transfer))
+        }
         if code == CURLE_SEND_ERROR, let easy = transfer.easy,
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
@@ -29,6 +35,7 @@ extension TransferEngine {
             return finish(transfer, with: transfer.reception.lastWordsError)
         }
         if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
+            version.map({ $0 == .http2 }) ?? (transfer.httpVersion != .http1_1),
             multi.lastWords.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
         {
             let words = "the server broke the rules of HTTP/2, and the connection was closed"

@@ -111,7 +111,8 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, credential: options.authenticatesItself(request) ? nil : request.credential,
+            upload: upload, httpVersion: options.version(of: request),
+            credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
         transfer.reception.decodesContent = options.configuration.decodesContent
         guard !isShutDown else {
@@ -219,23 +220,17 @@ actor TransferEngine: EventLoopClient {
             let words = unsafe String(cString: curl_multi_strerror(code))
             return finish(transfer, with: RequestError(.internal, detail: words))
         }
-        if mayUseHTTP2(transfer.request) { transfer.guardFloods(in: multi) }
+        if mayUseTLS || transfer.httpVersion == .http2PriorKnowledge || options.configuration.hsts != .off {
+            transfer.guardFloods(in: multi)
+        }
         transfer.isFresh = true
         transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
     }
 
-    private func mayUseHTTP2(_ request: HTTPRequest) -> Bool {
-        switch request.httpVersion ?? options.configuration.httpVersion {
-        case .http1_1: false
-        case .http2PriorKnowledge: true
-        case .automatic: TransferOptions.isSecure(request.url) || options.configuration.hsts != .off
-        }
-    }
-
     private func multi(for request: HTTPRequest) -> MultiHandle? {
-        let version = request.httpVersion ?? options.configuration.httpVersion
+        let version = options.version(of: request)
         let limits = options.configuration.connectionLimits
         if version == .http2PriorKnowledge, request.url.scheme != "https", !Libcurl.multiplexesClearText {
             if unmultiplexed == nil {

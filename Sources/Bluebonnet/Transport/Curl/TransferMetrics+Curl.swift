@@ -11,7 +11,7 @@ extension TransferMetrics {
             connect = easy.duration(CURLINFO_CONNECT_TIME_T)
             tlsHandshake = easy.duration(CURLINFO_APPCONNECT_TIME_T)
         }
-        requestStart = easy.duration(CURLINFO_PRETRANSFER_TIME_T)
+        requestStart = transfer.wasSent ? easy.duration(CURLINFO_PRETRANSFER_TIME_T) : nil
         total = easy.duration(CURLINFO_TOTAL_TIME_T) ?? .zero
         // Libcurl's own (STARTTRANSFER) is the first byte sent, where a body is.
         firstByte = transfer.reception.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }

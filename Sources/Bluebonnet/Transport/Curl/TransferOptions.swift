@@ -187,8 +187,11 @@ final class TransferOptions {
         easy.setFields(own: lines)
     }
 
+    /// Which version of HTTP a request asks for.
+    func version(of request: HTTPRequest) -> HTTPVersionPreference { request.httpVersion ?? configuration.httpVersion }
+
     private func applyVersion(of request: HTTPRequest, isSecure: Bool, to easy: EasyHandle) {
-        switch request.httpVersion ?? configuration.httpVersion {
+        switch version(of: request) {
         case .automatic:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
             // Wait for a connection that is being made if it may turn out to be shareable.

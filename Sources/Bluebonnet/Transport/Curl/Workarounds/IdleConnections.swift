@@ -5,11 +5,11 @@ import FoundationEssentials
 
 /// Keeps libcurl before 8.5.0 from connections that are of no use for a request.
 ///
-/// Until 8.5.0, libcurl has two requests use one HTTP/1.1 connection at once, so that each may get the other's answer, when
-/// it takes the host for one that multiplexes: another of its connections speaks HTTP/2, or its status line says so. Until
-/// 8.0.0, it takes bytes that wait on an idle HTTP/1.1 connection for the answer to the next request, although a message that
-/// nobody asked for is none (RFC 9112 §6.3). Until 8.1.0, it uses an idle HTTP/2 connection on which a frame waits, even
-/// though the peer has closed it behind that frame.
+/// Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may get the other's answer.
+/// It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line says so. Before
+/// 8.0.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to the next request, although nobody asked
+/// for them (RFC 9112 §6.3). Before 8.1.0, it uses an idle HTTP/2 connection on which a frame waits, even though the peer
+/// has closed it behind that frame.
 ///
 /// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
 /// is ended at once, and libcurl finds it dead. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
@@ -17,6 +17,8 @@ import FoundationEssentials
 struct IdleConnections {
     /// Whether this libcurl has the fault.
     static let areWatched = Libcurl.version < 0x08_05_00
+    /// Whether this libcurl reads what waits on an idle connection as an answer.
+    static let readSurplus = Libcurl.version < 0x08_00_00
 
     /// What a connection speaks.
     enum Version: Equatable {
@@ -39,11 +41,12 @@ struct IdleConnections {
     struct Use: Equatable {
         fileprivate let socket: Int32
         fileprivate let number: Int
+        let version: Version
     }
 
     private struct Connection {
         let version: Version
-        let port: Int32
+        let ends: ConnectionEnds
         /// Tells it from others that have the same socket later.
         let number: Int
         var users = 1
@@ -51,16 +54,18 @@ struct IdleConnections {
     }
 
     private var connections: [Int32: Connection] = [:]
-    /// By the port of this end, since libcurl names a connection's socket only at the cost of a search.
-    private var sockets: [Int32: Int32] = [:]
+    /// The socket of each connection; libcurl would search all connections for it.
+    private var sockets: [ConnectionEnds: Int32] = [:]
     /// The sockets that were opened and have had no request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
     private var count = 0
     /// The origins that libcurl takes for ones that multiplex, by host and port.
     private var multiplexing: Set<String> = []
+    /// Of more, every origin is taken for one that multiplexes: a request that waits costs a connection then.
+    private static let multiplexingLimit = 10_000
 
-    /// Whether there are any.
+    /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
     /// What to do about an idle connection on which something came in.
@@ -85,7 +90,7 @@ struct IdleConnections {
         guard Self.areWatched else { return }
         fresh.remove(socket)
         guard let connection = connections.removeValue(forKey: socket) else { return }
-        sockets[connection.port] = nil
+        sockets[connection.ends] = nil
         if connection.users == 0 { idleCount -= 1 }
     }
 
@@ -108,39 +113,47 @@ struct IdleConnections {
         case taken
     }
 
-    /// A request is about to go out on the connection with this port.
+    /// A request is about to go out on the connection with these ends.
     ///
     /// - Parameters:
-    ///   - port: The port of this end.
+    ///   - ends: Its ends.
     ///   - origin: The host and the port of the request's URL.
     ///   - version: What a new connection speaks.
     /// - Returns: What it has to know about that connection.
-    mutating func requestBegins(onPort port: Int32, to origin: () -> String, version: () -> Version) -> Choice {
-        if let socket = sockets[port], let connection = connections[socket] {
+    mutating func requestBegins(on ends: ConnectionEnds, to origin: () -> String, version: () -> Version) -> Choice {
+        if let socket = sockets[ends], let connection = connections[socket] {
             // Where there is no multiplexing, the other request is one that libcurl has just ended: the loop has not seen since
             // whether something came in.
             let isShared = connection.users > 0 && connection.version != .http2
-            guard !isShared || !multiplexing.contains(origin()) else { return .taken }
+            guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connections[socket]?.users += 1
             connections[socket]?.isToBeLookedInto = false
-            let use = Use(socket: socket, number: connection.number)
+            let use = Use(socket: socket, number: connection.number, version: connection.version)
             return isShared || connection.isToBeLookedInto ? .suspect(use, socket: socket) : .good(use)
         }
-        guard let socket = fresh.first(where: { bb_local_port($0) == port }) else { return .unknown }
+        guard let socket = fresh.first(where: { ConnectionEnds(of: $0) == ends }) else { return .unknown }
         fresh.remove(socket)
-        sockets[port] = socket
+        sockets[ends] = socket
         count += 1
         let version = version()
-        if version == .http2 { multiplexing.insert(origin()) }
-        connections[socket] = Connection(version: version, port: port, number: count)
-        return .good(Use(socket: socket, number: count))
+        if version == .http2 { noteMultiplexing(origin) }
+        connections[socket] = Connection(version: version, ends: ends, number: count)
+        return .good(Use(socket: socket, number: count, version: version))
     }
 
     /// A status line said that it is of HTTP/2.
     mutating func http2IsClaimed(on use: Use, to origin: () -> String) {
         guard let connection = connections[use.socket], connection.version != .http2 else { return }
-        multiplexing.insert(origin())
+        noteMultiplexing(origin)
+    }
+
+    private mutating func noteMultiplexing(_ origin: () -> String) {
+        if multiplexing.count < Self.multiplexingLimit { multiplexing.insert(origin()) }
+    }
+
+    private func multiplexes(_ origin: () -> String) -> Bool {
+        multiplexing.count >= Self.multiplexingLimit || multiplexing.contains(origin())
     }
 
     mutating func ended(_ use: Use) {
@@ -152,14 +165,19 @@ struct IdleConnections {
 
 // Safety: OpenSSL's pointer is used within the callback in which libcurl names it.
 extension Transfer {
-    /// Notes that the request is about to go out on the connection with this port; returns whether it may.
+    /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
     ///
     /// If not, the connection holds bytes that would be taken for the answer, or is in use: libcurl begins again.
-    func connectionIsChosen(port: Int32) -> Bool {
-        guard IdleConnections.areWatched, let easy, let multi, port > 0 else { return true }
+    func connectionIsChosen(_ ends: @autoclosure () -> ConnectionEnds?) -> Bool {
+        guard IdleConnections.areWatched, let easy, let multi else { return true }
         connectionIsLeft()
+        guard let ends = ends() else {
+            // All connections of a Unix domain socket look the same: none is used twice.
+            if IdleConnections.readSurplus { easy.set(CURLOPT_FORBID_REUSE, 1) }
+            return true
+        }
         var suspect: Int32?
-        switch multi.idleConnections.requestBegins(onPort: port, to: { origin }, version: { version(of: easy) }) {
+        switch multi.idleConnections.requestBegins(on: ends, to: { origin }, version: { version(of: easy) }) {
         case .unknown: break
         case .good(let use): connectionUse = use
         case .suspect(let use, let socket): (connectionUse, suspect) = (use, socket)
@@ -171,6 +189,8 @@ extension Transfer {
         guard hasSurplus(of: easy, on: suspect) else { return true }
         isToBeSentAnew = true
         easy.set(CURLOPT_FORBID_REUSE, 1)
+        // The next request on the handle is not to have that.
+        easy.profile = nil
         return false
     }
 
@@ -204,7 +224,7 @@ extension Transfer {
         if let ssl = unsafe bb_curl_get_ssl(easy.pointer) {
             return unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) != 0 ? .http2 : .http1Secure
         }
-        return request.httpVersion == .http2PriorKnowledge ? .http2 : .http1
+        return httpVersion == .http2PriorKnowledge ? .http2 : .http1
     }
 }
 

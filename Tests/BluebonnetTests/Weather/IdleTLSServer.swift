@@ -1,0 +1,127 @@
+import COpenSSL
+import CSystem
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// A server of TLS 1.3 and HTTP/1.1, by OpenSSL, that sends something after each answer, while the connection is idle.
+///
+/// An answer's body says how many connections there were. A thread for each connection; all waits are bounded.
+// Safety: every pointer is used within the call that takes it; the context is made once, and OpenSSL lets threads share it.
+@safe final class IdleTLSServer: @unchecked Sendable {
+    /// What comes after an answer.
+    enum Epilogue: Sendable {
+        /// NewSessionTicket (RFC 8446 §4.6.1).
+        case ticket
+        /// KeyUpdate (RFC 8446 §4.6.3), which may ask the client for one.
+        case keyUpdate(asksBack: Bool)
+        case bytes(String)
+        case end
+    }
+
+    private let listener: Int32
+    private let context: OpaquePointer
+    private let epilogues: [Epilogue]
+    private let state = Locked((connections: 0, epilogues: 0, isStopped: false))
+
+    /// Starts it; every answer is followed by all of the epilogues.
+    init(after epilogues: [Epilogue]) throws {
+        let certificates = try TestCertificates()
+        unsafe context = try #require(SSL_CTX_new(TLS_server_method()))
+        self.epilogues = epilogues
+        unsafe try #require(SSL_CTX_use_certificate_file(context, certificates.server, SSL_FILETYPE_PEM) == 1)
+        unsafe try #require(SSL_CTX_use_PrivateKey_file(context, certificates.serverKey, SSL_FILETYPE_PEM) == 1)
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let code = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(code == 0 && listen(listener, 16) == 0)
+        Thread.detachNewThread { self.acceptConnections() }
+    }
+
+    deinit { unsafe SSL_CTX_free(context) }
+
+    var url: String { "https://127.0.0.1:\(bb_local_port(listener))/" }
+
+    /// The number of answers after which everything was sent.
+    var epilogueCount: Int { state.withLock { $0.epilogues } }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private func acceptConnections() {
+        while true {
+            let descriptor = accept(listener, nil, nil)
+            guard descriptor >= 0, !state.withLock({ $0.isStopped }) else { break }
+            Thread.detachNewThread {
+                self.serve(descriptor)
+                close(descriptor)
+            }
+        }
+        close(listener)
+    }
+
+    private func serve(_ descriptor: Int32) {
+        var patience = timeval(tv_sec: 20, tv_usec: 0)
+        unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        // Or what follows an answer would wait for the client's next words.
+        var on: Int32 = 1
+        unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        guard let ssl = unsafe SSL_new(context) else { return }
+        defer { unsafe SSL_free(ssl) }
+        unsafe SSL_set_fd(ssl, descriptor)
+        guard unsafe SSL_accept(ssl) == 1 else { return }
+        let number = state.withLock { state in
+            state.connections += 1
+            return state.connections
+        }
+        while unsafe requestCame(on: ssl) {
+            let body = "{\"connection\":\(number)}"
+            unsafe send("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)", on: ssl)
+            for epilogue in epilogues { unsafe send(epilogue, on: ssl, descriptor) }
+            state.withLock { $0.epilogues += 1 }
+        }
+    }
+
+    private func requestCame(on ssl: OpaquePointer) -> Bool {
+        var request: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while request.firstRange(of: Array("\r\n\r\n".utf8)) == nil {
+            let count = unsafe SSL_read(ssl, &buffer, Int32(buffer.count))
+            guard count > 0 else { return false }
+            request += buffer.prefix(Int(count))
+        }
+        return true
+    }
+
+    private func send(_ text: String, on ssl: OpaquePointer) {
+        let bytes = Array(text.utf8)
+        _ = unsafe SSL_write(ssl, bytes, Int32(bytes.count))
+    }
+
+    private func send(_ epilogue: Epilogue, on ssl: OpaquePointer, _ descriptor: Int32) {
+        switch epilogue {
+        case .ticket:
+            unsafe SSL_new_session_ticket(ssl)
+            _ = unsafe SSL_do_handshake(ssl)
+        case .keyUpdate(let asksBack):
+            unsafe SSL_key_update(ssl, asksBack ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
+            _ = unsafe SSL_do_handshake(ssl)
+        case .bytes(let text): unsafe send(text, on: ssl)
+        case .end:
+            _ = unsafe SSL_shutdown(ssl)
+            shutdown(descriptor, Int32(SHUT_WR))
+        }
+    }
+}
