@@ -98,4 +98,38 @@ private actor Resident {
         close(writing)
         #expect(events.withLock { $0 } == ["readable", "again"])
     }
+
+    @Test func `A descriptor that the system will not watch is reported as failed`() async {
+        let loop = EventLoop()
+        // The kernel refuses to watch files.
+        let file = unsafe open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0 && write(ends[1], "a", 1) == 1)
+        let reading = ends[0]
+        let reports = Locked([Readiness]())
+        let turns = Locked(0)
+        loop.attach()
+        await withCheckedContinuation { continuation in
+            loop.submit {
+                loop.watch(file, for: .readable) { readiness in
+                    loop.unwatch(file)
+                    reports.withLock { $0.append(readiness) }
+                }
+                // Always ready: after its second turn, the file has had one, too.
+                loop.watch(reading, for: .readable) { _ in
+                    let turn = turns.withLock { turns in
+                        turns += 1
+                        return turns
+                    }
+                    guard turn == 2 else { return }
+                    loop.unwatch(reading)
+                    loop.unwatch(file)
+                    continuation.resume()
+                }
+            }
+        }
+        loop.detach()
+        for descriptor in ends + [file] { close(descriptor) }
+        #expect(reports.withLock { $0 } == [.error])
+    }
 }
