@@ -6,7 +6,10 @@ import Testing
 @testable import Bluebonnet
 
 /// Peers that keep libcurl busy with frames that belong to no response.
-@Suite(.timeLimit(.minutes(2)), .measuresTime) struct FloodTests {
+///
+/// One at a time: the server does not send fast enough for several. Without the guard, all but the flood of PINGs last until
+/// the server ends them, after 20 s; nghttp2 ends that one by itself.
+@Suite(.timeLimit(.minutes(2)), .measuresTime, .serialized) struct FloodTests {
     // MARK: What is seen, as a table
 
     struct Row: CustomTestStringConvertible, Sendable {
@@ -52,7 +55,9 @@ import Testing
         let silent = clock.now - start
         let url = try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)")
         let error = try #require(await session.request(url, method: .post).serializingData().response.error)
-        #expect(error.kind == .connection(.http2) || error.kind == .timedOut(.total), "\(error)")
+        // Newer ones call it lost when nghttp2 ends it.
+        let isLost = kind == "ping" && error.kind == .connection(.lost)
+        #expect(error.kind == .connection(.http2) || error.kind == .timedOut(.total) || isLost, "\(error)")
         let flooded = clock.now - start - silent
         #expect(flooded < silent + .milliseconds(500), "\(flooded), and \(silent) in silence")
         await session.shutdown()
