@@ -71,20 +71,63 @@ import Testing
 
     /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
     @Test func `an answer that comes late, after one that came early, is not taken for the next one`() async throws {
-        let early = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+        let early = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         let sent = Counter()
         let server = try await LocalServer.scripted(
             .bytes(early), .waitForRequest, .bytes("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
             .wait { sent.next() }, .waitForRequest, .stall)
         let session = Weather.session()
         for number in 1...50 {
-            let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [404, 408]).response
+            let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [200, 404]).response
             // Which of the two is first is a race that nobody can decide, unless the late one had come before the request.
-            #expect(answer.response?.statusCode == 408, "\(number): \(answer)")
-            while sent.value < number { await Task.yield() }
+            try #require(answer.response?.statusCode == 200, "\(number): \(answer)")
+            while sent.value < number {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
         }
         await session.shutdown()
         await server.stop()
+    }
+
+    /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
+    @Test func `what comes behind an answer is not taken for that of a request that waits for the connection`()
+        async throws
+    {
+        // Libcurl reads a buffer first, then what is missing of the body; it leaves in the socket what is behind that.
+        let body = String(repeating: "x", count: 40_000)
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let answers = "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)\(evil)"
+        for _ in 1...10 {
+            let (asked, gate) = (Gate(), Gate())
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get(
+                    "/first",
+                    .script(
+                        .wait {
+                            asked.open()
+                            await gate.wait()
+                        }, .bytes(answers), .waitForRequest, .stall))
+            }
+            let session = Weather.session {
+                $0.connectionLimits.perHost = 1
+                $0.receiveBufferBytes = 32 * 1024
+            }
+            let first = session.request(server.url("/first")).serializingString()
+            first.resume()
+            await asked.wait()
+            let second = session.request(server.url("/")).serializingString()
+            second.resume()
+            // The loop has given it to libcurl.
+            _ = try await session.cookies.all()
+            gate.open()
+            #expect(try await first.value == body)
+            let answer = await second.response
+            #expect(answer.value == "right", "\(answer)")
+            await session.shutdown()
+            await server.stop()
+        }
     }
 
     /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
@@ -122,7 +165,10 @@ import Testing
         for number in 1...count {
             let answer = try await session.request(server.url).validate().serializingDecodable(Answer.self).value
             connections.insert(answer.connection)
-            while server.epilogueCount < number { await Task.yield() }
+            while server.epilogueCount < number {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
         }
         await session.shutdown()
         return connections

@@ -161,8 +161,8 @@ final class Transfer {
 
     /// Libcurl is about to send the request, for the first time or again, on the connection with these ends; returns
     /// whether it may.
-    func requestBegins(_ ends: @autoclosure () -> ConnectionEnds?) -> Bool {
-        guard mayUseConnection(), connectionIsChosen(ends()) else { return false }
+    func requestBegins(_ ends: ConnectionEnds?) -> Bool {
+        guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         multi?.floods.noted(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil

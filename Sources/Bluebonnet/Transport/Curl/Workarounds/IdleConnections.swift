@@ -3,22 +3,20 @@ import COpenSSL
 import CSystem
 import FoundationEssentials
 
-/// Keeps libcurl before 8.5.0 from connections that are of no use for a request.
+/// Keeps libcurl from connections that are of no use for a request.
 ///
 /// Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may get the other's answer.
-/// It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line says so. Before
-/// 8.0.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to the next request, although nobody asked
-/// for them (RFC 9112 §6.3). Before 8.1.0, it uses an idle HTTP/2 connection on which a frame waits, even though the peer
-/// has closed it behind that frame.
+/// It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line says so.
+/// Before 8.0.0, and in 8.23.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to the next request,
+/// although nobody asked for them (RFC 9112 §6.3). All versions tried, 7.88 to 8.23, use an idle HTTP/2 connection on which
+/// a frame waits, even though the peer has closed it behind that frame.
 ///
 /// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
 /// is ended at once, and libcurl finds it dead. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
 /// (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
 struct IdleConnections {
-    /// Whether this libcurl has the fault.
-    static let areWatched = Libcurl.version < 0x08_05_00
     /// Whether this libcurl reads what waits on an idle connection as an answer.
-    static let readSurplus = Libcurl.version < 0x08_00_00
+    fileprivate static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
     /// What a connection speaks.
     enum Version: Equatable {
@@ -80,14 +78,12 @@ struct IdleConnections {
     }
 
     mutating func opened(_ socket: Int32) {
-        guard Self.areWatched else { return }
         // Libcurl does not say that it has closed a socket whose connection was not made.
         closed(socket)
         fresh.insert(socket)
     }
 
     mutating func closed(_ socket: Int32) {
-        guard Self.areWatched else { return }
         fresh.remove(socket)
         guard let connection = connections.removeValue(forKey: socket) else { return }
         sockets[connection.ends] = nil
@@ -168,12 +164,12 @@ extension Transfer {
     /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
     ///
     /// If not, the connection holds bytes that would be taken for the answer, or is in use: libcurl begins again.
-    func connectionIsChosen(_ ends: @autoclosure () -> ConnectionEnds?) -> Bool {
-        guard IdleConnections.areWatched, let easy, let multi else { return true }
+    func connectionIsChosen(_ ends: ConnectionEnds?) -> Bool {
+        guard let easy, let multi else { return true }
         connectionIsLeft()
-        guard let ends = ends() else {
-            // All connections of a Unix domain socket look the same: none is used twice.
-            if IdleConnections.readSurplus { easy.set(CURLOPT_FORBID_REUSE, 1) }
+        guard let ends else {
+            // All connections to a Unix domain socket look the same, so none is used twice.
+            if IdleConnections.readsSurplus { forbidReuse() }
             return true
         }
         var suspect: Int32?
@@ -188,10 +184,14 @@ extension Transfer {
         }
         guard hasSurplus(of: easy, on: suspect) else { return true }
         isToBeSentAnew = true
-        easy.set(CURLOPT_FORBID_REUSE, 1)
-        // The next request on the handle is not to have that.
-        easy.profile = nil
+        forbidReuse()
         return false
+    }
+
+    private func forbidReuse() {
+        easy?.set(CURLOPT_FORBID_REUSE, 1)
+        // The next request on the handle is not to have that.
+        easy?.profile = nil
     }
 
     /// Whether the connection has something that nobody asked for, or has ended; looks into the socket if there is one.
