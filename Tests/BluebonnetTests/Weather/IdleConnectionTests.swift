@@ -71,7 +71,7 @@ import Testing
 
     /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
     @Test func `an answer that comes late, after one that came early, is not taken for the next one`() async throws {
-        let early = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+        let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
         let sent = Counter()
         let server = try await LocalServer.scripted(
             .bytes(early), .waitForRequest, .bytes("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
