@@ -48,7 +48,7 @@ import Testing
                 return .text("in \(try await body.discard())")
             }
         }
-        let session = Weather.session { $0.continueTimeout = .milliseconds(200) }
+        let session = Weather.session { $0.continueTimeout = .seconds(1) }
         let pieces = Pieces(size / 1000, of: 1000)
         let request = HTTPRequest(
             server.url("/a"), method: .post, headers: ["Expect": "100-continue"], body: .stream(pieces),

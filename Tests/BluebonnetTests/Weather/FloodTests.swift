@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 
@@ -37,6 +38,20 @@ import Testing
         let first = FloodGuard.Look(call: 7, told: 0, time: 0, read: [5: 0])
         let now = FloodGuard.Look(call: row.call, told: row.told, time: row.time, read: row.read)
         #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
+    }
+
+    /// Libcurl before 8.2 closes sockets without a word, and a file may have the number then.
+    @Test func `a descriptor that is somebody else's by now is left alone`() throws {
+        let watch = FloodWatch()
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        watch.opened(descriptor)
+        let file = unsafe open("/dev/zero", O_RDONLY)
+        try #require(descriptor >= 0 && file >= 0 && dup2(file, descriptor) == descriptor)
+        #expect(!watch.end(descriptor))
+        var byte: UInt8 = 1
+        #expect(unsafe read(descriptor, &byte, 1) == 1 && byte == 0)
+        _ = watch.close(descriptor)
+        close(file)
     }
 
     // MARK: On the wire
@@ -91,7 +106,9 @@ import Testing
         await control.stop()
     }
 
-    @Test func `a request that may be repeated is sent again, once, on another connection`() async throws {
+    /// Newer libcurl comes back between frames of this kind, so that the request's own limits end it.
+    @Test(.enabled(if: Libcurl.version < 0x08_01_00))
+    func `a request that may be repeated is sent again, once, on another connection`() async throws {
         let session = try Weather.trustingSession()
         let url = try TestServers.misbehavingHTTP2.url("/flood-once?kind=priority&key=\(UUID().uuidString)")
         let answer = await session.request(url).serializingString().response

@@ -92,6 +92,32 @@ import Testing
 
     // MARK: Bodies
 
+    /// Bytes keep coming, of which none belongs to the body.
+    @Test func `a chunk extension without end is silence`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;"),
+            .drip(String(repeating: "a", count: 20_000_000), piece: 1000, every: .milliseconds(1)), .stall)
+        let session = Weather.session { $0.timeouts = Timeouts(idle: .milliseconds(500)) }
+        try await Weather.expect(
+            session.request(server.url("/a")).serializingData(), in: session, failsWith: .timedOut(.idle))
+        try await Weather.end(session, server)
+    }
+
+    @Test(arguments: [nil, 10_000])
+    func `chunks of one byte`(limit: Int64?) async throws {
+        let chunks = String(repeating: "1\r\na\r\n", count: 100_000)
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n"), .stall)
+        let session = Weather.session { $0.maximumResponseBytes = limit }
+        let task = session.request(server.url("/a")).serializingData()
+        if let limit {
+            try await Weather.expect(task, in: session, failsWith: .invalidResponse(.bodyTooLarge(limit: limit)))
+        } else {
+            #expect(try await task.value.count == 100_000)
+        }
+        try await Weather.end(session, server)
+    }
+
     @Test func `a body whose length is beyond the limit`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .data(Data(repeating: 65, count: 1_000_000)))

@@ -188,11 +188,20 @@ final class FloodWatch: Sendable {
     }
 
     func cut(_ socket: Int32) {
-        sockets.withLock { sockets in
-            guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return }
+        _ = end(socket) {
             // Before libcurl can see it.
             if let ends = ConnectionEnds(of: socket) { cuts.withLock { $0.append((ends, bb_monotonic_now())) } }
-            _ = bb_replace_by_dead_socket(socket)
+        }
+    }
+
+    // MARK: On any thread
+
+    /// Puts a dead socket in the place of one that was opened, if it is still that one; returns whether it did.
+    func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
+        sockets.withLock { sockets in
+            guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return false }
+            note()
+            return bb_replace_by_dead_socket(socket) != 0
         }
     }
 

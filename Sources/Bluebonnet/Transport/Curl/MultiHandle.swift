@@ -178,7 +178,7 @@ final class MultiHandle {
     /// Ends a socket that the system will not watch, on which libcurl would wait for ever.
     private func giveUp(_ socket: curl_socket_t) {
         systemError = SystemError(ENOSPC)
-        guard bb_replace_by_dead_socket(socket) != 0 else { return }
+        guard floods.end(socket) else { return }
         act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
     }
 
@@ -204,7 +204,10 @@ final class MultiHandle {
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
         // Libcurl finds it dead when it wants to use it again. The system does not watch what is not there any more.
-        if bb_replace_by_dead_socket(socket) != 0 { unwatch(socket) }
+        guard floods.end(socket) else { return }
+        // Another connection may have its ends from now on.
+        idleConnections.closed(socket)
+        unwatch(socket)
     }
 
     private func isWatching(_ socket: curl_socket_t) -> Bool { loop.isWatching(socket, for: ObjectIdentifier(self)) }

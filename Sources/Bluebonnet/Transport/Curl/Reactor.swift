@@ -20,7 +20,7 @@ final class Reactor {
         var idleHandler: ((Readiness) -> Void)?
         var isIdleTold = false
 
-        /// What the kernel is to watch for.
+        /// What the kernel is to watch for, once it knows the descriptor.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
 
         /// Notes a wish; returns whether the kernel is to hear of a change that it was not to hear of before.
@@ -185,7 +185,7 @@ final class Reactor {
         for descriptor in changed {
             let index = Int(descriptor)
             watches[index].isChanged = false
-            let wanted = watches[index].awaited
+            let wanted = watches[index].wanted
             guard watches[index].handler != nil, wanted != watches[index].registered else { continue }
             guard let registered = watches[index].registered else {
                 guard wanted != 0 else { continue }
@@ -195,7 +195,8 @@ final class Reactor {
             }
             // Readable interest may outlive its need; writable interest would report at once, for ever.
             if wanted == 0, registered == bb_epoll_in { continue }
-            watches[index].registered = modify(descriptor, wanted) ? wanted : nil
+            let awaited = watches[index].awaited
+            watches[index].registered = modify(descriptor, awaited) ? awaited : nil
             if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }
         }
         changed.removeAll(keepingCapacity: true)
