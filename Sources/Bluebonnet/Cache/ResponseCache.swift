@@ -43,9 +43,9 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - memoryCapacity: How many bytes of memory the responses may take; 16 MiB by default, none if it is 0.
     ///   - diskCapacity: How many bytes the files may have; 256 MiB by default.
-    ///   - directory: Where to keep files, for this alone; made when it is first needed, for this user only. One that is
-    ///     there is used if it is this user's and nobody else can write to it; else there are no files, and
-    ///     ``Statistics/diskFailures`` counts. `nil`, the default, for none.
+    ///   - directory: Where to keep files, and nothing else; made when it is first needed, for this user only. A directory
+    ///     that exists must belong to this user, and only this user may write to it. Otherwise no file is kept, and
+    ///     ``Statistics/diskFailures`` counts. `nil`, the default, for no files.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {

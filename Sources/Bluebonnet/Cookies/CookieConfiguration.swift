@@ -1,9 +1,9 @@
 extension Session.Configuration {
     /// Says which cookies a session keeps, and sends back.
     ///
-    /// As browsers have it, there are at most 180 of a site, the domain below a public suffix with all its hosts, and 3,300
-    /// in all, but for as many as came since they were last counted (30, and 300). Of a site with too many, the oldest go;
-    /// of too many in all, those of the sites that have set none for the longest time.
+    /// The limits are those of browsers: 180 cookies of a site, which is the domain below a public suffix with all its hosts,
+    /// and 3,300 in all. They are counted now and then, so there may be 30 more of a site, and 300 more in all. When a site
+    /// has too many, its oldest go. When there are too many in all, those of the sites go that set none for the longest time.
     public struct Cookies: Hashable, Sendable {
         /// Whose cookies are kept and sent; ``Policy/always`` by default.
         public var policy: Policy = .always

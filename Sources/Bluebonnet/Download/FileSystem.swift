@@ -86,7 +86,7 @@ enum FileSystem {
         throw SystemError(errno)
     }
 
-    /// Returns the names of what is in a directory; none when there is no directory.
+    /// Returns the names in a directory; an empty list when the directory does not exist.
     ///
     /// - Throws: The system's error: the directory cannot be read.
     static func names(in directory: String) throws(SystemError) -> [String] {

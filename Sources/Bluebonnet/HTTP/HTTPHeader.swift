@@ -55,7 +55,7 @@ extension HTTPHeader: CustomStringConvertible, CustomReflectable {
     /// The value of a field that carries secrets by its name is redacted; one that holds a URL is redacted like a URL.
     public var description: String { "\(name): \(Redaction.fieldValue(self))" }
 
-    /// A mirror of what the ``description`` shows.
+    /// A mirror that shows no more than ``description``.
     public var customMirror: Mirror {
         Mirror(self, children: ["name": name, "value": Redaction.fieldValue(self)], displayStyle: .struct)
     }

@@ -110,10 +110,10 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: CustomStringConvertible, CustomReflectable {
-    /// How long the body is, if that is known; nothing of what is in it.
+    /// The body's length, if it is known, but not its content.
     public var description: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
 
-    /// A mirror that shows nothing of what is in the body.
+    /// A mirror that does not show the body's content.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -50,7 +50,7 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
     /// Accepts a response by a check of your own, before any of its body is handed out.
     ///
     /// Runs on the global pool, after the validators that were added before and only if those accepted. A failure becomes
-    /// a `.validation(.customValidationFailed)` error with yours, of whatever type, as the underlying one.
+    /// a `.validation(.customValidationFailed)` error, whose `underlying` is the error that you threw, of any type.
     ///
     /// - Parameter validation: Gets the request and the head of the response.
     /// - Returns: The request.

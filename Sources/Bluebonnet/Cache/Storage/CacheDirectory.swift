@@ -2,9 +2,9 @@ import FoundationEssentials
 
 /// Has the files of a cache in a directory, and knows those that it could not remove.
 ///
-/// All calls block. A file comes to be under its name when it is complete. The directory must be this user's, and one that
-/// nobody else can write to: who can write there could put another response in the place of any. What cannot be written
-/// here is not read either: nothing of it could be forgotten.
+/// All calls block. A file gets its name when it is complete. The directory must belong to this user, and only this user may
+/// write to it: another could replace responses. A directory that is not writable is not read either, since nothing could be
+/// removed from it.
 ///
 /// A file that cannot be removed is cut off, which makes it useless to every process. Where that fails, too, its path is
 /// noted for this process: nothing is read from it until it is removed or replaced.
@@ -39,7 +39,7 @@ struct CacheDirectory: Sendable {
     /// The names of all files.
     func names() throws(SystemError) -> [String] { try FileSystem.names(in: path) }
 
-    /// What a file is; nil when there is none.
+    /// The status of a file; `nil` when there is no such file.
     func status(of name: String) -> FileStatus? { FileSystem.status(place(of: name), followingLinks: false) }
 
     // MARK: Reading and writing

@@ -38,7 +38,7 @@ final class DiskStore: Sendable {
 
     /// Keeps a response, in place of the one that answers the same request.
     ///
-    /// Where that fails, there is none for the key any more.
+    /// If that fails, all responses for the key are removed.
     func store(_ entry: StoredResponse, for key: CacheKey) {
         guard open(forWriting: true) else { return removeAll(for: key) }
         let bytes = EntryFile.encoded(entry, for: key)

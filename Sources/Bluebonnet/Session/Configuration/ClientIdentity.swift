@@ -101,7 +101,7 @@ extension Session.Configuration.TLS.ClientIdentity: CustomStringConvertible, Cus
     /// The ``description``.
     public var debugDescription: String { description }
 
-    /// A mirror of what the ``description`` shows.
+    /// A mirror that shows no more than ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["format": format.rawValue, "certificate": place]) }
 
     private var place: String {
