@@ -21,9 +21,10 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: A `.trust(.noPublicKeysFound)` error if it is none.
     public init(pin: String) throws(RequestError) {
         let prefix = "sha256/"
-        var rest = pin.hasPrefix(prefix) ? pin.dropFirst(prefix.count) : ""
-        if rest.hasPrefix("/") { rest = rest.dropFirst() }
-        guard let digest = Data(base64Encoded: String(rest)), digest.count == 32 else {
+        // A digest may begin with a slash of its own: only its length tells the two forms apart.
+        let digits = pin.hasPrefix(prefix) ? pin.dropFirst(prefix.count).suffix(44) : ""
+        let isPin = pin == prefix + digits || pin == prefix + "/" + digits
+        guard isPin, let digest = Data(base64Encoded: String(digits)), digest.count == 32 else {
             throw RequestError(.trust(.noPublicKeysFound), detail: "not sha256/ and 32 bytes in Base64: \(pin)")
         }
         sha256 = digest

@@ -65,7 +65,20 @@ import Testing
         #expect(throws: RequestError.self) { try Certificate.all(inDirectory: URL(filePath: "/proc/self/fd")) }
     }
 
-    @Test(arguments: ["", "sha256/", "sha256/AAAA", "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AAAA"])
+    @Test func `a digest may begin with slashes of its own`() throws {
+        for first in UInt8.min...UInt8.max {
+            let digest = Data([first, first] + [UInt8](repeating: 1, count: 30))
+            for prefix in ["sha256/", "sha256//"] {
+                #expect(try PublicKey(pin: prefix + digest.base64EncodedString()).sha256 == digest)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "sha256/", "sha256/AAAA", "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AAAA",
+        "sha256///6W3CZOPJlKW8uHNwcs6Y7Ls7FwRbxfCvhXO9sq8zcU=A",
+        "sha256////6W3CZOPJlKW8uHNwcs6Y7Ls7FwRbxfCvhXO9sq8zcU=",
+    ])
     func `a pin that is none`(_ pin: String) {
         #expect(throws: RequestError.self) { try PublicKey(pin: pin) }
     }
