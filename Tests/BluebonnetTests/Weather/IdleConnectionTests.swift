@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 
@@ -88,6 +89,40 @@ import Testing
         }
         await session.shutdown()
         await server.stop()
+    }
+
+    /// Libcurl has all of the answer when it pauses, and ends it without a look at the socket.
+    @Test(arguments: [false, true])
+    func `what comes while a body is held back is not taken for the next answer`(closes: Bool) async throws {
+        let head = "HTTP/1.1 200 OK\r\n"
+        let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
+        let evil = head + "Content-Length: 4\r\n\r\nevil"
+        for _ in 1...10 {
+            let (judged, sent) = (Gate(), Gate())
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get(
+                    "/first",
+                    .script(
+                        .bytes(answer), .wait { await judged.wait() }, .bytes(evil), .wait { sent.open() },
+                        closes ? .close : .stall))
+            }
+            let session = Weather.session()
+            let task = session.streamRequest(server.url("/first")).validate { _, _ in
+                judged.open()
+                // It comes before the head is accepted, most likely; in any case before the next request.
+                usleep(20_000)
+                return .success(())
+            }.streamTask()
+            let (bytes, error) = await StreamScene.body(task.bytes)
+            #expect(error == nil)
+            #expect(bytes == Data("first".utf8))
+            await sent.wait()
+            let next = await session.request(server.url("/")).serializingString().response
+            #expect(next.value == "right", "\(next)")
+            await session.shutdown()
+            await server.stop()
+        }
     }
 
     /// The request that waits gets the connection in the very call of libcurl in which the first one ends.

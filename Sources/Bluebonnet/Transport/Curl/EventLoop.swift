@@ -158,6 +158,12 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
+    /// Has the idle handler of a descriptor told again of what comes in, and of what came in since it was told.
+    package func tellAgain(of descriptor: Int32) {
+        checkIsolated()
+        unsafe reactor.tellAgain(of: descriptor)
+    }
+
     /// Watches a descriptor no longer; to be called before it is closed.
     package func unwatch(_ descriptor: Int32) {
         checkIsolated()

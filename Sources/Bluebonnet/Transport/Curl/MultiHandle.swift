@@ -200,6 +200,13 @@ final class MultiHandle {
         }
     }
 
+    /// Notes that a request does not use a connection any more.
+    func connectionIsLeft(_ use: IdleConnections.Use) {
+        guard let socket = idleConnections.ended(use) else { return }
+        // What came in while the body was paused was no news then.
+        loop.tellAgain(of: socket)
+    }
+
     /// Sees to a connection that got bytes, or lost its peer, while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }

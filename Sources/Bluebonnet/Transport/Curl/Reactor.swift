@@ -93,6 +93,14 @@ final class Reactor {
         changed.append(descriptor)
     }
 
+    /// Has the idle handler told again of what comes in, and of what came in while the interest was empty.
+    func tellAgain(of descriptor: Int32) {
+        let index = Int(descriptor)
+        guard watches.indices.contains(index), watches[index].isIdleTold else { return }
+        watches[index].isIdleTold = false
+        setInterest(Interest(rawValue: watches[index].wanted), of: descriptor)
+    }
+
     func unwatch(_ descriptor: Int32) {
         guard isWatching(descriptor) else { return }
         let index = Int(descriptor)
@@ -185,17 +193,16 @@ final class Reactor {
         for descriptor in changed {
             let index = Int(descriptor)
             watches[index].isChanged = false
-            let wanted = watches[index].wanted
-            guard watches[index].handler != nil, wanted != watches[index].registered else { continue }
+            let (wanted, awaited) = (watches[index].wanted, watches[index].awaited)
+            guard watches[index].handler != nil, awaited != watches[index].registered else { continue }
             guard let registered = watches[index].registered else {
-                guard wanted != 0 else { continue }
-                let code = bb_epoll_add(epoll, descriptor, mask(wanted))
-                if code == 0 { watches[index].registered = wanted } else { refused.append((descriptor, code)) }
+                guard awaited != 0 else { continue }
+                let code = bb_epoll_add(epoll, descriptor, mask(awaited))
+                if code == 0 { watches[index].registered = awaited } else { refused.append((descriptor, code)) }
                 continue
             }
             // Readable interest may outlive its need; writable interest would report at once, for ever.
             if wanted == 0, registered == bb_epoll_in { continue }
-            let awaited = watches[index].awaited
             watches[index].registered = modify(descriptor, awaited) ? awaited : nil
             if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }
         }

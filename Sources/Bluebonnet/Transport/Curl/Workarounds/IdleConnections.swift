@@ -152,10 +152,13 @@ struct IdleConnections {
         multiplexing.count >= Self.multiplexingLimit || multiplexing.contains(origin())
     }
 
-    mutating func ended(_ use: Use) {
-        guard let connection = connections[use.socket], connection.number == use.number else { return }
+    /// A request does not use a connection any more; returns the socket if that is idle now.
+    mutating func ended(_ use: Use) -> Int32? {
+        guard let connection = connections[use.socket], connection.number == use.number else { return nil }
         connections[use.socket]?.users -= 1
-        if connection.users == 1 { idleCount += 1 }
+        guard connection.users == 1 else { return nil }
+        idleCount += 1
+        return use.socket
     }
 }
 
@@ -205,8 +208,8 @@ extension Transfer {
     /// Notes that the transfer does not use its connection any more.
     func connectionIsLeft() {
         guard let use = connectionUse else { return }
-        multi?.idleConnections.ended(use)
         connectionUse = nil
+        multi?.connectionIsLeft(use)
     }
 
     /// Notes that the head of a response is of HTTP/2, by what it says.
