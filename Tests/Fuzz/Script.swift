@@ -45,6 +45,15 @@ struct Script: Sendable {
         self.isClean = isClean
     }
 
+    /// How many bytes it sends besides the body.
+    var headBytes: Int {
+        let sent = steps.reduce(0) { sum, step in
+            if case .send(let bytes) = step { sum + bytes.count } else { sum }
+        }
+        guard case .body(let body, _) = expectation else { return sent }
+        return sent - body.count
+    }
+
     /// The script for a reader, the bytes of each step up to a number.
     func text(bytes: Int = 500) -> String {
         "[\(label)]\n" + steps.prefix(40).map { "    " + $0.text(bytes: bytes) + "\n" }.joined()

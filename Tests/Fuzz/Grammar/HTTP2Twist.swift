@@ -43,8 +43,10 @@ struct HTTP2Twist {
         if families.has(.h2reset) { codes += [0, 0, 0] }
         let code = random.pick(codes)
         let place = random.below(frames.count)
-        frames = Array(frames.prefix(place)) + [.reset(stream, code)]
-        makesIncomplete = true
+        let kept = frames.prefix(place)
+        // Trailers that are not whole say that the body is.
+        makesIncomplete = !kept.contains { $0.stream == stream && $0.flags & HTTP2Frame.endStream != 0 }
+        frames = kept + [.reset(stream, code)]
         return "RST_STREAM \(code) after \(place) frames"
     }
 

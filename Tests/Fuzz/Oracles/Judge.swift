@@ -136,6 +136,8 @@ struct Judge {
     private var isByLimit: Bool {
         switch outcome.error?.kind {
         case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
+        // Libcurl may find fault with a head that is too large before it has handed over enough of it.
+        case .invalidResponse(.malformed): (scripts.last?.headBytes ?? 0) > plan.settings.maximumHead
         default: false
         }
     }

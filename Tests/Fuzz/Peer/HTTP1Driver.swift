@@ -17,6 +17,8 @@ final class HTTP1Driver: Driver {
     private var buffer: [UInt8] = []
     private var runs: [ScriptRun] = []
     private var isOpen = false
+    /// Whether the connection began with bytes that the first request takes for its answer, whenever it is sent.
+    private var hasOpened = false
     /// Whether bytes went out or are to go out that are no answer to any request, and when the last did.
     private var isUnclean = false
     private var lastSent = 0
@@ -52,6 +54,7 @@ final class HTTP1Driver: Driver {
             let steps = opening()
             if !steps.isEmpty {
                 isUnclean = true
+                hasOpened = true
                 runs.insert(ScriptRun(steps, requestIsComplete: true), at: 0)
             }
         }
@@ -116,7 +119,10 @@ final class HTTP1Driver: Driver {
         let isHead = text.hasPrefix("head ")
         let answer = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)
         let script = answer?.script
-        if isUnclean, let answer, !runs.isEmpty || now() - lastSent < Self.flight { book.mix([answer.mark]) }
+        if isUnclean, let answer, hasOpened || !runs.isEmpty || now() - lastSent < Self.flight {
+            book.mix([answer.mark])
+        }
+        hasOpened = false
         isUnclean = isUnclean || script?.isClean == false
         if let answer, script?.isClean == false { mark = answer.mark }
         if text.contains("\r\nexpect: 100-continue") { reply += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
