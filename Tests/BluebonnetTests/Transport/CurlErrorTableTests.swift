@@ -73,6 +73,19 @@ import Testing
                 $0.headLimit = 7
             }, kind: .invalidResponse(.headTooLarge(limit: 7))),
         Row(
+            code: CURLcode(100),
+            circumstances: {
+                $0.wasSent = true
+                $0.headLimit = 1 << 30
+            }, kind: .invalidResponse(.headTooLarge(limit: 100 * 1024))),
+        Row(
+            code: CURLcode(100),
+            circumstances: {
+                $0.wasSent = true
+                $0.headLimit = 1 << 30
+                $0.message = "Too many response headers, 5000 is max"
+            }, kind: .invalidResponse(.headTooLarge(limit: 300 * 1024))),
+        Row(
             code: CURLE_RECV_ERROR, circumstances: { $0.message = "Illegal or missing hexadecimal sequence in chunk" },
             kind: .invalidResponse(.malformed)),
         Row(

@@ -216,7 +216,9 @@ import Testing
     func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
-        #expect(try await Self.connections(of: 100, to: server) == [1])
+        let connections = try await Self.connections(of: 100, to: server)
+        // Where libcurl does not read what nobody asked for, it takes any byte that waits for the connection's end.
+        #expect(connections == [1] || !IdleConnections.readsSurplus)
     }
 
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"

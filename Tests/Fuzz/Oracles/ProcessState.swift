@@ -5,7 +5,7 @@ import Glibc
 struct ProcessState: Sendable {
     var descriptors: Int
     var threads: Int
-    /// KiB.
+    /// KiB of its own: pages of programs and libraries come in as their code is used, and can go again.
     var resident: Int
 
     static func current() -> ProcessState {
@@ -15,7 +15,7 @@ struct ProcessState: Sendable {
             return Int(line.filter(\.isNumber)) ?? 0
         }
         let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count ?? 0
-        return ProcessState(descriptors: descriptors, threads: number("Threads"), resident: number("VmRSS"))
+        return ProcessState(descriptors: descriptors, threads: number("Threads"), resident: number("RssAnon"))
     }
 
     // Safety: malloc_trim(3) has this signature; Glibc's module hides it.

@@ -39,6 +39,10 @@ enum CurlErrorTable {
         // A single line of a head that outgrows libcurl's buffer.
         case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead:
             .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 100 * 1024)))
+        case tooLarge where circumstances.wasSent && circumstances.message.contains("response headers"):
+            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 300 * 1024)))
+        case tooLarge where circumstances.wasSent:
+            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 100 * 1024)))
         // All heads of an exchange, and a head of HTTP/2, which is handed over as a whole.
         case CURLE_RECV_ERROR where circumstances.message.contains("Too large response headers"):
             .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 300 * 1024)))
@@ -80,6 +84,9 @@ enum CurlErrorTable {
         else { return message }
         return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
     }
+
+    /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
+    private static let tooLarge = CURLcode(100)
 
     private static let unsupportedProxy = "Unsupported proxy"
 

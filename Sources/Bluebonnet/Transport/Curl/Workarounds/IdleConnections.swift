@@ -16,7 +16,7 @@ import FoundationEssentials
 /// (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
 struct IdleConnections {
     /// Whether this libcurl reads what waits on an idle connection as an answer.
-    fileprivate static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
+    static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
     /// What a connection speaks.
     enum Version: Equatable {
