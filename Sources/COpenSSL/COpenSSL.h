@@ -81,9 +81,11 @@ static inline int bb_ssl_speaks_http2(SSL *ssl) {
 //
 // What is decrypted already is looked at without a socket. With one, OpenSSL reads from that instead of from the BIO that
 // libcurl has given it, which works within libcurl's own calls alone; nor is libcurl told of tickets, for that reason.
-static inline int bb_ssl_has_surplus(SSL *ssl, int socket) {
+static inline int bb_ssl_has_surplus(SSL *ssl, int socket, int is_readable) {
     if (SSL_pending(ssl) > 0) return 1;
-    if (socket < 0) return 0;
+    // Libcurl 8.23 has OpenSSL read ahead: a record may be here, and the socket have nothing.
+    if (!is_readable && !SSL_has_pending(ssl)) return 0;
+    if (socket < 0) return 1;
     SSL_CTX *context = SSL_get_SSL_CTX(ssl);
     int (*new_session)(SSL *, SSL_SESSION *) = SSL_CTX_sess_get_new_cb(context);
     BIO *reader = SSL_get_rbio(ssl), *writer = SSL_get_wbio(ssl), *own = BIO_new_socket(socket, BIO_NOCLOSE);

@@ -202,7 +202,7 @@ extension Transfer {
         // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
-        return easy.hasTLSSurplus(on: socket)
+        return easy.hasTLSSurplus(on: connectionUse?.socket ?? -1, isReadable: socket != nil)
     }
 
     /// Notes that the transfer does not use its connection any more.
@@ -233,11 +233,11 @@ extension Transfer {
 
 // Safety: as above.
 extension EasyHandle {
-    /// Whether the connection's TLS holds bytes that nobody asked for, or has ended; looks into the socket if there is one.
-    fileprivate func hasTLSSurplus(on socket: Int32?) -> Bool {
+    /// Whether the connection's TLS holds bytes that nobody asked for, or has ended; looks into the socket if that may have any.
+    fileprivate func hasTLSSurplus(on socket: Int32, isReadable: Bool) -> Bool {
         guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
             return false
         }
-        return unsafe bb_ssl_has_surplus(OpaquePointer(ssl), socket ?? -1) != 0
+        return unsafe bb_ssl_has_surplus(OpaquePointer(ssl), socket, isReadable ? 1 : 0) != 0
     }
 }
