@@ -134,7 +134,9 @@ struct Judge {
 
     /// Whether the answer is what a wild place may begin a connection with: a request that was sent again can meet that.
     private var isGreeting: Bool {
-        guard let response = outcome.response, response.headers["X-Mark"] == nil, !plan.place.isTame else { return false }
+        guard let response = outcome.response, response.headers["X-Mark"] == nil, !plan.place.isTame else {
+            return false
+        }
         return response.statusCode == 408 || outcome.bytes == Array("evil".utf8)
     }
 
