@@ -144,8 +144,8 @@ struct Judge {
     private var isByLimit: Bool {
         switch outcome.error?.kind {
         case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
-        // Libcurl may find fault with a head that is too large before it has handed over enough of it.
-        case .invalidResponse(.malformed): (scripts.last?.headBytes ?? 0) > plan.settings.maximumHead
+        // Libcurl before 8.1.0 may lose the beginning of a head of HTTP/2 that does not fit its buffer.
+        case .invalidResponse(.malformed): (scripts.last?.headBytes ?? 0) > max(plan.settings.receiveBuffer, 32 * 1024)
         default: false
         }
     }
