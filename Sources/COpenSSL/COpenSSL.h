@@ -79,8 +79,9 @@ static inline int bb_ssl_speaks_http2(SSL *ssl) {
 
 // Whether there are bytes of the peer's on a connection where none may be, or its end. Tickets and new keys are taken in.
 //
-// What is decrypted already is looked at without a socket. With one, OpenSSL reads from that instead of from the BIO that
-// libcurl has given it, which works within libcurl's own calls alone; nor is libcurl told of tickets, for that reason.
+// `is_readable` says that the socket may have bytes. OpenSSL reads from the socket here, not from the BIO that libcurl has
+// given it: that works only within libcurl's own calls. For the same reason libcurl is not told of tickets. Without a
+// socket (-1), what OpenSSL has read ahead counts as surplus.
 static inline int bb_ssl_has_surplus(SSL *ssl, int socket, int is_readable) {
     if (SSL_pending(ssl) > 0) return 1;
     // Libcurl 8.23 has OpenSSL read ahead: a record may be here, and the socket have nothing.

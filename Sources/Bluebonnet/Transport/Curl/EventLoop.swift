@@ -158,7 +158,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
-    /// Has the idle handler of a descriptor told again of what comes in, and of what came in since it was told.
+    /// Lets a descriptor's idle handler be called again: at once if bytes wait that it was told of before.
     package func tellAgain(of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.tellAgain(of: descriptor)

@@ -203,7 +203,7 @@ final class MultiHandle {
     /// Notes that a request does not use a connection any more.
     func connectionIsLeft(_ use: IdleConnections.Use) {
         guard let socket = idleConnections.ended(use) else { return }
-        // What came in while the body was paused was no news then.
+        // While the body was paused, the connection was in use, and what came in was left alone.
         loop.tellAgain(of: socket)
     }
 

@@ -93,7 +93,7 @@ final class Reactor {
         changed.append(descriptor)
     }
 
-    /// Has the idle handler told again of what comes in, and of what came in while the interest was empty.
+    /// Lets the idle handler be called again: at once if bytes wait that it was told of before.
     func tellAgain(of descriptor: Int32) {
         let index = Int(descriptor)
         guard watches.indices.contains(index), watches[index].isIdleTold else { return }
