@@ -132,20 +132,18 @@ struct Judge {
         }
     }
 
-    /// Whether the answer is what a wild place may begin a connection with: a request that was sent again can meet that.
-    private var isGreeting: Bool {
-        guard let response = outcome.response, response.headers["X-Mark"] == nil, !plan.place.isTame else {
-            return false
-        }
-        return response.statusCode == 408 || outcome.bytes == Array("evil".utf8)
-    }
+    /// Whether the answer is what a wild place began a connection with: a request that was sent again can meet that.
+    private var isGreeting: Bool { outcome.response?.headers.contains("X-Greeting") ?? false }
 
     /// Fails for what the session does not allow.
     private var isByLimit: Bool {
         switch outcome.error?.kind {
         case .timedOut, .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge), .redirect: true
         // Libcurl before 8.1.0 may lose the beginning of a head of HTTP/2 that does not fit its buffer.
-        case .invalidResponse(.malformed): (scripts.last?.headBytes ?? 0) > max(plan.settings.receiveBuffer, 32 * 1024)
+        case .invalidResponse(.malformed):
+            scripts.last.map {
+                $0.label.hasPrefix("http/2") && $0.headBytes > max(plan.settings.receiveBuffer, 32 * 1024)
+            } ?? false
         default: false
         }
     }

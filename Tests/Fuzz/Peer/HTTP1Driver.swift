@@ -36,7 +36,8 @@ final class HTTP1Driver: Driver {
     func opening() -> [Step] {
         guard !place.isTame, book.families.has(.surplus), random.chance(2) else { return [] }
         let text = random.pick([
-            "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", "\r\n", "x", "HTTP/1.1 200 OK\r\n\r\nevil",
+            "HTTP/1.1 408 Request Timeout\r\nX-Greeting:\r\nContent-Length: 0\r\n\r\n", "\r\n", "x",
+            "HTTP/1.1 200 OK\r\nX-Greeting:\r\n\r\nevil",
         ])
         return [.send(Array(text.utf8))] + random.pick([[], [.close], [.wait(milliseconds: 20), .reset]])
     }

@@ -233,8 +233,9 @@ extension Transfer {
 
 // Safety: as above.
 extension EasyHandle {
-    /// Whether a TLS connection has bytes that nobody asked for, or its end. Reads the socket only if it is readable, or if
-    /// OpenSSL has read ahead.
+    /// Whether a TLS connection has bytes that nobody asked for, or its end.
+    ///
+    /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasTLSSurplus(on socket: Int32, isReadable: Bool) -> Bool {
         guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
             return false
