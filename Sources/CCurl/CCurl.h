@@ -139,13 +139,12 @@ static inline CURLcode bb_curl_set_share(CURL *easy, CURLSH *share) {
 }
 
 // Makes a share handle. Without functions that lock it, it belongs to one thread at a time.
-static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts, bool sessions) {
+static inline CURLSH *bb_curl_make_share(bool cookies, bool hsts) {
     CURLSH *share = curl_share_init();
     if (share == NULL) return NULL;
     CURLSHcode code = CURLSHE_OK;
     if (cookies) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
     if (hsts && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_HSTS);
-    if (sessions && code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     if (code == CURLSHE_OK) return share;
     curl_share_cleanup(share);
     return NULL;

@@ -39,6 +39,53 @@ import Testing
         }
     }
 
+    @Test func `behind informational responses that libcurl alone takes for complete, the process lives`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                for end in ["\r\n", "\r: 2\r\n", "\n"] {
+                    let server = try await Self.server(
+                        first: "200 OK", second: "HTTP/1.1 103 Early Hints\r\n\(end)HTTP/1.1 200 OK\r\n", at: round)
+                    try await Self.expectLife(of: server, requests: ["/a", "/b"])
+                }
+            }
+        }
+    }
+
+    @Test func `in the answer to a challenge that was answered, the process lives`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let server = try await Self.server(
+                    first: "401 Unauthorized\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=MD5",
+                    at: round)
+                try await Self.expectLife(of: server, requests: ["/a", "/b"], as: Credential(username: "u", password: "p"))
+            }
+        }
+    }
+
+    @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
+        let value = "x" + String(repeating: " ", count: 100_000) + "y"
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nX-Long: \(value)\r\nContent-Length: 2\r\n\r\nok"),
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nX-Long: \(value)\r\nContent-Length: 2\r\n\r\nok"), .stall)
+        let session = Weather.session()
+        for _ in 0..<2 {
+            let answer = await session.request(server.url("/a")).serializingString().response
+            #expect(answer.value == "ok")
+            #expect(answer.response?.headers["X-Long"] == value)
+        }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `without any field, the body comes to the end of the connection`() async throws {
+        let session = Weather.session()
+        for _ in 0..<3 {
+            let server = try await Weather.server(answering: "HTTP/1.1 200 OK\r\n\r\n\tright")
+            #expect(try await session.request(server.url("/a")).serializingString().value == "\tright")
+            await server.stop()
+        }
+        await session.shutdown()
+    }
+
     /// A server whose second answer, on the same connection, has a first field line that looks like a continuation.
     private static func server(
         first: String, second: String = "HTTP/1.1 200 OK\r\n", at round: Int
@@ -51,10 +98,15 @@ import Testing
     }
 
     /// Makes requests, whose answers may be errors, then one to another server that is in order.
-    private static func expectLife(of server: LocalServer, requests: [String]) async throws {
+    private static func expectLife(of server: LocalServer, requests: [String], as credential: Credential? = nil
+    ) async throws {
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
-        for path in requests { _ = await session.request(server.url(path)).serializingString().response }
+        for path in requests {
+            let request = session.request(server.url(path))
+            if let credential { request.authenticate(using: credential) }
+            _ = await request.serializingString().response
+        }
         let answer = try await session.request(control.url("/")).serializingString().value
         precondition(answer == "right")
         await session.shutdown()

@@ -4,10 +4,9 @@ extension Session.Configuration {
     /// A host names them in the field `Alt-Svc` of a response over TLS. The connection then leads to one of them, whose
     /// certificate must be for the host of the URL. One that cannot be reached fails the request.
     ///
-    /// From libcurl 8.1 on, libcurl remembers them for each of its handles, of which a session has as many as it has had
-    /// requests in flight at once: each may have to learn of a service for itself. Before, a handle serves one request and
-    /// leaves what it learned to the next in a private file in the directory of temporary files, which is removed with the
-    /// session. Services with HTTP/1.1 and HTTP/2 are used; Debian's libcurl speaks no HTTP/3.
+    /// Libcurl remembers them for each of its handles, of which a session has as many as it has had requests in flight at
+    /// once: each may have to learn of a service for itself. It uses those with HTTP/1.1 and HTTP/2; Debian's speaks no
+    /// HTTP/3.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
         /// They are not.

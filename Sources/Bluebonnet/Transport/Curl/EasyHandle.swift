@@ -38,8 +38,6 @@ final class EasyHandle {
     var identity: IdentityChoice?
     /// The generation of authorities that the handle is set up for.
     var authorities = 0
-    /// Where the handle leaves the alternative services that it knows, if anywhere.
-    var altSvcFile: AltSvcFile?
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     /// Why libcurl refused an option since the last reset, and which.

@@ -2,16 +2,19 @@
 ///
 /// Libcurl reads a length as far as it is a number, and believes the last of several. A wrong length makes a part of the body
 /// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
-/// not asked for (RFC 9112 §7.4), and a folded line with no field before it.
+/// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
 struct FramingCheck: Equatable {
     private var length: Int64?
     private var hasLines = false
+    static let foldedFirstField = "the first field begins with white space"
 
     /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
     mutating func flaw(in line: Span<UInt8>) -> String? {
         defer { hasLines = true }
         guard let first = line.isEmpty ? nil : line[0] else { return nil }
-        if FieldSyntax.isWhitespace(first) { return hasLines ? nil : "the first field begins with white space" }
+        // Libcurl takes such a line for the end of the head.
+        if first == 0x0d { return "a field line begins with a carriage return" }
+        if FieldSyntax.isWhitespace(first) { return hasLines ? nil : Self.foldedFirstField }
         if FieldSyntax.isField(line, named: "content-length") {
             return acceptsLength(in: line) ? nil : "the Content-Length is invalid, or two of them differ"
         }

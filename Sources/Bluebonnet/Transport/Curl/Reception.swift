@@ -85,7 +85,7 @@ struct Reception {
     }
 
     /// Whether a line begins with `HTTP/`, as a status line does.
-    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
         guard line.count > 4, unsafe line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 else { return false }
         return unsafe line[3] == 0x50 && line[4] == 0x2f
     }
@@ -244,6 +244,11 @@ struct Reception {
     /// Ends the exchange with an error, whatever libcurl makes of it.
     mutating func fail(with error: RequestError) {
         failure = error
+    }
+
+    /// Ends the exchange because the first field line of the head looks like a continuation.
+    mutating func refuseFoldedFirstField() {
+        _ = refuse(.malformed, FramingCheck.foldedFirstField)
     }
 
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason, _ detail: String? = nil) -> Bool {

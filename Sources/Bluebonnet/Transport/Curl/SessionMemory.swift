@@ -1,13 +1,13 @@
 import CCurl
 
-/// Keeps what a session remembers between exchanges, in libcurl: cookies, hosts that want TLS, and, where easy handles are
-/// used once, TLS sessions.
+/// Keeps what a session remembers between exchanges, in libcurl: cookies, and hosts that want TLS.
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
 final class SessionMemory {
     private let keepsCookies: Bool
-    private let keepsHSTS: Bool
+    /// Whether all handles use the share, also those that use no cookies.
+    let keepsHSTS: Bool
     private let hstsFile: String?
     private var made: SessionShare?
     /// The handle that writes the file of hosts that want TLS when it ends.
@@ -18,12 +18,7 @@ final class SessionMemory {
         keepsCookies = configuration.cookies.policy != .never
         keepsHSTS = configuration.hsts != .off
         if case .file(let path) = configuration.hsts { hstsFile = path } else { hstsFile = nil }
-        guard keepsCookies || keepsHSTS || SpentHandles.areFreed else { return nil }
-    }
-
-    /// Whether a handle uses the share for a request.
-    func isUsed(withCookies usesCookies: Bool, mayUseTLS: Bool) -> Bool {
-        usesCookies || keepsHSTS || (mayUseTLS && SpentHandles.areFreed)
+        guard keepsCookies || keepsHSTS else { return nil }
     }
 
     deinit {

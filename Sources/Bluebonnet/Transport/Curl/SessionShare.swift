@@ -1,8 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Owns the handle by which libcurl's easy handles have cookies in common, the hosts that want TLS (RFC 6797), and, where
-/// handles are used once, TLS sessions.
+/// Owns the handle by which libcurl's easy handles have cookies in common, and the hosts that want TLS (RFC 6797).
 ///
 /// Belongs to the engine; all handles that use it are on the loop's thread, which is why nothing is locked.
 // Safety: an easy handle keeps the share that it uses, and so lets it go after itself.
@@ -12,9 +11,7 @@ final class SessionShare {
     fileprivate let hasHSTS: Bool
 
     init?(cookies: Bool, hsts: Bool) {
-        guard Libcurl.isReady, let pointer = unsafe bb_curl_make_share(cookies, hsts, SpentHandles.areFreed) else {
-            return nil
-        }
+        guard Libcurl.isReady, let pointer = unsafe bb_curl_make_share(cookies, hsts) else { return nil }
         unsafe self.pointer = unsafe pointer
         hasHSTS = hsts
     }

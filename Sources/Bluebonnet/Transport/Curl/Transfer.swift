@@ -97,6 +97,8 @@ final class Transfer {
     var verdicts = 0
     /// Whether the request must not go out on a connection that is there already.
     var needsFreshConnection = false
+    /// Whether libcurl may store what it receives of a head.
+    private var firstField = FirstFieldGate.open
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
     /// Whether the connection was there and the request was about to go out.
@@ -143,6 +145,13 @@ final class Transfer {
         multi?.floods.transferEnded()
     }
 
+    /// Keeps libcurl from a fault that a handle has when it is used again.
+    func guardFirstField() {
+        guard FirstFieldGate.isNeeded else { return }
+        firstField = .closed
+        easy?.set(CURLOPT_HEADER, 1)
+    }
+
     /// Goes back to the beginning after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and
     /// the request may be repeated (RFC 9110 §9.2.2).
     ///
@@ -179,6 +188,7 @@ final class Transfer {
         multi?.floods.noted(bytes.count)
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
         unsafe noteCookies(in: bytes)
+        if firstField != .open { unsafe noteStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -187,6 +197,11 @@ final class Transfer {
             return true
         case .refused: return false
         }
+    }
+
+    private func noteStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {
+        let isComplete = if case .complete = progress { true } else { false }
+        if unsafe firstField.opens(after: lines, isComplete: isComplete) { easy?.set(CURLOPT_HEADER, 0) }
     }
 
     /// Looks at a head that is complete; returns whether to go on.
@@ -213,6 +228,7 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        guard firstField == .open else { return unsafe receivedLine(bytes) }
         multi?.floods.noted(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
@@ -220,6 +236,13 @@ final class Transfer {
         // A turn may bring many pieces, and libcurl would copy what it is told to keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }
         return unsafe acceptBody(bytes)
+    }
+
+    /// Takes bytes of a line of the head that libcurl has yet to store.
+    private func receivedLine(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        guard unsafe !firstField.admits(bytes) else { return .accept }
+        reception.refuseFoldedFirstField()
+        return .refuse(.malformed)
     }
 
     /// Takes decoded bytes of the body; returns what the state says.

@@ -70,11 +70,10 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
-            easy.keepAltSvc(after: transfer.reception.head)
             // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if !SpentHandles.areFreed, pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
+            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
                 !transfer.reception.state.isReceivingPaused
             {
                 // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.

@@ -191,7 +191,6 @@ actor TransferEngine: EventLoopClient {
     }
 
     func add(_ transfer: Transfer) {
-        if SpentHandles.areFreed { transfer.easy = nil }
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.request)
         else {
@@ -209,17 +208,17 @@ actor TransferEngine: EventLoopClient {
             return finish(transfer, with: error)
         }
         let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let mayUseTLS = options.usesProxy || TransferOptions.isSecure(transfer.request.url)
-        let usesShare = memory?.isUsed(withCookies: usesCookies, mayUseTLS: mayUseTLS) == true
-        let share = usesShare ? memory?.share : nil
+        let share = usesCookies || memory?.keepsHSTS == true ? memory?.share : nil
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
+        transfer.guardFirstField()
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))
             return finish(transfer, with: RequestError(.internal, detail: words))
         }
+        let mayUseTLS = options.usesProxy || TransferOptions.isSecure(transfer.request.url)
         if mayUseTLS || transfer.httpVersion == .http2PriorKnowledge || options.configuration.hsts != .off {
             transfer.guardFloods(in: multi)
         }

@@ -35,8 +35,8 @@ extension TransferOptions {
     private func applyAltSvc(to easy: EasyHandle) {
         guard configuration.altSvc != .off, !easy.usesAltSvc else { return }
         easy.usesAltSvc = true
-        let userFile: String? = if case .file(let path) = configuration.altSvc { path } else { nil }
-        easy.useAltSvc(keptIn: SpentHandles.areFreed ? altSvcFile : nil, userFile: userFile)
+        easy.set(CURLOPT_ALTSVC_CTRL, Int(CURLALTSVC_H1 | CURLALTSVC_H2 | CURLALTSVC_READONLYFILE))
+        if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 
     /// Sets how the request stands beside others on its connection; the field that says so is among the others.

@@ -21,8 +21,6 @@ final class TransferOptions {
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
     private let identities: IdentityTable
-    /// What handles leave to each other of alternative services, where they are not used again.
-    private(set) lazy var altSvcFile = AltSvcFile()
     /// What is wrong with the configuration, which no request gets past.
     private let flaw: ConfigurationFlaw?
 
