@@ -37,11 +37,12 @@ enum FieldSyntax {
     }
 
     /// Returns whether a line is a field with a name, which is given in lower case.
-    static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
+    @inline(__always)
+    static func isField(_ line: Span<UInt8>, named name: StaticString) -> Bool {
         // The colon tells nearly all others apart.
-        let count = name.utf8.count
+        let count = name.utf8CodeUnitCount
         guard line.count > count, line[count] == 0x3a else { return false }
-        return isSame(line.extracting(..<count), name.utf8.span)
+        return unsafe isSame(line.extracting(..<count), Span(_unsafeStart: name.utf8Start, count: count))
     }
 
     /// Returns the byte with ASCII upper case made lower case.

@@ -27,6 +27,11 @@ struct ConnectionEnds: Hashable {
         self.init(ends)
     }
 
+    /// The port alone tells nearly all of them apart.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(localPort)
+    }
+
     private init(_ ends: bb_ends) {
         localPort = ends.local_port
         remotePort = ends.remote_port

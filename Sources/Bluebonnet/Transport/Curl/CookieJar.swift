@@ -13,6 +13,8 @@ final class CookieJar {
     private let decision: CookieDecision
     private var quota = CookieQuota()
     private var isOverQuota = false
+    /// Whether the cookies are what they are to be.
+    private var isSettled = true
     private var paths = CookiePaths()
     /// The public suffixes that may have set cookies for the hosts below them.
     private var suffixes: Set<String> = []
@@ -114,6 +116,7 @@ final class CookieJar {
         if isSuffix, field.lowercased().contains("domain") { suffixes.insert(target.host) }
         if !paths.isEmpty || !CookiePaths.isRead(field) { doubtful.append((field, url)) }
         isOverQuota = quota.cookieSet(for: site) || isOverQuota
+        isSettled = !isOverQuota && suffixes.isEmpty && doubtful.isEmpty && hidden.isEmpty
     }
 
     /// Sees to it that a request that libcurl is about to send has the right cookies.
@@ -127,13 +130,13 @@ final class CookieJar {
             cookie.path == target.path + "/" && cookie.matches(host: target.host)
         }
         for cookie in hidden { expire(cookie, with: easy) }
+        isSettled = hidden.isEmpty
     }
 
     /// Makes the cookies what they are to be, after those that came in; called before a request and before the loop waits.
     func settle() {
-        guard isOverQuota || !suffixes.isEmpty || !doubtful.isEmpty || !hidden.isEmpty, let easy = opened else {
-            return
-        }
+        guard !isSettled, let easy = opened else { return }
+        isSettled = true
         if !suffixes.isEmpty { confineCookies(with: easy) }
         if !doubtful.isEmpty { correctCookies(with: easy) }
         for cookie in hidden { keep(cookie, with: easy) }

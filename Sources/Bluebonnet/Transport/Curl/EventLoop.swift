@@ -20,7 +20,6 @@ public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
     private let serial = LoopSerialExecutor()
-    private let threadIdentity = Atomic<UInt>(0)
 
     /// Safety: used on the loop's thread alone, of which there is one at a time; the inbox's lock orders them.
     nonisolated(unsafe) private let reactor: Reactor
@@ -102,10 +101,8 @@ public final class EventLoop: TaskExecutor {
     }
 
     package var isCurrentThread: Bool {
-        threadIdentity.load(ordering: .relaxed) == Self.currentThread
+        serial.isCurrentThread
     }
-
-    private static var currentThread: UInt { UInt(pthread_self()) }
 
     /// Whether the caller is on the thread of some loop.
     static var isOnLoop: Bool { unsafe pthread_getspecific(mark) != nil }
@@ -209,7 +206,7 @@ public final class EventLoop: TaskExecutor {
 
     private func run() {
         guard ExitGate.enters(self) else { return inbox.withLock { $0.barred() } }
-        threadIdentity.store(Self.currentThread, ordering: .relaxed)
+        serial.beginOnThisThread()
         unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
         var batch: [LoopInbox.Entry] = []
         while true {
@@ -224,7 +221,7 @@ public final class EventLoop: TaskExecutor {
             switch next {
             case .stop:
                 // The system may give another thread the same name.
-                _ = threadIdentity.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
+                serial.endOnThisThread()
                 pthread_setspecific(Self.mark, nil)
                 return ExitGate.leaves(self)
             case .park: ExitGate.park()

@@ -1,5 +1,10 @@
+import Glibc
+import Synchronization
+
 /// Runs the jobs of actors that live on an event loop.
 final class LoopSerialExecutor: SerialExecutor {
+    /// The thread that runs the jobs, or 0.
+    private let thread = Atomic<UInt>(0)
     /// Safety: set once, by the loop's initializer, before anyone else knows of the executor; the loop owns it.
     nonisolated(unsafe) private unowned var loop: EventLoop?
 
@@ -7,16 +12,29 @@ final class LoopSerialExecutor: SerialExecutor {
         unsafe self.loop = loop
     }
 
+    func beginOnThisThread() {
+        thread.store(Self.currentThread, ordering: .relaxed)
+    }
+
+    /// Does nothing if another thread has begun since.
+    func endOnThisThread() {
+        _ = thread.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
+    }
+
+    private static var currentThread: UInt { UInt(pthread_self()) }
+
     func enqueue(_ job: consuming ExecutorJob) {
         guard let loop = unsafe loop else { preconditionFailure("an executor is used after its loop is gone") }
         loop.enqueueIsolated(UnownedJob(job))
     }
 
     func isIsolatingCurrentContext() -> Bool? {
-        unsafe loop?.isCurrentThread
+        isCurrentThread
     }
 
+    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
+
     func checkIsolated() {
-        precondition(unsafe loop?.isCurrentThread == true, "not on the event loop's thread")
+        precondition(isCurrentThread, "not on the event loop's thread")
     }
 }

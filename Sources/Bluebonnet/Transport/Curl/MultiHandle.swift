@@ -201,8 +201,8 @@ final class MultiHandle {
     }
 
     /// Notes that a request does not use a connection any more.
-    func connectionIsLeft(_ use: IdleConnections.Use) {
-        guard let socket = idleConnections.ended(use) else { return }
+    func connectionIsLeft(_ connection: IdleConnections.Connection) {
+        guard let socket = idleConnections.ended(connection) else { return }
         // While the body was paused, the connection was in use, and what came in was left alone.
         loop.tellAgain(of: socket)
     }

@@ -20,6 +20,8 @@ struct Reception {
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
+    /// Whether a cookie is set by the lines that came in last.
+    private(set) var hasCookies = false
     private var statusCode: Int?
 
     /// Whether bodies are decoded as their heads say.
@@ -62,6 +64,7 @@ struct Reception {
     /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
     mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> HeadProgress {
         lastActivity = now
+        hasCookies = false
         let earlier = head
         guard unsafe receivedLines(bytes) else { return .refused }
         guard let head else { return .begun }
@@ -105,6 +108,7 @@ struct Reception {
     private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
         let isStatusLine = unsafe Self.isStatusLine(line)
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
+        if unsafe Cookie.isSet(in: line) { hasCookies = true }
         if isStatusLine {
             statusCode = unsafe Self.statusCode(in: line)
             if firstByte == nil { firstByte = Reactor.now() }

@@ -60,6 +60,6 @@ extension Transfer {
     }
 
     var isSecure: Bool {
-        request.url.scheme?.lowercased() == "https" || easy?.upgradedURL(of: request.url) != nil
+        TransferOptions.isSecure(request.url) || easy?.upgradedURL(of: request.url) != nil
     }
 }

@@ -23,8 +23,8 @@ final class Transfer {
         reception.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
     }
 
-    /// The use of the connection on which the request went out, where those are counted.
-    var connectionUse: IdleConnections.Use?
+    /// The connection on which the request went out, if it is known.
+    var connection: IdleConnections.Connection?
     /// Whether the guard against floods looks after the transfer's connection.
     private(set) var isGuarded = false
     /// Whether the request was sent again since its HTTP/2 connection had failed.
@@ -137,6 +137,11 @@ final class Transfer {
         multi.floods.transferBegins()
     }
 
+    /// Tells the guard of bytes that belong to the request or to its response.
+    private func tellGuard(of count: Int) {
+        if isGuarded { multi?.floods.noted(count) }
+    }
+
     /// Notes that the transfer is about to be taken out of its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
@@ -172,7 +177,7 @@ final class Transfer {
     /// whether it may.
     func requestBegins(_ ends: ConnectionEnds?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
-        multi?.floods.noted(Self.headEstimate)
+        tellGuard(of: Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
@@ -185,9 +190,9 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        multi?.floods.noted(bytes.count)
+        tellGuard(of: bytes.count)
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
-        unsafe noteCookies(in: bytes)
+        if reception.hasCookies { unsafe noteCookies(in: bytes) }
         if firstField != .open { unsafe noteStored(bytes, progress) }
         switch progress {
         case .begun: return true
@@ -229,7 +234,7 @@ final class Transfer {
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard firstField == .open else { return unsafe receivedLine(bytes) }
-        multi?.floods.noted(bytes.count)
+        tellGuard(of: bytes.count)
         noteStream()
         if announcesHead { noteHead() }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
@@ -325,7 +330,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
-        multi?.floods.noted(count)
+        tellGuard(of: count)
         uploadOffset += count
         reception.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }

@@ -23,7 +23,7 @@ extension TransferEngine {
 }
 
 extension Transfer {
-    /// Tells the jar of the cookies that lines of a head set; mostly it is one line.
+    /// Tells the jar of the cookies that lines of a head set.
     // Safety: the bytes are looked at within the callback that provides them.
     func noteCookies(in lines: UnsafeRawBufferPointer) {
         guard let jar = turn.cookieJar, let easy, easy.usesCookies else { return }
@@ -32,15 +32,18 @@ extension Transfer {
             let count = unsafe UnsafeRawPointer(end) - start
             let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
-            guard unsafe Self.setsCookie(line) else { continue }
+            guard unsafe Cookie.isSet(in: line) else { continue }
             let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
             let field = unsafe String(decoding: bytes, as: UTF8.self)
             jar.received(String(field.trimmed), from: easy.upgradedURL(of: request.url) ?? request.url)
         }
     }
 
+}
+
+extension Cookie {
     /// Whether a line of a head sets a cookie.
-    private static func setsCookie(_ line: UnsafeRawBufferPointer) -> Bool {
+    static func isSet(in line: UnsafeRawBufferPointer) -> Bool {
         guard line.count > 11, unsafe line[0] | 0x20 == 0x73, unsafe line[10] == 0x3a else { return false }
         return unsafe zip(line, "set-cookie".utf8).allSatisfy { $0 | 0x20 == $1 || $0 == $1 }
     }

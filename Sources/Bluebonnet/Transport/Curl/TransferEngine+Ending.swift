@@ -8,7 +8,7 @@ extension TransferEngine {
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.reception.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
-        let version = transfer.connectionUse?.version
+        let version = transfer.connection?.version
         transfer.multiIsLeft()
         let isLost = isCutOff || code == CURLE_HTTP2
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {

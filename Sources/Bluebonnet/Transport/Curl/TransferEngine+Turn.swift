@@ -10,17 +10,8 @@ extension TransferEngine {
     func turn() -> Int64? {
         shared.now = Reactor.now()
         let isReading = readAllIfDue()
-        for multi in [multi, unmultiplexed] {
-            guard let multi else { continue }
-            multi.runTimeouts(now: shared.now)
-            unsafe multi.takeFinished { context, code in
-                let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-                guard let transfer = easy.transfer else { return }
-                // It may have begun and ended in this very turn.
-                transfer.isFresh = false
-                finish(transfer, with: code, of: multi)
-            }
-        }
+        if let multi { run(multi) }
+        if let unmultiplexed { run(unmultiplexed) }
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
@@ -31,8 +22,26 @@ extension TransferEngine {
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
-        let nextDelivery: Int64? = shared.progressed.isEmpty && shared.toBeDecoded.isEmpty ? nil : 0
-        return [multi?.deadline, unmultiplexed?.deadline, nextCheck, nextRead, nextDelivery].compactMap { $0 }.min()
+        guard shared.progressed.isEmpty, shared.toBeDecoded.isEmpty else { return 0 }
+        let deadline = Self.earlier(multi?.deadline, unmultiplexed?.deadline)
+        return Self.earlier(deadline, Self.earlier(nextCheck, nextRead))
+    }
+
+    private static func earlier(_ one: Int64?, _ other: Int64?) -> Int64? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    /// Has libcurl do what is due, and takes what has ended.
+    private func run(_ multi: MultiHandle) {
+        multi.runTimeouts(now: shared.now)
+        unsafe multi.takeFinished { context, code in
+            let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+            guard let transfer = easy.transfer else { return }
+            // It may have begun and ended in this very turn.
+            transfer.isFresh = false
+            finish(transfer, with: code, of: multi)
+        }
     }
 
     // MARK: Streams that libcurl forgets
@@ -84,6 +93,7 @@ extension TransferEngine {
     }
 
     func reportProgress() {
+        guard !shared.progressed.isEmpty else { return }
         var growing: [Transfer] = []
         // What is handed over may make room for more, which libcurl then has ready.
         while !shared.progressed.isEmpty {

@@ -35,29 +35,26 @@ struct IdleConnections {
         case lookLater
     }
 
-    /// A request's use of a connection.
-    struct Use: Equatable {
+    /// A connection that requests use, or have used.
+    final class Connection {
         fileprivate let socket: Int32
-        fileprivate let number: Int
         let version: Version
+        fileprivate var users = 1
+        fileprivate var isToBeLookedInto = false
+        fileprivate var isClosed = false
+
+        fileprivate init(socket: Int32, version: Version) {
+            self.socket = socket
+            self.version = version
+        }
     }
 
-    private struct Connection {
-        let version: Version
-        let ends: ConnectionEnds
-        /// Tells it from others that have the same socket later.
-        let number: Int
-        var users = 1
-        var isToBeLookedInto = false
-    }
-
-    private var connections: [Int32: Connection] = [:]
-    /// The socket of each connection; libcurl would search all connections for it.
-    private var sockets: [ConnectionEnds: Int32] = [:]
+    /// By their ends, which is how libcurl names one to a request.
+    private var connections: [ConnectionEnds: Connection] = [:]
+    private var ends: [Int32: ConnectionEnds] = [:]
     /// The sockets that were opened and have had no request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
-    private var count = 0
     /// The origins that libcurl takes for ones that multiplex, by host and port.
     private var multiplexing: Set<String> = []
     /// Of more, every origin is taken for one that multiplexes: a request that waits costs a connection then.
@@ -85,26 +82,29 @@ struct IdleConnections {
 
     mutating func closed(_ socket: Int32) {
         fresh.remove(socket)
-        guard let connection = connections.removeValue(forKey: socket) else { return }
-        sockets[connection.ends] = nil
+        guard let ends = ends.removeValue(forKey: socket), let connection = connections[ends],
+            connection.socket == socket
+        else { return }
+        connections[ends] = nil
+        connection.isClosed = true
         if connection.users == 0 { idleCount -= 1 }
     }
 
     mutating func becameReady(_ socket: Int32, _ readiness: Readiness) -> Action {
         // A request whose body is paused does not wait for its socket, and yet uses it.
-        guard let connection = connections[socket], connection.users == 0 else { return .nothing }
+        guard let connection = ends[socket].flatMap({ connections[$0] }), connection.users == 0 else { return .nothing }
         let action = Self.action(on: connection.version, readiness)
-        if action == .lookLater { connections[socket]?.isToBeLookedInto = true }
+        if action == .lookLater { connection.isToBeLookedInto = true }
         return action
     }
 
     /// What a request has to know about the connection that libcurl has chosen for it.
-    enum Choice: Equatable {
+    enum Choice {
         /// Nothing is known of the connection.
         case unknown
-        case good(Use)
+        case good(Connection)
         /// The socket has to be looked into first.
-        case suspect(Use, socket: Int32)
+        case suspect(Connection)
         /// Another request is under way on a connection that carries one at a time.
         case taken
     }
@@ -117,31 +117,29 @@ struct IdleConnections {
     ///   - version: What a new connection speaks.
     /// - Returns: What it has to know about that connection.
     mutating func requestBegins(on ends: ConnectionEnds, to origin: () -> String, version: () -> Version) -> Choice {
-        if let socket = sockets[ends], let connection = connections[socket] {
+        if let connection = connections[ends] {
             // Where there is no multiplexing, the other request is one that libcurl has just ended: the loop has not seen since
             // whether something came in.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
-            connections[socket]?.users += 1
-            connections[socket]?.isToBeLookedInto = false
-            let use = Use(socket: socket, number: connection.number, version: connection.version)
-            return isShared || connection.isToBeLookedInto ? .suspect(use, socket: socket) : .good(use)
+            connection.users += 1
+            guard isShared || connection.isToBeLookedInto else { return .good(connection) }
+            connection.isToBeLookedInto = false
+            return .suspect(connection)
         }
         guard let socket = fresh.first(where: { ConnectionEnds(of: $0) == ends }) else { return .unknown }
         fresh.remove(socket)
-        sockets[ends] = socket
-        count += 1
-        let version = version()
-        if version == .http2 { noteMultiplexing(origin) }
-        connections[socket] = Connection(version: version, ends: ends, number: count)
-        return .good(Use(socket: socket, number: count, version: version))
+        let connection = Connection(socket: socket, version: version())
+        if connection.version == .http2 { noteMultiplexing(origin) }
+        connections[ends] = connection
+        self.ends[socket] = ends
+        return .good(connection)
     }
 
     /// A status line said that it is of HTTP/2.
-    mutating func http2IsClaimed(on use: Use, to origin: () -> String) {
-        guard let connection = connections[use.socket], connection.version != .http2 else { return }
-        noteMultiplexing(origin)
+    mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
+        if connection.version != .http2 { noteMultiplexing(origin) }
     }
 
     private mutating func noteMultiplexing(_ origin: () -> String) {
@@ -153,12 +151,12 @@ struct IdleConnections {
     }
 
     /// A request does not use a connection any more; returns the socket if that is idle now.
-    mutating func ended(_ use: Use) -> Int32? {
-        guard let connection = connections[use.socket], connection.number == use.number else { return nil }
-        connections[use.socket]?.users -= 1
-        guard connection.users == 1 else { return nil }
+    mutating func ended(_ connection: Connection) -> Int32? {
+        guard !connection.isClosed else { return nil }
+        connection.users -= 1
+        guard connection.users == 0 else { return nil }
         idleCount += 1
-        return use.socket
+        return connection.socket
     }
 }
 
@@ -178,8 +176,8 @@ extension Transfer {
         var suspect: Int32?
         switch multi.idleConnections.requestBegins(on: ends, to: { origin }, version: { version(of: easy) }) {
         case .unknown: break
-        case .good(let use): connectionUse = use
-        case .suspect(let use, let socket): (connectionUse, suspect) = (use, socket)
+        case .good(let chosen): connection = chosen
+        case .suspect(let chosen): (connection, suspect) = (chosen, chosen.socket)
         case .taken:
             needsFreshConnection = true
             isToBeSentAnew = true
@@ -202,20 +200,20 @@ extension Transfer {
         // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
-        return easy.hasTLSSurplus(on: connectionUse?.socket ?? -1, isReadable: socket != nil)
+        return easy.hasTLSSurplus(on: connection?.socket ?? -1, isReadable: socket != nil)
     }
 
     /// Notes that the transfer does not use its connection any more.
     func connectionIsLeft() {
-        guard let use = connectionUse else { return }
-        connectionUse = nil
-        multi?.connectionIsLeft(use)
+        guard let connection else { return }
+        self.connection = nil
+        multi?.connectionIsLeft(connection)
     }
 
     /// Notes that the head of a response is of HTTP/2, by what it says.
     func http2IsClaimed() {
-        guard let use = connectionUse else { return }
-        multi?.idleConnections.http2IsClaimed(on: use, to: { origin })
+        guard let connection else { return }
+        multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })
     }
 
     private var origin: String {
