@@ -61,6 +61,6 @@ enum TransferCallbacks {
 
     static func transfer(at context: UnsafeMutableRawPointer?) -> Transfer? {
         guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue().transfer
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.transfer }
     }
 }

@@ -93,26 +93,25 @@ extension TransferEngine {
     }
 
     func reportProgress() {
-        guard !shared.progressed.isEmpty else { return }
-        var growing: [Transfer] = []
-        // What is handed over may make room for more, which libcurl then has ready.
-        while !shared.progressed.isEmpty {
-            let progressed = shared.progressed
-            shared.progressed.removeAll(keepingCapacity: true)
-            for transfer in progressed {
-                // What has ended is told with the outcome.
-                guard transfers[transfer.id] != nil else { continue }
-                if transfer.isPieceGrowing() {
-                    growing.append(transfer)
-                    continue
-                }
-                transfer.hasUnreportedProgress = false
-                // First the bytes: who begins to read when it sees the progress is too late for them.
-                if transfer.receiver != nil { deliver(transfer) }
-                reportProgress(of: transfer)
+        var growing = 0
+        var index = 0
+        // What is handed over may make room for more, which libcurl then has ready: the list may grow.
+        while index < shared.progressed.count {
+            let transfer = shared.progressed[index]
+            index += 1
+            // What has ended is told with the outcome.
+            guard transfers[transfer.id] != nil else { continue }
+            if transfer.isPieceGrowing() {
+                shared.progressed[growing] = transfer
+                growing += 1
+                continue
             }
+            transfer.hasUnreportedProgress = false
+            // First the bytes: who begins to read when it sees the progress is too late for them.
+            if transfer.receiver != nil { deliver(transfer) }
+            reportProgress(of: transfer)
         }
-        shared.progressed = growing
+        shared.progressed.removeSubrange(growing...)
     }
 
     func reportProgress(of transfer: Transfer) {
@@ -140,9 +139,12 @@ extension TransferEngine {
         // The head first, whoever asks.
         reportHeads()
         while !ended.isEmpty {
-            let outcomes = ended
-            ended.removeAll(keepingCapacity: true)
+            var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
+            swap(&outcomes, &ended)
             for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }
+            outcomes.removeAll(keepingCapacity: true)
+            // The memory is used again.
+            if ended.isEmpty { swap(&outcomes, &ended) }
         }
     }
 }
