@@ -38,11 +38,11 @@ enum FieldSyntax {
 
     /// Returns whether a line is a field with a name, which is given in lower case.
     @inline(__always)
-    static func isField(_ line: Span<UInt8>, named name: StaticString) -> Bool {
+    static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
         // The colon tells nearly all others apart.
-        let count = name.utf8CodeUnitCount
+        let count = name.utf8.count
         guard line.count > count, line[count] == 0x3a else { return false }
-        return unsafe isSame(line.extracting(..<count), Span(_unsafeStart: name.utf8Start, count: count))
+        return isSame(line.extracting(..<count), name.utf8.span)
     }
 
     /// Returns the byte with ASCII upper case made lower case.

@@ -46,6 +46,7 @@ extension EasyHandle {
     /// used cookies goes on using those of its share, however.
     func use(_ share: SessionShare?, withCookies usesCookies: Bool) {
         if share == nil || self.share !== share { leaveShare() }
+        if usesCookies, !hasUsedCookies { turnCookiesOn() }
         self.usesCookies = usesCookies
         guard let share else { return }
         if self.share == nil {
@@ -53,10 +54,18 @@ extension EasyHandle {
             self.share = share
             if share.hasHSTS { set(CURLOPT_HSTS_CTRL, bb_curl_hsts_enable) }
         }
-        guard usesCookies else { return }
+    }
+
+    /// Has the handle use cookies for as long as it lives: those of its share.
+    ///
+    /// Libcurl reads a list of files for that, here the name of none. The list must not stay: `curl_easy_reset` forgets it
+    /// without freeing it (7.88.1), or leaves it to grow.
+    private func turnCookiesOn() {
+        leaveShare()
         hasUsedCookies = true
-        // The name of no file: this turns the cookies on.
         set(CURLOPT_COOKIEFILE, "")
+        set(CURLOPT_COOKIELIST, "RELOAD")
+        unsafe set(CURLOPT_COOKIEFILE, pointer: nil)
     }
 
     /// The URL that libcurl went to instead, since its host wants TLS; `nil` when it took the one that it was given.
