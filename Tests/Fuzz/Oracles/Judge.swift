@@ -112,23 +112,31 @@ struct Judge {
         }
     }
 
+    /// The answer is that of a request which the peer has seen. Of one that was sent again, it may have seen the first last.
     private func judgeResult() {
-        guard !isDisturbed, !isMixed, !isGreeting, let script = scripts.last, outcome.origin == .network else { return }
-        switch script.expectation {
-        case .anything: break
-        case .failure:
-            if received { fail(.truncated, "\(outcome.error as Any)") }
-        case .body(let bytes, let status):
-            guard received else {
-                // Others on the same place may have spoiled the connection.
-                if plan.place.isTame, scripts.count == 1, !plan.settings.hsts, !plan.settings.altSvc, !isByLimit {
-                    fail(.wrong, "\(outcome.error as Any)")
-                }
-                return
+        guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.origin == .network else { return }
+        var wanted: (bytes: [UInt8], status: Int)?
+        for script in scripts {
+            switch script.expectation {
+            case .anything: return
+            case .failure: break
+            case .body(let bytes, let status):
+                if received, outcome.response?.statusCode == status, isSame(bytes) { return }
+                wanted = (bytes, status)
             }
-            guard outcome.response?.statusCode == status, isSame(bytes) else {
-                return fail(.wrong, "expected \(status) and \(bytes.count) bytes, \(difference(from: bytes))")
+        }
+        switch (wanted, received) {
+        case (nil, false): break
+        case (nil, true): fail(.truncated, "\(outcome.error as Any)")
+        case (_?, false):
+            // Others on the same place may have spoiled the connection.
+            if plan.place.isTame, scripts.count == 1, !plan.settings.hsts, !plan.settings.altSvc, !isByLimit {
+                fail(.wrong, "\(outcome.error as Any)")
             }
+        case (let wanted?, true):
+            fail(
+                .wrong,
+                "expected \(wanted.status) and \(wanted.bytes.count) bytes, \(difference(from: wanted.bytes))")
         }
     }
 

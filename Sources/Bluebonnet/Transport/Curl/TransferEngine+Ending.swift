@@ -66,6 +66,8 @@ extension TransferEngine {
             error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
         )
         if let easy = transfer.easy {
+            let isHeldUp = transfer.reception.state.isSuspended || transfer.reception.state.isReceivingPaused
+            if isHeldUp { easy.dropHeldBytes() }
             transfer.multi?.remove(easy)
             transfer.easy = nil
             transfer.multi = nil
@@ -73,9 +75,7 @@ extension TransferEngine {
             // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !transfer.reception.state.isSuspended,
-                !transfer.reception.state.isReceivingPaused
-            {
+            if pool.count < Self.poolLimit, !isHeldUp {
                 // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
                 if easy.profile == nil { easy.reset() }
                 pool.append(easy)
