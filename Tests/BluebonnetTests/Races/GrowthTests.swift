@@ -9,6 +9,8 @@ struct ProcessHoldings: CustomStringConvertible {
     let descriptors: Int
     let threads: Int
     let residentKiB: Int
+    /// The address space that is in use.
+    let virtualKiB: Int
 
     static func now() throws -> ProcessHoldings {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
@@ -18,7 +20,8 @@ struct ProcessHoldings: CustomStringConvertible {
             return Int(line.split(whereSeparator: { !$0.isNumber }).first ?? "") ?? 0
         }
         return ProcessHoldings(
-            descriptors: descriptors, threads: number("Threads"), residentKiB: number("VmRSS"))
+            descriptors: descriptors, threads: number("Threads"), residentKiB: number("VmRSS"),
+            virtualKiB: number("VmSize"))
     }
 
     var description: String { "\(descriptors) descriptors, \(threads) threads, \(residentKiB) KiB" }

@@ -32,4 +32,27 @@ import Testing
             precondition(after == "right")
         }
     }
+
+    @Test func `without a thread for the loop, requests fail and say so, and nobody waits on the caller's thread`() async {
+        await #expect(processExitsWith: .success) {
+            let server = try await LocalServer { $0.get("/", .text("right")) }
+            // Libcurl, Swift's pool and this process have what they need from now on.
+            let warm = Weather.session()
+            let before = try await warm.request(server.url("/")).serializingString().value
+            precondition(before == "right")
+            try await Task.sleep(for: .milliseconds(50))
+            let session = Weather.session()
+            // A thread needs address space for its stack.
+            let used = try ProcessHoldings.now().virtualKiB << 10
+            var limit = rlimit(rlim_cur: UInt(used) + (4 << 20), rlim_max: UInt.max)
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            let error = await session.request(server.url("/")).serializingString().response.error
+            limit.rlim_cur = UInt.max
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            precondition(error?.kind == .connection(.failed), "\(String(describing: error))")
+            precondition(error?.description.contains("no thread") == true, "\(String(describing: error))")
+            let after = try await session.request(server.url("/")).serializingString().value
+            precondition(after == "right")
+        }
+    }
 }
