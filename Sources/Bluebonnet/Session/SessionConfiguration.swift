@@ -67,7 +67,8 @@ extension Session {
 
         /// The largest head of a response, in bytes; 256 KiB by default.
         ///
-        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Libcurl allows 100 KB for a single field.
+        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Libcurl allows 100 KB for a single field. Trailers
+        /// have the same limit.
         public var maximumResponseHeadBytes = 256 * 1024
 
         /// The size of the buffer that receives from a connection, in bytes; 64 KiB by default.
