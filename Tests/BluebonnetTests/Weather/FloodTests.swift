@@ -124,10 +124,11 @@ import Testing
         let session = try Weather.trustingSession()
         let request = session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=data"), method: .post)
         let task = request.serializingData()
-        for await _ in request.httpResponses() { break }
+        // There is no response: by then, the flood is under way. Too early, it is cancelled before.
+        try await Task.sleep(for: .milliseconds(300))
         request.cancel()
-        let kind = await task.response.error?.kind
-        #expect(kind == .cancelled || kind == .connection(.http2))
+        let error = await task.response.error
+        #expect(error?.kind == .cancelled || error?.kind == .connection(.http2), "\(String(describing: error))")
         await session.shutdown()
     }
 }

@@ -121,7 +121,7 @@ struct Judge {
             case .anything: return
             case .failure: break
             case .body(let bytes, let status):
-                if received, outcome.response?.statusCode == status, isSame(bytes) { return }
+                if received, outcome.response?.statusCode == status, isSame(bytes) || looksComplete(script, bytes) { return }
                 wanted = (bytes, status)
             }
         }
@@ -138,6 +138,13 @@ struct Judge {
                 .wrong,
                 "expected \(wanted.status) and \(wanted.bytes.count) bytes, \(difference(from: wanted.bytes))")
         }
+    }
+
+    /// Whether libcurl cannot tell that the answer is cut short: before 8.1.0, where another stream on the connection broke a
+    /// rule of HTTP/2. The article "Security and limits" names it.
+    private func looksComplete(_ script: Script, _ bytes: [UInt8]) -> Bool {
+        !world.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
+            && bytes.starts(with: outcome.bytes)
     }
 
     /// Whether the answer is what a wild place began a connection with: a request that was sent again can meet that.
