@@ -37,6 +37,7 @@ enum FieldSyntax {
     }
 
     /// Returns whether a line is a field with a name, which is given in lower case.
+    // The name is known where this is called: nearly nothing is left of it then, and it is called for each line of a head.
     @inline(__always)
     static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
         // The colon tells nearly all others apart.

@@ -5,15 +5,20 @@ import Testing
 
 @testable import Bluebonnet
 
-/// In which order an observer hears of an exchange.
+/// The order in which an observer is told.
 @Suite(.timeLimit(.minutes(1))) struct HeadOrderTests {
     private final class Recorder: ExchangeObserver {
-        let events = Locked<[String]>([])
+        let events: AsyncStream<String>
+        private let continuation: AsyncStream<String>.Continuation
+
+        init() {
+            (events, continuation) = AsyncStream.makeStream()
+        }
 
         func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}
-        func exchangeDidReceiveHead(_ response: HTTPResponse) { events.withLock { $0.append("head") } }
+        func exchangeDidReceiveHead(_ response: HTTPResponse) { continuation.yield("head") }
         func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {}
-        func exchangeDidComplete(_ outcome: ExchangeOutcome) { events.withLock { $0.append("end") } }
+        func exchangeDidComplete(_ outcome: ExchangeOutcome) { continuation.yield("end") }
     }
 
     /// Ends the exchange on the loop as soon as its head has come in, before the turn is over: a judge's verdict on another
@@ -31,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `the head comes before the end, whoever has the observers told`() async throws {
+    @Test func `the head is told before the end`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .stall)
         var configuration = Session.Configuration()
@@ -43,9 +48,10 @@ import Testing
         options.holdsBody = true
         engine.accept(.start(1, HTTPRequest(url: server.url("/")), .none, options, recorder))
         Self.endBehindHead(engine, loop)
-        while recorder.events.withLock({ !$0.contains("end") }) { await Task.yield() }
+        var events = recorder.events.makeAsyncIterator()
+        #expect(await events.next() == "head")
+        #expect(await events.next() == "end")
         await engine.shutDown()
-        #expect(recorder.events.withLock { $0 } == ["head", "end"])
         await server.stop()
     }
 }

@@ -112,16 +112,20 @@ struct Judge {
         }
     }
 
-    /// The answer is that of a request which the peer has seen. Of one that was sent again, it may have seen the first last.
+    /// The answer is that of a request which the peer has seen.
+    ///
+    /// Of one that was sent again, it may have seen the first last.
     private func judgeResult() {
         guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.origin == .network else { return }
         var wanted: (bytes: [UInt8], status: Int)?
         for script in scripts {
             switch script.expectation {
             case .anything: return
-            case .failure: break
+            case .failure: if looksComplete(script, outcome.bytes) { return }
             case .body(let bytes, let status):
-                if received, outcome.response?.statusCode == status, isSame(bytes) || looksComplete(script, bytes) { return }
+                if received, outcome.response?.statusCode == status, isSame(bytes) || looksComplete(script, bytes) {
+                    return
+                }
                 wanted = (bytes, status)
             }
         }
@@ -140,8 +144,10 @@ struct Judge {
         }
     }
 
-    /// Whether libcurl cannot tell that the answer is cut short: before 8.1.0, where another stream on the connection broke a
-    /// rule of HTTP/2. The article "Security and limits" names it.
+    /// Whether libcurl cannot tell that the answer is cut short.
+    ///
+    /// That is so before 8.1.0, where another stream on the connection broke a rule of HTTP/2; the article "Security and limits"
+    /// names it.
     private func looksComplete(_ script: Script, _ bytes: [UInt8]) -> Bool {
         !world.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
             && bytes.starts(with: outcome.bytes)

@@ -146,9 +146,10 @@ final class HTTP2Driver: Driver {
             isMixed = isMixed || answer.script.misdirects
             if isMixed { book.mix(marks) }
         }
+        // A path that was sent before on the connection may be an index (RFC 7541 §2.3.2), and its mark is not seen.
         let unknown = HTTP2Frame(
             kind: .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: block.stream,
-            payload: FieldBlock.make([(":status", "404")]))
+            payload: FieldBlock.make([(":status", "404"), ("x-greeting", "unknown")]))
         runs.append(
             (block.stream, ScriptRun(answer?.script.steps ?? [.send(unknown.bytes)], requestIsComplete: block.ends)))
     }

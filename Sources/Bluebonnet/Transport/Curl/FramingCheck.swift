@@ -4,9 +4,11 @@
 /// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
 /// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
 struct FramingCheck: Equatable {
+    /// What is wrong with a folded line that has no field before it.
+    static let foldedFirstField = "the first field begins with white space"
+
     private var length: Int64?
     private var hasLines = false
-    static let foldedFirstField = "the first field begins with white space"
 
     /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
     mutating func flaw(in line: Span<UInt8>) -> String? {

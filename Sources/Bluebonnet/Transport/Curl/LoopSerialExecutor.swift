@@ -3,10 +3,15 @@ import Synchronization
 
 /// Runs the jobs of actors that live on an event loop.
 final class LoopSerialExecutor: SerialExecutor {
-    /// The thread that runs the jobs, or 0.
-    private let thread = Atomic<UInt>(0)
     /// Safety: set once, by the loop's initializer, before anyone else knows of the executor; the loop owns it.
     nonisolated(unsafe) private unowned var loop: EventLoop?
+
+    /// The thread that runs the jobs, or 0.
+    private let thread = Atomic<UInt>(0)
+
+    private static var currentThread: UInt { UInt(pthread_self()) }
+
+    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
 
     func belongs(to loop: EventLoop) {
         unsafe self.loop = loop
@@ -21,8 +26,6 @@ final class LoopSerialExecutor: SerialExecutor {
         _ = thread.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
     }
 
-    private static var currentThread: UInt { UInt(pthread_self()) }
-
     func enqueue(_ job: consuming ExecutorJob) {
         guard let loop = unsafe loop else { preconditionFailure("an executor is used after its loop is gone") }
         loop.enqueueIsolated(UnownedJob(job))
@@ -31,8 +34,6 @@ final class LoopSerialExecutor: SerialExecutor {
     func isIsolatingCurrentContext() -> Bool? {
         isCurrentThread
     }
-
-    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
 
     func checkIsolated() {
         precondition(isCurrentThread, "not on the event loop's thread")

@@ -15,13 +15,13 @@ struct Reception {
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
+    /// Whether the last call of ``receivedHead(_:now:)`` brought a `Set-Cookie` line.
+    private(set) var hasCookies = false
 
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
-    /// Whether a cookie is set by the lines that came in last.
-    private(set) var hasCookies = false
     private var statusCode: Int?
 
     /// Whether bodies are decoded as their heads say.
@@ -88,7 +88,7 @@ struct Reception {
     }
 
     /// Whether a line begins with `HTTP/`, as a status line does.
-    static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
         guard line.count > 4, unsafe line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 else { return false }
         return unsafe line[3] == 0x50 && line[4] == 0x2f
     }
@@ -108,7 +108,8 @@ struct Reception {
     private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
         let isStatusLine = unsafe Self.isStatusLine(line)
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
-        if unsafe Cookie.isSet(in: line) { hasCookies = true }
+        let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
+        if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
         if isStatusLine {
             statusCode = unsafe Self.statusCode(in: line)
             if firstByte == nil { firstByte = Reactor.now() }
@@ -128,7 +129,6 @@ struct Reception {
             hasCoding = false
         case .append:
             unsafe headBytes.append(contentsOf: line)
-            let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
             if ContentCoding.isNamed(in: span) { hasCoding = true }
         case .completeHead:

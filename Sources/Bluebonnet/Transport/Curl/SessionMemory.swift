@@ -6,8 +6,7 @@ import CCurl
 // Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
 final class SessionMemory {
     private let keepsCookies: Bool
-    /// Whether all handles use the share, also those that use no cookies.
-    let keepsHSTS: Bool
+    private let keepsHSTS: Bool
     private let hstsFile: String?
     private var made: SessionShare?
     /// The handle that writes the file of hosts that want TLS when it ends.
@@ -41,6 +40,9 @@ final class SessionMemory {
             // Libcurl will not be able to write it either, and says nothing then.
         }
     }
+
+    /// What a handle has in common with others, if it has anything: cookies, or hosts that want TLS.
+    func share(withCookies usesCookies: Bool) -> SessionShare? { usesCookies || keepsHSTS ? share : nil }
 
     /// What handles have in common, made when it is first needed.
     var share: SessionShare? {

@@ -56,10 +56,11 @@ extension EasyHandle {
         }
     }
 
-    /// Has the handle use cookies for as long as it lives: those of its share.
+    /// Turns libcurl's cookies on, which stay on for the life of the handle.
     ///
-    /// Libcurl reads a list of files for that, here the name of none. The list must not stay: `curl_easy_reset` forgets it
-    /// without freeing it (7.88.1), or leaves it to grow.
+    /// Only reading a list of cookie files does that, so the list holds one empty name. It is removed again, since
+    /// `curl_easy_reset` loses its memory (7.88.1) or lets it grow. Removing it also drops the handle's cookies, hence
+    /// without a share.
     private func turnCookiesOn() {
         leaveShare()
         hasUsedCookies = true

@@ -97,8 +97,8 @@ final class Transfer {
     var verdicts = 0
     /// Whether the request must not go out on a connection that is there already.
     var needsFreshConnection = false
-    /// Whether libcurl may store what it receives of a head.
-    private var firstField = FirstFieldGate.open
+    /// Whether a field of this transfer is stored yet.
+    var firstField = FirstField.stored
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
     /// Whether the connection was there and the request was about to go out.
@@ -137,24 +137,12 @@ final class Transfer {
         multi.floods.transferBegins()
     }
 
-    /// Tells the guard of bytes that belong to the request or to its response.
-    private func tellGuard(of count: Int) {
-        if isGuarded { multi?.floods.noted(count) }
-    }
-
     /// Notes that the transfer is about to be taken out of its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
         guard isGuarded else { return }
         isGuarded = false
         multi?.floods.transferEnded()
-    }
-
-    /// Keeps libcurl from a fault that a handle has when it is used again.
-    func guardFirstField() {
-        guard FirstFieldGate.isNeeded else { return }
-        firstField = .closed
-        easy?.set(CURLOPT_HEADER, 1)
     }
 
     /// Goes back to the beginning after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and
@@ -177,7 +165,8 @@ final class Transfer {
     /// whether it may.
     func requestBegins(_ ends: ConnectionEnds?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
-        tellGuard(of: Self.headEstimate)
+        if FirstField.isGuarded { guardFirstField() }
+        multi?.floods.noted(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
@@ -190,10 +179,10 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        tellGuard(of: bytes.count)
+        multi?.floods.noted(bytes.count)
         let progress = unsafe reception.receivedHead(bytes, now: turn.now)
         if reception.hasCookies { unsafe noteCookies(in: bytes) }
-        if firstField != .open { unsafe noteStored(bytes, progress) }
+        if firstField != .stored { unsafe noteStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -204,9 +193,16 @@ final class Transfer {
         }
     }
 
+    /// Has libcurl show lines of the head before it stores them, where it must not store all; see ``FirstField``.
+    private func guardFirstField() {
+        firstField.requestBegins(isHTTP2: connection?.version == .http2)
+        easy?.set(CURLOPT_HEADER, firstField == .stored ? 0 : 1)
+    }
+
     private func noteStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {
         let isComplete = if case .complete = progress { true } else { false }
-        if unsafe firstField.opens(after: lines, isComplete: isComplete) { easy?.set(CURLOPT_HEADER, 0) }
+        unsafe firstField.linesStored(lines, isHeadComplete: isComplete)
+        if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
     }
 
     /// Looks at a head that is complete; returns whether to go on.
@@ -233,8 +229,8 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard firstField == .open else { return unsafe receivedLine(bytes) }
-        tellGuard(of: bytes.count)
+        guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
+        multi?.floods.noted(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
@@ -244,8 +240,8 @@ final class Transfer {
     }
 
     /// Takes bytes of a line of the head that libcurl has yet to store.
-    private func receivedLine(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard unsafe !firstField.admits(bytes) else { return .accept }
+    private func receivedLineBytes(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
+        guard unsafe !firstField.lineBytesReceived(bytes) else { return .accept }
         reception.refuseFoldedFirstField()
         return .refuse(.malformed)
     }
@@ -330,7 +326,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
-        tellGuard(of: count)
+        multi?.floods.noted(count)
         uploadOffset += count
         reception.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }

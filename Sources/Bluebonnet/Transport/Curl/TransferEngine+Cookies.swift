@@ -19,7 +19,6 @@ extension TransferEngine {
         cookieJar.change(change)
         return nil
     }
-
 }
 
 extension Transfer {
@@ -32,20 +31,13 @@ extension Transfer {
             let count = unsafe UnsafeRawPointer(end) - start
             let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
-            guard unsafe Cookie.isSet(in: line) else { continue }
+            guard unsafe FieldSyntax.isField(line.assumingMemoryBound(to: UInt8.self).span, named: "set-cookie") else {
+                continue
+            }
             let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
             let field = unsafe String(decoding: bytes, as: UTF8.self)
             jar.received(String(field.trimmed), from: easy.upgradedURL(of: request.url) ?? request.url)
         }
-    }
-
-}
-
-extension Cookie {
-    /// Whether a line of a head sets a cookie.
-    static func isSet(in line: UnsafeRawBufferPointer) -> Bool {
-        guard line.count > 11, unsafe line[0] | 0x20 == 0x73, unsafe line[10] == 0x3a else { return false }
-        return unsafe zip(line, "set-cookie".utf8).allSatisfy { $0 | 0x20 == $1 || $0 == $1 }
     }
 }
 

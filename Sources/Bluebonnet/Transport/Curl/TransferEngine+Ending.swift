@@ -67,8 +67,8 @@ extension TransferEngine {
         )
         if let easy = transfer.easy {
             let isHeldUp = transfer.reception.state.isSuspended || transfer.reception.state.isReceivingPaused
-            if isHeldUp { easy.dropHeldBytes() }
             transfer.multi?.remove(easy)
+            if isHeldUp { easy.dropHeldBytes() }
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil

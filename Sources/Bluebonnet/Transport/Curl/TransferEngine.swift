@@ -208,11 +208,11 @@ actor TransferEngine: EventLoopClient {
             return finish(transfer, with: error)
         }
         let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let share = usesCookies || memory?.keepsHSTS == true ? memory?.share : nil
+        let share = memory?.share(withCookies: usesCookies)
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
-        transfer.guardFirstField()
+        transfer.firstField = FirstField.isGuarded ? .awaited : .stored
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))

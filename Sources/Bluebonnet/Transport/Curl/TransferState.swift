@@ -99,8 +99,8 @@ struct TransferState: Equatable {
         }
         switch download {
         case .awaitingHead:
-            // The end of an informational head, or noise that libcurl has let through.
-            return .ignore
+            // Libcurl takes `http/1.1` for a status line, too.
+            return isEmpty ? .ignore : .refuse(.malformed)
         case .receivingHead(let before):
             let total = before + bytes
             guard total <= headLimit else { return .refuse(.headTooLarge(limit: headLimit)) }

@@ -9,12 +9,16 @@ enum HeldBytes {
     static let areLost = Libcurl.version < 0x08_01_00
 }
 
+// Safety: the handle is its owner's alone, and in no multi handle.
 extension EasyHandle {
-    /// Has libcurl hand over what it has kept, which its callbacks refuse; to be called before a transfer that was held up
-    /// is taken out of its multi handle.
+    /// Has libcurl free what it has kept, at the end of a transfer that has a connection to itself; to be called when the
+    /// handle is in no multi handle, and of no use any more.
     func dropHeldBytes() {
         guard HeldBytes.areLost else { return }
-        transfer = nil
-        unsafe curl_easy_pause(pointer, bb_curl_pause_none)
+        unsafe curl_easy_reset(pointer)
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_PROTOCOLS_STR, "file")
+        set(CURLOPT_URL, "file:///dev/null")
+        unsafe curl_easy_perform(pointer)
     }
 }

@@ -51,7 +51,7 @@ struct IdleConnections {
 
     /// By their ends, which is how libcurl names one to a request.
     private var connections: [ConnectionEnds: Connection] = [:]
-    private var ends: [Int32: ConnectionEnds] = [:]
+    private var endsBySocket: [Int32: ConnectionEnds] = [:]
     /// The sockets that were opened and have had no request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
@@ -82,17 +82,18 @@ struct IdleConnections {
 
     mutating func closed(_ socket: Int32) {
         fresh.remove(socket)
-        guard let ends = ends.removeValue(forKey: socket), let connection = connections[ends],
-            connection.socket == socket
+        guard let ends = endsBySocket.removeValue(forKey: socket),
+            let connection = connections.removeValue(forKey: ends)
         else { return }
-        connections[ends] = nil
         connection.isClosed = true
         if connection.users == 0 { idleCount -= 1 }
     }
 
     mutating func becameReady(_ socket: Int32, _ readiness: Readiness) -> Action {
         // A request whose body is paused does not wait for its socket, and yet uses it.
-        guard let connection = ends[socket].flatMap({ connections[$0] }), connection.users == 0 else { return .nothing }
+        guard let connection = endsBySocket[socket].flatMap({ connections[$0] }), connection.users == 0 else {
+            return .nothing
+        }
         let action = Self.action(on: connection.version, readiness)
         if action == .lookLater { connection.isToBeLookedInto = true }
         return action
@@ -133,7 +134,7 @@ struct IdleConnections {
         let connection = Connection(socket: socket, version: version())
         if connection.version == .http2 { noteMultiplexing(origin) }
         connections[ends] = connection
-        self.ends[socket] = ends
+        endsBySocket[socket] = ends
         return .good(connection)
     }
 
