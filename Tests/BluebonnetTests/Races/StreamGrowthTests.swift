@@ -98,36 +98,6 @@ import Testing
         report(result)
     }
 
-    @Test(.measuresMemory)
-    func `stalled streams of HTTP/2 that the server resets leave nothing behind`() async throws {
-        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let session = try Weather.trustingSession { $0.timeouts = Timeouts(connect: .seconds(20), idle: nil) }
-            let other = session.streamRequest(try TestServers.misbehavingHTTP2.url("/stall-in-body")).streamTask()
-            var otherIterator = other.bytes.makeAsyncIterator()
-            _ = try await otherIterator.next()
-            let url = try TestServers.misbehavingHTTP2.url("/reset-after?bytes=\(8 << 20)")
-            var sizes: [Int] = []
-            for _ in 0..<12 {
-                let task = session.streamRequest(url).streamTask()
-                var iterator = task.bytes.makeAsyncIterator()
-                _ = try await iterator.next()
-                // The body and its end come in while others on the connection are answered.
-                for _ in 0..<40 {
-                    let ok = try TestServers.misbehavingHTTP2.url("/ok")
-                    let answer = await session.request(ok).serializingData().response
-                    #expect(answer.metrics?.isReusedConnection == true)
-                }
-                while (try? await iterator.next()) != nil {}
-                sizes.append(try ProcessHoldings.now().residentKiB)
-            }
-            print("reset: \(sizes) KiB")
-            #expect(sizes[11] - sizes[3] < 16 << 10)
-            other.cancel()
-            await session.shutdown()
-        }
-        report(result)
-    }
-
     @Test(.measuresMemory) func `a compression bomb goes off in bounded memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let session = try Weather.trustingSession()

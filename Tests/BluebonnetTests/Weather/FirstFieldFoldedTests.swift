@@ -62,35 +62,6 @@ import Testing
         }
     }
 
-    @Test
-    func `in the answer to a request that libcurl has sent again behind a head without fields, the process lives`()
-        async
-    {
-        await #expect(processExitsWith: .success) {
-            for round in 0..<Self.rounds {
-                // A handle that has received a head, which expects "100 Continue" next.
-                let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
-                let first = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)X-Last: 1\r\n\r\n"
-                let server = try await LocalServer.scripted { connection in
-                    switch connection {
-                    case 0: LocalServer.Script([.waitForRequest, .bytes(first)])
-                    case 1: LocalServer.Script([.waitForHead, .bytes("HTTP/2 417 No\r\n\r\n")])
-                    default:
-                        LocalServer.Script([
-                            .waitForHead, .bytes("HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok"),
-                        ])
-                    }
-                }
-                let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
-                _ = await session.request(server.url("/a")).serializingString().response
-                let body = Data(count: 2 << 20)
-                _ = await session.upload(body, to: server.url("/b")).serializingString().response
-                await session.shutdown()
-                await server.stop()
-            }
-        }
-    }
-
     @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
         let value = "x" + String(repeating: " ", count: 100_000) + "y"
         let server = try await LocalServer.scripted(

@@ -33,7 +33,6 @@ curl 7.88's command line with `-m 2`.
     /refused-once?key=K    the same the first time for each K, then like /ok                   0
     /reset?code=E          RST_STREAM with error E (2, INTERNAL_ERROR) instead of a response   92
     /reset-in-body?code=E  the same in mid-body                                                92 (d)
-    /reset-after?bytes=N   a head, N bytes of a body, RST_STREAM INTERNAL_ERROR                92
     /short                 the end of the stream at half of content-length                     92
     /long                  twice as much as content-length                                     92
     /no-status             a head without :status                                              92
@@ -502,13 +501,6 @@ async def reset(stream):
 async def reset_in_body(stream):
     await stream.part_of_body()
     await stream.reset(int(stream.query.get("code", "2")))
-
-
-@path("/reset-after")
-async def reset_after(stream):
-    stream.head()
-    await stream.body(bytes(int(stream.query["bytes"])), end=False)
-    await stream.reset(2)
 
 
 @path("/short")
