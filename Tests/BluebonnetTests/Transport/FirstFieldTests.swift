@@ -63,7 +63,10 @@ struct FirstFieldTests {
         Case(
             "the same with a folded line first", .request(), .write(status), .head(status, then: .awaited),
             .write(" A: b\r\nC: d\r\n\r\n", isFine: false)),
-        Case("HTTP/2", .request(isHTTP2: true), .head("HTTP/2 200\r\n", then: .stored)),
+        Case("HTTP/2", .request(isHTTP2: true), .head("HTTP/2 200\r\n", then: .pseudo)),
+        Case(
+            "HTTP/2, and then HTTP/1.1", .request(isHTTP2: true), .request(), .write(status),
+            .head(status, then: .awaited), .write(" A: b\r\n", isFine: false)),
         Case("no bytes", .request(), .write(""), .write(" A: b\r\n", isFine: false)),
     ]) func `a folded line is stored only behind a field`(_ example: Case) {
         var field = FirstField.awaited

@@ -196,7 +196,7 @@ final class Transfer {
     /// Has libcurl show lines of the head before it stores them, where it must not store all; see ``FirstField``.
     private func guardFirstField() {
         firstField.requestBegins(isHTTP2: connection?.version == .http2)
-        easy?.set(CURLOPT_HEADER, firstField == .stored ? 0 : 1)
+        easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
     }
 
     private func noteStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {

@@ -15,6 +15,9 @@ enum FirstField: Equatable {
     case awaited
     /// The write callback gets the rest of a line of the head next.
     case withinLine
+    /// The request goes out by HTTP/2, of which libcurl stores the pseudo-header field `:status` first, and nghttp2 refuses
+    /// folded lines. It may be sent again by HTTP/1.1.
+    case pseudo
     /// The head is complete and has no field: the write callback gets the body, unless the request is sent again.
     case missing
 
@@ -25,11 +28,8 @@ enum FirstField: Equatable {
     var isHeadExpected: Bool { self == .awaited || self == .withinLine }
 
     /// The request is about to be sent, for the first time or again.
-    ///
-    /// With HTTP/2, libcurl stores the pseudo-header field `:status` first, and nghttp2 refuses folded lines.
     mutating func requestBegins(isHTTP2: Bool) {
-        if isHTTP2 { self = .stored }
-        if self != .stored { self = .awaited }
+        if self != .stored { self = isHTTP2 ? .pseudo : .awaited }
     }
 
     /// The write callback got bytes of a line of the head; returns whether libcurl may store the line.
@@ -41,7 +41,7 @@ enum FirstField: Equatable {
 
     /// The header callback got a line of the head, or several that came in while the transfer was paused.
     mutating func linesStored(_ lines: UnsafeRawBufferPointer, isHeadComplete: Bool) {
-        guard self != .stored, let first = unsafe lines.first else { return }
+        guard self != .stored, self != .pseudo, let first = unsafe lines.first else { return }
         let isField = unsafe first != 0x0d && first != 0x0a && !Self.isStatusLine(lines)
         self = isField ? .stored : isHeadComplete ? .missing : .awaited
     }
