@@ -62,6 +62,22 @@ import Testing
         }
     }
 
+    @Test func `by HTTP/1.1, after the server has refused HTTP/2, the process lives`() async {
+        await #expect(processExitsWith: .success) {
+            let server = TestServers.misbehavingHTTP2
+            let session = try Weather.trustingSession {
+                $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5))
+            }
+            for _ in 0..<Self.rounds {
+                let before = await session.request(try server.url("/ok")).serializingData().response
+                precondition(before.response?.httpVersion == .http2)
+                let refused = await session.request(try server.url("/http1-required")).serializingData().response
+                precondition(refused.error?.kind == .invalidResponse(.malformed), "\(refused)")
+            }
+            await session.shutdown()
+        }
+    }
+
     @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
         let value = "x" + String(repeating: " ", count: 100_000) + "y"
         let server = try await LocalServer.scripted(

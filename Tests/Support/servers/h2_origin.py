@@ -29,6 +29,8 @@ curl 7.88's command line with `-m 2`.
     /goaway-before?code=E  GOAWAY (last stream 0, error E, 0) instead of a response            16
     /goaway-once?key=K     the same the first time for each K, then like /ok                   16
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
+    /http1-required        RST_STREAM HTTP_1_1_REQUIRED; by HTTP/1.1, a head whose first field   -
+                           line begins with a tab, whatever the path
     /refused               RST_STREAM REFUSED_STREAM                                           56 (c)
     /refused-once?key=K    the same the first time for each K, then like /ok                   0
     /reset?code=E          RST_STREAM with error E (2, INTERNAL_ERROR) instead of a response   92
@@ -475,6 +477,11 @@ async def goaway_in_body(stream):
     await stream.connection.go_away(stream.number, code=ErrorCodes.INTERNAL_ERROR)
 
 
+@path("/http1-required")
+async def http1_required(stream):
+    await stream.reset(ErrorCodes.HTTP_1_1_REQUIRED)
+
+
 @path("/refused")
 async def refused(stream):
     # Once all of it is here: what libcurl does depends on how much of the body it has sent.
@@ -682,6 +689,11 @@ async def reset_without_end(stream):
 
 async def listen(port, tls, settings):
     async def connected(reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1":
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok")
+            await writer.drain()
+            return writer.close()
         await Connection(reader, writer, settings).run()
 
     server = await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls, backlog=4096)
@@ -691,7 +703,7 @@ async def listen(port, tls, settings):
 async def main(certificate, key, port, one_stream_port):
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
-    tls.set_alpn_protocols(["h2"])
+    tls.set_alpn_protocols(["h2", "http/1.1"])
     await asyncio.gather(
         listen(port, tls, {SettingCodes.MAX_CONCURRENT_STREAMS: 2000}),
         listen(one_stream_port, tls, {SettingCodes.MAX_CONCURRENT_STREAMS: 1}),
