@@ -2,6 +2,8 @@
 final class EngineTurn {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
+    /// How much libcurl has told its callbacks of.
+    let told = ToldBytes()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
     /// The transfers that received or sent bytes in this turn.
@@ -12,9 +14,8 @@ final class EngineTurn {
     var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
-    /// The transfers of which bytes are left to decode, and how many bytes may go in and out of decoders in this turn.
-    var toBeDecoded: [Transfer] = []
-    var decodingAllowance = TransferEngine.decodingAllowance
+    /// The transfers of which bytes are left to decode.
+    var toBeDecoded = RestsToDecode()
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 
@@ -24,5 +25,33 @@ final class EngineTurn {
     ///   they would be very small or very large.
     init(highWatermark: Int) {
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
+    }
+}
+
+/// The transfers of which bytes are left to decode, and how much may be decoded in a turn.
+struct RestsToDecode {
+    /// How many bytes may go in and out of decoders before the loop looks after others: some two milliseconds' worth.
+    private static let fullAllowance = 1 << 20
+
+    private(set) var transfers: [Transfer] = []
+    /// How many bytes may still go in and out of decoders in this turn.
+    var allowance = Self.fullAllowance
+
+    mutating func append(_ transfer: Transfer) {
+        transfers.append(transfer)
+    }
+
+    /// Begins a turn; returns the transfers that it has to serve.
+    mutating func beginTurn() -> [Transfer] {
+        allowance = Self.fullAllowance
+        guard !transfers.isEmpty else { return [] }
+        defer { transfers = [] }
+        return transfers
+    }
+
+    /// Ends a turn in which there was no allowance left for some, which are the first in the next.
+    mutating func endTurn(unserved: ArraySlice<Transfer>) {
+        transfers.insert(contentsOf: unserved, at: 0)
+        allowance = Self.fullAllowance
     }
 }

@@ -103,13 +103,27 @@ final class FloodGuard: Sendable {
     }
 }
 
+/// Counts the bytes of responses that libcurl has told its callbacks of, and those of requests that it has asked for.
+///
+/// The loop's thread counts, for all of the engine's multi handles; the guard reads.
+final class ToldBytes: Sendable {
+    private let value = Atomic<UInt64>(0)
+
+    var count: UInt64 { value.load(ordering: .relaxed) }
+
+    func add(_ count: Int) {
+        // Only one thread writes.
+        value.store(value.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
+    }
+}
+
 /// What the guard sees of one of libcurl's multi handles.
 ///
 /// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard never
 /// meets a descriptor that is somebody else's by then.
 final class FloodWatch: Sendable {
     private let calls = Atomic<UInt64>(0)
-    private let told = Atomic<UInt64>(0)
+    private let told: ToldBytes
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
@@ -117,6 +131,10 @@ final class FloodWatch: Sendable {
     private let sockets = Locked<[Int32: UInt64]>([:])
     /// The connections that were cut off, and when.
     private let cuts = Locked<[(ends: ConnectionEnds, time: Int64)]>([])
+
+    init(told: ToldBytes) {
+        self.told = told
+    }
 
     var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
 
@@ -138,11 +156,6 @@ final class FloodWatch: Sendable {
     func enteredOrLeft() {
         // Only this thread writes.
         calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
-    }
-
-    /// Libcurl has told of bytes of a response, or asked for bytes of a request.
-    func noted(_ count: Int) {
-        told.store(told.load(ordering: .relaxed) + UInt64(count), ordering: .relaxed)
     }
 
     /// Whether a connection was cut off.
@@ -177,7 +190,7 @@ final class FloodWatch: Sendable {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }
         var look = FloodGuard.Look(
-            call: calls.load(ordering: .acquiring), told: told.load(ordering: .relaxed), time: time)
+            call: calls.load(ordering: .acquiring), told: told.count, time: time)
         guard look.call % 2 == 1 else { return look }
         look.read = sockets.withLock { sockets in
             sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in

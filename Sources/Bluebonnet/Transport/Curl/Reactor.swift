@@ -152,6 +152,7 @@ final class Reactor {
             deliver(event)
         }
         readyCount = 0
+        guard !refused.isEmpty else { return }
         // What cannot be watched would wait for ever.
         for (descriptor, _) in refused where isWatching(descriptor) {
             watches[Int(descriptor)].handler?(Readiness(rawValue: bb_epoll_error))

@@ -6,7 +6,7 @@ extension Reception {
         var start = 0
         // Informational heads may come first.
         while head == nil, let end = Self.endOfHead(in: words, from: start) {
-            let progress = unsafe words.withUnsafeBytes { bytes in
+            let (progress, _) = unsafe words.withUnsafeBytes { bytes in
                 unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
             }
             if case .refused = progress { return false }

@@ -15,8 +15,10 @@ struct Reception {
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// Whether the last call of ``receivedHead(_:now:)`` brought a `Set-Cookie` line.
-    private(set) var hasCookies = false
+    /// Whether bytes of the head that have just come in have a `Set-Cookie` line.
+    private var hasCookies = false
+    /// Whether they have completed the head.
+    private var isHeadNew = false
 
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
@@ -59,16 +61,16 @@ struct Reception {
         case refused
     }
 
-    /// Takes bytes of a head; returns how far it is.
+    /// Takes bytes of a head; returns how far it is, and whether the bytes have cookies.
     ///
     /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
-    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> HeadProgress {
+    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, hasCookies: Bool) {
         lastActivity = now
         hasCookies = false
-        let earlier = head
-        guard unsafe receivedLines(bytes) else { return .refused }
-        guard let head else { return .begun }
-        return head === earlier ? .trailers : .complete(head)
+        isHeadNew = false
+        guard unsafe receivedLines(bytes) else { return (.refused, hasCookies) }
+        guard let head else { return (.begun, hasCookies) }
+        return (isHeadNew ? .complete(head) : .trailers, hasCookies)
     }
 
     private mutating func receivedLines(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -135,6 +137,7 @@ struct Reception {
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []
             self.head = head
+            isHeadNew = true
             if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
             headBytes.removeAll(keepingCapacity: true)

@@ -49,7 +49,7 @@ extension Transfer {
         while true {
             if reception.isPieceFull(for: ContentDecoder.stepSize) { handPieceOver() }
             guard reception.state.takesBody else { return .pause }
-            switch unsafe decoder.step(&input, allowance: &turn.decodingAllowance) {
+            switch unsafe decoder.step(&input, allowance: &turn.toBeDecoded.allowance) {
             case .output(let count):
                 let action = unsafe acceptBody(decoder.output(count))
                 guard action == .accept else { return action }

@@ -109,6 +109,7 @@ final class Transfer {
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
     let turn: EngineTurn
+    private let told: ToldBytes
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
@@ -123,6 +124,7 @@ final class Transfer {
         self.httpVersion = httpVersion
         self.credential = credential
         self.turn = turn
+        told = turn.told
         announcesHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
         reception = Reception(state: state, now: turn.now)
@@ -166,7 +168,7 @@ final class Transfer {
     func requestBegins(_ ends: ConnectionEnds?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         if FirstField.isGuarded { guardFirstField() }
-        multi?.floods.noted(Self.headEstimate)
+        told.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
@@ -179,10 +181,10 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        multi?.floods.noted(bytes.count)
-        let progress = unsafe reception.receivedHead(bytes, now: turn.now)
-        if reception.hasCookies { unsafe noteCookies(in: bytes) }
-        if firstField != .stored { unsafe noteStored(bytes, progress) }
+        told.add(bytes.count)
+        let (progress, hasCookies) = unsafe reception.receivedHead(bytes, now: turn.now)
+        if hasCookies { unsafe noteCookies(in: bytes) }
+        if FirstField.isGuarded, firstField != .stored { unsafe noteStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -229,8 +231,8 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
-        multi?.floods.noted(bytes.count)
+        guard !FirstField.isGuarded || !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
+        told.add(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
@@ -326,7 +328,7 @@ final class Transfer {
                 return bb_curl_readfunc_abort
             }
         }
-        multi?.floods.noted(count)
+        told.add(count)
         uploadOffset += count
         reception.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }

@@ -22,7 +22,7 @@ extension TransferEngine {
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
-        guard shared.progressed.isEmpty, shared.toBeDecoded.isEmpty else { return 0 }
+        guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty else { return 0 }
         let deadline = Self.earlier(multi?.deadline, unmultiplexed?.deadline)
         return Self.earlier(deadline, Self.earlier(nextCheck, nextRead))
     }
@@ -93,6 +93,7 @@ extension TransferEngine {
     }
 
     func reportProgress() {
+        guard !shared.progressed.isEmpty else { return }
         var growing = 0
         var index = 0
         // What is handed over may make room for more, which libcurl then has ready: the list may grow.
@@ -136,9 +137,9 @@ extension TransferEngine {
     }
 
     func tellObservers() {
-        // The head first, whoever asks.
-        reportHeads()
+        // The head first, whoever asks for the telling.
         while !ended.isEmpty {
+            reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
             swap(&outcomes, &ended)
             for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }

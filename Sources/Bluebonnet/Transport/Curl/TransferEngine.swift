@@ -233,11 +233,11 @@ actor TransferEngine: EventLoopClient {
         let limits = options.configuration.connectionLimits
         if version == .http2PriorKnowledge, request.url.scheme != "https", !Libcurl.multiplexesClearText {
             if unmultiplexed == nil {
-                unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false)
+                unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false, told: shared.told)
             }
             return unmultiplexed
         }
-        if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true) }
+        if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true, told: shared.told) }
         return multi
     }
 }

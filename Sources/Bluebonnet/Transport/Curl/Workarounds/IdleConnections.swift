@@ -198,6 +198,8 @@ extension Transfer {
 
     /// Whether the connection has something that nobody asked for, or has ended; looks into the socket if there is one.
     private func hasSurplus(of easy: EasyHandle, on socket: Int32?) -> Bool {
+        // Without TLS, what waits is in the socket.
+        if socket == nil, connection?.version == .http1 { return false }
         // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
