@@ -78,6 +78,36 @@ import Testing
         }
     }
 
+    @Test
+    func `in the answer to a request that libcurl has sent again behind a head without fields, the process lives`()
+        async
+    {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
+                let answers = [
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)X-Last: 1\r\n\r\n",
+                    // Libcurl sends nothing again behind a head of HTTP/1 whose body has no end.
+                    "HTTP/2 417 Expectation Failed\r\n\r\n",
+                    "HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok",
+                ]
+                let server = try await LocalServer.scripted { connection in
+                    LocalServer.Script([.waitForHead, .bytes(answers[min(connection, 3) - 1])])
+                }
+                let session = Weather.session {
+                    $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5))
+                    $0.continueTimeout = .seconds(5)
+                }
+                _ = await session.request(server.url("/a")).serializingData().response
+                let answer = await session.upload(Data(count: 2 << 20), to: server.url("/b")).serializingData().response
+                precondition(answer.error?.kind == .invalidResponse(.malformed), "\(answer)")
+                precondition(server.connectionCount == 3)
+                await session.shutdown()
+                await server.stop()
+            }
+        }
+    }
+
     @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
         let value = "x" + String(repeating: " ", count: 100_000) + "y"
         let server = try await LocalServer.scripted(
