@@ -130,13 +130,14 @@ extension RequestError {
         case nameNotResolved
         /// The proxy's name could not be resolved.
         case proxyNameNotResolved
-        /// No connection could be made: refused, unreachable.
+        /// No connection could be made, to the server or to a proxy: refused, unreachable.
         case refused
         /// The interface or the address that connections were to leave by is not there.
         case interface
-        /// The connection was closed or reset before or while the response arrived.
+        /// The connection was closed before the response began, or reset while it arrived; a body that just ends too early is
+        /// `.invalidResponse(.truncated)`.
         case lost
-        /// The proxy refused or failed.
+        /// A proxy was reached, and refused or failed.
         case proxy
         /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), such as by GOAWAY.
         case http2
@@ -151,7 +152,7 @@ extension RequestError {
         case connect
         /// Nothing was sent or received for too long.
         case idle
-        /// The exchange as a whole took too long.
+        /// One exchange as a whole took too long; see ``Timeouts/total``.
         case total
     }
 

@@ -9,7 +9,10 @@ public struct Timeouts: Hashable, Sendable {
     /// The longest time in which nothing is sent or received, to an eighth of itself; suspension does not count.
     public var idle: Duration?
 
-    /// The limit for the exchange as a whole, from its start to the last byte of the body; suspension counts.
+    /// The limit for one exchange as a whole, from its start to the last byte of the body; suspension counts.
+    ///
+    /// Each redirect and each retry is an exchange of its own: a request may take as many times as long, and the waits
+    /// between. To bound a request as a whole, cancel the task that awaits it.
     public var total: Duration?
 
     /// Creates limits.

@@ -67,13 +67,14 @@ extension Session {
 
         /// The largest head of a response, in bytes; 256 KiB by default.
         ///
-        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Libcurl allows 100 KB for a single field. Trailers
-        /// have the same limit.
+        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Trailers have the same
+        /// limit, apart from the head. Libcurl has limits that this cannot raise: 100 KiB for a field, 300 KiB for all heads
+        /// of an exchange (8.3.0 and later, and Debian's 7.88.1).
         public var maximumResponseHeadBytes = 256 * 1024
 
         /// The size of the buffer that receives from a connection, in bytes; 64 KiB by default.
         ///
-        /// Libcurl takes 1 KiB to 512 KiB. Each exchange in flight has such a buffer.
+        /// Libcurl takes 1 KiB to 512 KiB; with one before 8.1.0, it has at least 32 KiB. Each exchange in flight has such a buffer.
         public var receiveBufferBytes = 64 * 1024
 
         /// How many bytes of a body may wait for a stream's readers, or for a download's file, before nothing more is read
@@ -82,7 +83,7 @@ extension Session {
         /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is paused
         /// once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512 KiB), comes on
         /// top. A body is decoded as there is room for what comes of it. One that comes by HTTP/2 may have up to 32 MiB more
-        /// waiting, which is libcurl's window.
+        /// waiting, which is the window of libcurl 7.88.
         public var bodyHighWatermark = 1024 * 1024
 
         /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.

@@ -3,7 +3,7 @@ import CCurl
 /// Frees what libcurl has kept of a body that was held back, where it would not: before 8.1.0.
 ///
 /// Such a handle keeps the bytes that came in meanwhile, up to 32 MiB with HTTP/2. When its transfer ends while others use
-/// the connection, `multi_done` returns before it frees them, and nobody does later.
+/// the connection, `multi_done` returns before it frees them: they leak.
 enum HeldBytes {
     /// Whether this libcurl has the fault.
     static let areLost = Libcurl.version < 0x08_01_00
