@@ -40,6 +40,7 @@ typedef size_t (*bb_curl_data_callback)(char *bytes, size_t size, size_t count, 
 typedef int (*bb_curl_seek_callback)(void *context, curl_off_t offset, int origin);
 typedef int (*bb_curl_prereq_callback)(void *context, char *ip, char *local_ip, int port, int local_port);
 typedef curl_socket_t (*bb_curl_opensocket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+typedef int (*bb_curl_sockopt_callback)(void *context, curl_socket_t socket, curlsocktype purpose);
 typedef int (*bb_curl_closesocket_callback)(void *context, curl_socket_t socket);
 
 static inline CURLcode bb_curl_set_data_callback(CURL *easy, CURLoption option, bb_curl_data_callback callback) {
@@ -53,6 +54,11 @@ static inline CURLcode bb_curl_set_seek_callback(CURL *easy, bb_curl_seek_callba
 static inline CURLcode bb_curl_set_prereq_callback(CURL *easy, bb_curl_prereq_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
+}
+
+static inline CURLcode bb_curl_set_sockopt_callback(CURL *easy, bb_curl_sockopt_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context) : code;
 }
 
 static inline CURLcode bb_curl_set_socket_callbacks(

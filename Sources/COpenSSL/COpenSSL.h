@@ -77,7 +77,7 @@ static inline int bb_ssl_speaks_http2(SSL *ssl) {
     return length == 2 && name[0] == 'h' && name[1] == '2';
 }
 
-// Whether there are bytes of the peer's on a connection where none may be, or its end. Tickets and new keys are taken in.
+// Whether the peer has sent bytes on a connection where none may be, or has closed it. Tickets and new keys are taken in.
 //
 // `is_readable` says that the socket may have bytes. OpenSSL reads from the socket here, not from the BIO that libcurl has
 // given it: that works only within libcurl's own calls. For the same reason libcurl is not told of tickets. Without a

@@ -123,6 +123,6 @@ import Testing
     /// Shows the figures that the process printed.
     private func report(_ result: ExitTest.Result?) {
         let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
-        for line in output.split(separator: "\n") where line.contains("stalled:") { print(line) }
+        for line in output.split(separator: "\n") where line.contains("ed:") { print(line) }
     }
 }

@@ -108,6 +108,27 @@ import Testing
         }
     }
 
+    /// Libcurl speaks HTTP/1.1 to a proxy even if the server is known to speak HTTP/2.
+    @Test func `by HTTP/1.1 through a proxy, where HTTP/2 was asked for, the process lives`() async {
+        await #expect(processExitsWith: .success) {
+            for round in 0..<Self.rounds {
+                let proxy = try await Self.server(first: "200 OK", at: round)
+                let session = Weather.session {
+                    $0.proxy = .url("http://127.0.0.1:\(proxy.port)")
+                    $0.httpVersion = .http2PriorKnowledge
+                    $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5))
+                }
+                let first = await session.request("http://a.test/").serializingData().response
+                precondition(first.response?.httpVersion == .http1_1, "\(first)")
+                let second = await session.request("http://a.test/").serializingData().response
+                precondition(second.error?.kind == .invalidResponse(.malformed), "\(second)")
+                precondition(proxy.connectionCount == 1)
+                await session.shutdown()
+                await proxy.stop()
+            }
+        }
+    }
+
     @Test func `with a long first field, whose pieces begin with spaces, answers are right`() async throws {
         let value = "x" + String(repeating: " ", count: 100_000) + "y"
         let server = try await LocalServer.scripted(
@@ -143,11 +164,14 @@ import Testing
             .waitForRequest, .bytes("\(second)\(blank)X: y\r\nContent-Length: 2\r\n\r\nok"), .stall)
     }
 
-    /// Makes requests, whose answers may be errors, then one to another server that is in order.
+    /// Makes requests on one connection, the last of which has to be refused, then one to another server that is in order.
     private static func expectLife(of server: LocalServer, requests: [String]) async throws {
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
-        for path in requests { _ = await session.request(server.url(path)).serializingString().response }
+        var last: RequestError.Kind?
+        for path in requests { last = await session.request(server.url(path)).serializingString().response.error?.kind }
+        precondition(last == .invalidResponse(.malformed), "\(String(describing: last))")
+        precondition(server.connectionCount == 1)
         let answer = try await session.request(control.url("/")).serializingString().value
         precondition(answer == "right")
         await session.shutdown()

@@ -120,15 +120,27 @@ import Testing
         await session.shutdown()
     }
 
+    /// Compared with the time limit of a request to a silent server: the flood lasts ten times as long.
     @Test func `cancelling is answered at once`() async throws {
         let session = try Weather.trustingSession()
-        let request = session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=data"), method: .post)
+        let other = try Weather.trustingSession { $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(2)) }
+        let clock = ContinuousClock()
+        var start = clock.now
+        let stall = try TestServers.misbehavingHTTP2.url("/stall")
+        #expect(await other.request(stall).serializingData().response.error?.kind == .timedOut(.total))
+        let silent = clock.now - start
+        let key = UUID().uuidString
+        let request = session.request(
+            try TestServers.misbehavingHTTP2.url("/flood?kind=data&key=\(key)"), method: .post)
         let task = request.serializingData()
-        // There is no response: by then, the flood is under way. Too early, it is cancelled before.
-        try await Task.sleep(for: .milliseconds(300))
+        async let response = task.response
+        _ = try await other.request(try TestServers.misbehavingHTTP2.url("/begun?key=\(key)")).serializingData().value
+        start = clock.now
         request.cancel()
-        let error = await task.response.error
+        let error = await response.error
+        #expect(clock.now - start < silent)
         #expect(error?.kind == .cancelled || error?.kind == .connection(.http2), "\(String(describing: error))")
+        await other.shutdown()
         await session.shutdown()
     }
 }

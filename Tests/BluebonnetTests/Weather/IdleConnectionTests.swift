@@ -189,6 +189,44 @@ import Testing
         await server.stop()
     }
 
+    /// The claim counts for libcurl when it has read the status line, whatever becomes of the head.
+    @Test(arguments: [
+        "HTTP/2 200 OK\r\n", "HTTP/2 103 Early Hints\r\n\r\n", "HTTP/2 200 OK\r\n\tX: y\r\n\r\n",
+    ])
+    func `a claim of HTTP/2 in a head that is not complete does not have requests share a connection`(
+        _ head: String
+    ) async throws {
+        let (claims, claimed) = AsyncStream.makeStream(of: Void.self)
+        let (releases, release) = AsyncStream.makeStream(of: Void.self)
+        let server = try await LocalServer { router in
+            router.get("/claim", .script(.bytes(head), .wait { claimed.yield() }, .stall))
+            router.get("/held") { _ in
+                for await _ in releases { break }
+                return .text("held")
+            }
+            router.get("/echo") { request in .text(request.query ?? "") }
+        }
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
+        let held = session.request(server.url("/held")).serializingString()
+        async let heldAnswer = held.response
+        async let claim = session.request(server.url("/claim")).serializingString().response
+        for await _ in claims { break }
+        // What has come in before this answer has been read, too.
+        #expect(try await session.request(control.url("/")).serializingString().value == "right")
+        for number in 0..<8 {
+            let answer = await session.request(server.url("/echo?\(number)")).serializingString().response
+            #expect(answer.value == "\(number)", "\(String(describing: answer.error))")
+        }
+        release.finish()
+        #expect(await heldAnswer.value == "held")
+        await session.cancelAllRequests()
+        _ = await claim
+        await session.shutdown()
+        await server.stop()
+        await control.stop()
+    }
+
     // MARK: TLS
 
     private struct Answer: Decodable { let connection: Int }

@@ -65,6 +65,17 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    /// Libcurl reads 1030 and takes the head for a final one, the three digits in front of it are of an informational one.
+    @Test func `a body behind a status code of four digits is not taken for a head without end`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/2 1030\r\n\r\n"),
+            .drip(String(repeating: "a", count: 20_000_000), piece: 10_000, every: .milliseconds(1)), .stall)
+        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(5), total: .seconds(20)) }
+        try await Weather.expect(
+            session.request(server.url("/a")).serializingData(), in: session, failsWith: .invalidResponse(.malformed))
+        try await Weather.end(session, server)
+    }
+
     @Test func `a head of the limit's very size`() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
         let server = try await Weather.server(answering: head + "ok")

@@ -54,6 +54,9 @@ curl 7.88's command line with `-m 2`.
     /no-window             never lets the client send more than the first 65,535 bytes         28 (g)
     /flood?kind=K          frames without an end that tell of nothing, instead of a response:  28 (h)
                            data (empty, after a head), priority, altsvc, ping or window
+    /held-once?key=K       nothing the first time for each K, then "new"                       28
+    /answer-held?key=K     half of an answer, "old", to the request before, then like /ok      0
+    /begun?key=K           answers once a flood with the same key, or /held-once, has begun    0
     /flood-once?kind=K&key=K the same the first time for each key, then like /ok                28 (h)
     /then?frames=F&key=K   answers like /ok; then the frames F (ping, settings, goaway), one   0
                            by one, and the end of the connection
@@ -117,6 +120,8 @@ received_bytes = Counter()
 request_counts = Counter()
 refused_keys = set()
 ends = defaultdict(asyncio.Event)
+floods = defaultdict(asyncio.Event)
+held = {}
 
 
 def path(name):
@@ -624,10 +629,36 @@ async def flood(stream):
         await stream.connection.flush()
     frames = frames_of(kind, stream) * 4096
     start = time.monotonic()
+    floods[stream.query.get("key")].set()
     while time.monotonic() - start < 20 and not stream.connection.writer.is_closing():
         stream.connection.writer.write(frames)
         await stream.connection.writer.drain()
         await asyncio.sleep(0)  # others are served, too
+
+
+@path("/held-once")
+async def held_once(stream):
+    key = stream.query.get("key")
+    if key in held:
+        await stream.answer(b"new")
+    else:
+        held[key] = stream
+        floods[key].set()
+        await asyncio.sleep(LIFETIME)
+
+
+@path("/answer-held")
+async def answer_held(stream):
+    other = held[stream.query.get("key")]
+    other.head(("content-length", "6"))
+    await other.body(b"old", end=False)
+    await ok(stream)
+
+
+@path("/begun")
+async def begun(stream):
+    await floods[stream.query.get("key")].wait()
+    await ok(stream)
 
 
 @path("/flood-once")

@@ -40,6 +40,7 @@ final class EasyHandle {
     var authorities = 0
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
+    private var decodesTransferCodings = true
     /// Why libcurl refused an option since the last reset, and which.
     private(set) var firstFailure: CURLcode = CURLE_OK
     private var firstRefused: CURLoption?
@@ -73,6 +74,7 @@ final class EasyHandle {
         trust = nil
         identity = nil
         socketOwner = nil
+        decodesTransferCodings = true
         unsafe message[0] = 0
         firstFailure = CURLE_OK
         firstRefused = nil
@@ -161,6 +163,17 @@ final class EasyHandle {
         open: bb_curl_opensocket_callback, close: bb_curl_closesocket_callback, context: UnsafeMutableRawPointer
     ) {
         note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context), CURLOPT_OPENSOCKETFUNCTION)
+    }
+
+    func setSocketOptions(callback: bb_curl_sockopt_callback, context: UnsafeMutableRawPointer) {
+        note(unsafe bb_curl_set_sockopt_callback(pointer, callback, context), CURLOPT_SOCKOPTFUNCTION)
+    }
+
+    /// Has libcurl decode transfer codings, as it does after a reset, or leave them alone.
+    func decodeTransferCodings(_ isWanted: Bool) {
+        guard isWanted != decodesTransferCodings else { return }
+        decodesTransferCodings = isWanted
+        set(CURLOPT_HTTP_TRANSFER_DECODING, isWanted ? 1 : 0)
     }
 
     func setContext(callback: bb_curl_ssl_context_callback, context: UnsafeMutableRawPointer) {

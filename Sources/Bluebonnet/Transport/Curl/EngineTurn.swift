@@ -2,7 +2,7 @@
 final class EngineTurn {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
-    /// How much libcurl has told its callbacks of.
+    /// Counts the bytes that libcurl has passed to its callbacks.
     let told = ToldBytes()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
@@ -14,8 +14,8 @@ final class EngineTurn {
     var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
-    /// The transfers of which bytes are left to decode.
-    var toBeDecoded = RestsToDecode()
+    /// The transfers with coded bytes left.
+    var toBeDecoded = DecodingQueue()
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 
@@ -28,8 +28,8 @@ final class EngineTurn {
     }
 }
 
-/// The transfers of which bytes are left to decode, and how much may be decoded in a turn.
-struct RestsToDecode {
+/// The transfers with coded bytes left, and how much may be decoded in a turn.
+struct DecodingQueue {
     /// How many bytes may go in and out of decoders before the loop looks after others: some two milliseconds' worth.
     private static let fullAllowance = 1 << 20
 
@@ -41,7 +41,7 @@ struct RestsToDecode {
         transfers.append(transfer)
     }
 
-    /// Begins a turn; returns the transfers that it has to serve.
+    /// Begins a turn; returns the transfers to serve in it.
     mutating func beginTurn() -> [Transfer] {
         allowance = Self.fullAllowance
         guard !transfers.isEmpty else { return [] }
@@ -49,7 +49,7 @@ struct RestsToDecode {
         return transfers
     }
 
-    /// Ends a turn in which there was no allowance left for some, which are the first in the next.
+    /// Ends a turn; the transfers that were not served are the first in the next.
     mutating func endTurn(unserved: ArraySlice<Transfer>) {
         transfers.insert(contentsOf: unserved, at: 0)
         allowance = Self.fullAllowance

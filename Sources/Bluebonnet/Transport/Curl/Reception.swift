@@ -15,10 +15,8 @@ struct Reception {
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// Whether bytes of the head that have just come in have a `Set-Cookie` line.
-    private var hasCookies = false
-    /// Whether they have completed the head.
-    private var isHeadNew = false
+    /// What the latest lines of a head said.
+    private var latest: HeadLines = []
 
     private var headBytes: [UInt8] = []
     /// The beginning of a line of a head whose end is yet to come.
@@ -61,16 +59,27 @@ struct Reception {
         case refused
     }
 
-    /// Takes bytes of a head; returns how far it is, and whether the bytes have cookies.
+    /// What lines of a head say that is of interest before the head is complete.
+    struct HeadLines: OptionSet {
+        let rawValue: UInt8
+
+        /// There is a `Set-Cookie` line.
+        static let cookies = HeadLines(rawValue: 1)
+        /// A status line claims HTTP/2.
+        static let http2 = HeadLines(rawValue: 2)
+        /// The head is complete now.
+        static let end = HeadLines(rawValue: 4)
+    }
+
+    /// Takes bytes of a head; returns how far it is, and what its new lines say.
     ///
     /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
-    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, hasCookies: Bool) {
+    mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, HeadLines) {
         lastActivity = now
-        hasCookies = false
-        isHeadNew = false
-        guard unsafe receivedLines(bytes) else { return (.refused, hasCookies) }
-        guard let head else { return (.begun, hasCookies) }
-        return (isHeadNew ? .complete(head) : .trailers, hasCookies)
+        latest = []
+        guard unsafe receivedLines(bytes) else { return (.refused, latest) }
+        guard let head else { return (.begun, latest) }
+        return (latest.contains(.end) ? .complete(head) : .trailers, latest)
     }
 
     private mutating func receivedLines(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -89,12 +98,6 @@ struct Reception {
         return true
     }
 
-    /// Whether a line begins with `HTTP/`, as a status line does.
-    private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard line.count > 4, unsafe line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 else { return false }
-        return unsafe line[3] == 0x50 && line[4] == 0x2f
-    }
-
     private static func lineLength(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard let base = bytes.baseAddress, let end = unsafe memchr(base, 0x0a, bytes.count) else { return nil }
         return unsafe UnsafeRawPointer(end) - base + 1
@@ -108,12 +111,13 @@ struct Reception {
     }
 
     private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        let isStatusLine = unsafe Self.isStatusLine(line)
+        let isStatusLine = unsafe StatusLine.isBegun(by: line)
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
         let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
-        if FieldSyntax.isField(span, named: "set-cookie") { hasCookies = true }
+        if FieldSyntax.isField(span, named: "set-cookie") { latest.insert(.cookies) }
         if isStatusLine {
-            statusCode = unsafe Self.statusCode(in: line)
+            statusCode = StatusLine.parse(span)?.1
+            if line.count > 5, unsafe line[5] == 0x32 { latest.insert(.http2) }
             if firstByte == nil { firstByte = Reactor.now() }
         }
         let action = state.headLineReceived(
@@ -137,7 +141,7 @@ struct Reception {
             guard let head = ReceivedHead(bytes: headBytes) else { return refuse(.malformed) }
             headBytes = []
             self.head = head
-            isHeadNew = true
+            latest.insert(.end)
             if hasCoding, decodesContent { decoder = ContentDecoder(of: head) }
         case .dropInformationalHead:
             headBytes.removeAll(keepingCapacity: true)
@@ -147,18 +151,6 @@ struct Reception {
             return refuse(reason)
         }
         return true
-    }
-
-    /// The three digits after the version (RFC 9112 §4), or `nil`.
-    private static func statusCode(in line: UnsafeRawBufferPointer) -> Int? {
-        guard let space = unsafe line.firstIndex(of: 0x20), space + 3 < line.count else { return nil }
-        var code = 0
-        for index in space + 1...space + 3 {
-            let digit = unsafe line[index]
-            guard (0x30...0x39).contains(digit) else { return nil }
-            code = code * 10 + Int(digit - 0x30)
-        }
-        return code
     }
 
     // MARK: Body
@@ -253,9 +245,9 @@ struct Reception {
         failure = error
     }
 
-    /// Ends the exchange because the first field line of the head looks like a continuation.
-    mutating func refuseFoldedFirstField() {
-        _ = refuse(.malformed, FramingCheck.foldedFirstField)
+    /// Ends the exchange because of a line of the head that libcurl has not stored.
+    mutating func refuseLine(_ flaw: String) {
+        _ = refuse(.malformed, flaw)
     }
 
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason, _ detail: String? = nil) -> Bool {

@@ -98,7 +98,7 @@ final class Transfer {
     /// Whether the request must not go out on a connection that is there already.
     var needsFreshConnection = false
     /// Whether a field of this transfer is stored yet.
-    var firstField = FirstField.stored
+    var firstField = FirstField.initial
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
     /// Whether the connection was there and the request was about to go out.
@@ -167,7 +167,8 @@ final class Transfer {
     /// whether it may.
     func requestBegins(_ ends: ConnectionEnds?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
-        if FirstField.isGuarded { guardFirstField() }
+        if FirstField.isGuarded { awaitFirstField() }
+        easy?.decodeTransferCodings(true)
         told.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
@@ -182,9 +183,10 @@ final class Transfer {
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         told.add(bytes.count)
-        let (progress, hasCookies) = unsafe reception.receivedHead(bytes, now: turn.now)
-        if hasCookies { unsafe noteCookies(in: bytes) }
-        if FirstField.isGuarded, firstField != .stored { unsafe noteStored(bytes, progress) }
+        let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
+        if lines.contains(.http2) { http2IsClaimed() }
+        if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
+        if FirstField.isGuarded, firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -195,13 +197,14 @@ final class Transfer {
         }
     }
 
-    /// Has libcurl show lines of the head before it stores them, where it must not store all; see ``FirstField``.
-    private func guardFirstField() {
-        firstField.requestBegins(isHTTP2: connection?.version == .http2)
+    /// Has libcurl pass lines of the head to the write callback before it stores them, until a field is stored; see
+    /// ``FirstField``.
+    private func awaitFirstField() {
+        firstField.requestBegins(isHTTP2: easy?.speaksHTTP2OverTLS == true)
         easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
     }
 
-    private func noteStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {
+    private func linesWereStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {
         let isComplete = if case .complete = progress { true } else { false }
         unsafe firstField.linesStored(lines, isHeadComplete: isComplete)
         if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
@@ -210,7 +213,6 @@ final class Transfer {
     /// Looks at a head that is complete; returns whether to go on.
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
-        if head.httpVersion == .http2 { http2IsClaimed() }
         upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
@@ -243,8 +245,8 @@ final class Transfer {
 
     /// Takes bytes of a line of the head that libcurl has yet to store.
     private func receivedLineBytes(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard unsafe !firstField.lineBytesReceived(bytes) else { return .accept }
-        reception.refuseFoldedFirstField()
+        guard let flaw = unsafe firstField.lineBytesReceived(bytes) else { return .accept }
+        reception.refuseLine(flaw)
         return .refuse(.malformed)
     }
 

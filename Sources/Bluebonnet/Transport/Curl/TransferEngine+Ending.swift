@@ -12,8 +12,7 @@ extension TransferEngine {
         transfer.multiIsLeft()
         let isLost = isCutOff || code == CURLE_HTTP2
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
-            multi.remove(easy)
-            return add(transfer)
+            return sendAgain(transfer, easy, multi)
         }
         if transfer.reception.state.hasCodedRest, transfer.reception.failure == nil {
             // What came in before comes first, at the pace of whoever takes it.
@@ -44,6 +43,19 @@ extension TransferEngine {
         finish(transfer, with: code == CURLE_OK ? transfer.reception.endError : error(for: code, of: transfer))
     }
 
+    /// Sends a request again, now or when it is not suspended any more.
+    private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
+        multi.remove(easy)
+        if transfer.mayHoldBytes {
+            // They would come before those of the next answer.
+            easy.dropHeldBytes()
+            easy.transfer = nil
+            transfer.easy = nil
+        }
+        guard !transfer.reception.state.isSuspended else { return transfer.reception.state.withdrawn() }
+        add(transfer)
+    }
+
     func finish(_ transfer: Transfer, with error: RequestError?) {
         transfers[transfer.id] = nil
         transfer.multiIsLeft()
@@ -66,16 +78,15 @@ extension TransferEngine {
             error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
         )
         if let easy = transfer.easy {
-            let isHeldUp = transfer.reception.state.isSuspended || transfer.reception.state.isReceivingPaused
             transfer.multi?.remove(easy)
-            if isHeldUp { easy.dropHeldBytes() }
+            if transfer.mayHoldBytes { easy.dropHeldBytes() }
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
             // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
-            if pool.count < Self.poolLimit, !isHeldUp {
+            if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
                 // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
                 if easy.profile == nil { easy.reset() }
                 pool.append(easy)

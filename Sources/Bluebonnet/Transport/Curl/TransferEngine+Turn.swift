@@ -137,7 +137,7 @@ extension TransferEngine {
     }
 
     func tellObservers() {
-        // The head first, whoever asks for the telling.
+        // An exchange's head is told before its end, whoever calls this.
         while !ended.isEmpty {
             reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []

@@ -212,7 +212,8 @@ actor TransferEngine: EventLoopClient {
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
-        transfer.firstField = FirstField.isGuarded ? .awaited : .stored
+        transfer.firstField = .initial
+        easy.decodeTransferCodings(!transfer.isProxied)
         let code = multi.add(easy)
         guard code == CURLM_OK else {
             let words = unsafe String(cString: curl_multi_strerror(code))

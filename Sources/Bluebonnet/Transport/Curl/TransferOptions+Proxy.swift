@@ -15,6 +15,7 @@ extension TransferOptions {
         easy.set(CURLOPT_PROXY, url)
         easy.set(CURLOPT_NOPROXY, url.isEmpty ? "" : route.exclusions ?? environment.exclusions)
         guard !url.isEmpty else { return nil }
+        TunnelTrailers.skip(on: easy)
         // Libcurl would wait for a Kerberos server, and the loop with it.
         easy.set(CURLOPT_SOCKS5_AUTH, bb_curl_auth_basic)
         applyProxyFields(of: transfer.request, to: easy)

@@ -99,7 +99,7 @@ struct TransferState: Equatable {
         }
         switch download {
         case .awaitingHead:
-            // Libcurl takes `http/1.1` for a status line, too.
+            // A field line needs a status line before it. Libcurl takes `http/1.1` for one, which we refuse.
             return isEmpty ? .ignore : .refuse(.malformed)
         case .receivingHead(let before):
             let total = before + bytes

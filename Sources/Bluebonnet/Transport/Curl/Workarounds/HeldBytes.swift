@@ -1,20 +1,25 @@
 import CCurl
 
-/// Frees what libcurl has kept of a body that was held back, where it would not: before 8.1.0.
+/// Frees the bytes of a held-back body that libcurl before 8.1.0 would leak.
 ///
 /// Such a handle keeps the bytes that came in meanwhile, up to 32 MiB with HTTP/2. When its transfer ends while others use
 /// the connection, `multi_done` returns before it frees them: they leak.
 enum HeldBytes {
     /// Whether this libcurl has the fault.
-    static let areLost = Libcurl.version < 0x08_01_00
+    static let leak = Libcurl.version < 0x08_01_00
+}
+
+extension Transfer {
+    /// Whether libcurl may keep bytes of the answer, since it was not to hand them over.
+    var mayHoldBytes: Bool { wasSent && (reception.state.isSuspended || reception.state.isReceivingPaused) }
 }
 
 // Safety: the handle is its owner's alone, and in no multi handle.
 extension EasyHandle {
-    /// Has libcurl free what it has kept, at the end of a transfer that has a connection to itself; to be called when the
-    /// handle is in no multi handle, and of no use any more.
+    /// Frees those bytes by an empty transfer, if `/dev/null` can be opened. Call it when the handle is in no multi handle and
+    /// will not be used again.
     func dropHeldBytes() {
-        guard HeldBytes.areLost else { return }
+        guard HeldBytes.leak else { return }
         unsafe curl_easy_reset(pointer)
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "file")

@@ -119,8 +119,8 @@ struct IdleConnections {
     /// - Returns: What it has to know about that connection.
     mutating func requestBegins(on ends: ConnectionEnds, to origin: () -> String, version: () -> Version) -> Choice {
         if let connection = connections[ends] {
-            // Where there is no multiplexing, the other request is one that libcurl has just ended: the loop has not seen since
-            // whether something came in.
+            // Libcurl has not been told that the host multiplexes: it has just ended the other request, and the loop has not
+            // seen since whether something came in.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
@@ -225,16 +225,20 @@ extension Transfer {
     }
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
-        if let ssl = unsafe bb_curl_get_ssl(easy.pointer) {
-            return unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) != 0 ? .http2 : .http1Secure
-        }
-        return httpVersion == .http2PriorKnowledge ? .http2 : .http1
+        if let isHTTP2 = easy.speaksHTTP2OverTLS { return isHTTP2 ? .http2 : .http1Secure }
+        // To an HTTP proxy libcurl speaks HTTP/1.1, whatever is known of the server.
+        return httpVersion == .http2PriorKnowledge && !isProxied ? .http2 : .http1
     }
 }
 
 // Safety: as above.
 extension EasyHandle {
-    /// Whether a TLS connection has bytes that nobody asked for, or its end.
+    /// Whether the connection speaks HTTP/2, by the handshake (RFC 7301); `nil` without TLS.
+    var speaksHTTP2OverTLS: Bool? {
+        unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_speaks_http2(OpaquePointer($0)) != 0 }
+    }
+
+    /// Whether a TLS connection holds bytes that nobody asked for, or was closed by its peer.
     ///
     /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasTLSSurplus(on socket: Int32, isReadable: Bool) -> Bool {
