@@ -112,7 +112,17 @@ import Testing
     @Test func `by HTTP/1.1 through a proxy, where HTTP/2 was asked for, the process lives`() async {
         await #expect(processExitsWith: .success) {
             for round in 0..<Self.rounds {
-                let proxy = try await Self.server(first: "200 OK", at: round)
+                let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
+                let answers = [
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(fields)X-Last: 1\r\n\r\n",
+                    "HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok",
+                ]
+                // Libcurl before 8.1 has a connection for each request of HTTP/2 without TLS.
+                let proxy = try await LocalServer.scripted { connection in
+                    connection == 1
+                        ? .init([.waitForRequest, .bytes(answers[0]), .waitForRequest, .bytes(answers[1])])
+                        : .init([.waitForRequest, .bytes(answers[1])])
+                }
                 let session = Weather.session {
                     $0.proxy = .url("http://127.0.0.1:\(proxy.port)")
                     $0.httpVersion = .http2PriorKnowledge
@@ -122,7 +132,6 @@ import Testing
                 precondition(first.response?.httpVersion == .http1_1, "\(first)")
                 let second = await session.request("http://a.test/").serializingData().response
                 precondition(second.error?.kind == .invalidResponse(.malformed), "\(second)")
-                precondition(proxy.connectionCount == 1)
                 await session.shutdown()
                 await proxy.stop()
             }
