@@ -2,7 +2,6 @@ import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SuspensionTests {
@@ -35,28 +34,6 @@ import Testing
         task.resume()
         #expect(try await task.value == "text")
         try await Weather.end(session, server)
-    }
-
-    /// Libcurl before 8.1 keeps what came in meanwhile in its handle.
-    @Test func `of an answer that was lost with its connection while suspended, nothing comes before the next`()
-        async throws
-    {
-        let session = try Weather.trustingSession()
-        let server = TestServers.misbehavingHTTP2
-        let key = UUID().uuidString
-        let task = session.request(try server.url("/held-once?key=\(key)")).serializingString()
-        async let answer = task.response
-        for path in ["/begun?key=\(key)", "/answer-held?key=\(key)"] {
-            #expect(await session.request(try server.url(path)).serializingData().response.error == nil)
-            task.suspend()
-        }
-        #expect(await session.request(try server.url("/garbage")).serializingData().response.error != nil)
-        // It has ended with the connection by now, if libcurl ends it at all.
-        #expect(await session.request(try server.url("/ok")).serializingData().response.error == nil)
-        task.resume()
-        let response = await answer
-        #expect(response.value == "new" || response.error != nil, "\(response)")
-        await session.shutdown()
     }
 
     @Test func `nothing is read while suspended in mid-body, and all of it when resumed`() async throws {

@@ -54,9 +54,7 @@ curl 7.88's command line with `-m 2`.
     /no-window             never lets the client send more than the first 65,535 bytes         28 (g)
     /flood?kind=K          frames without an end that tell of nothing, instead of a response:  28 (h)
                            data (empty, after a head), priority, altsvc, ping or window
-    /held-once?key=K       nothing the first time for each K, then "new"                       28
-    /answer-held?key=K     half of an answer, "old", to the request before, then like /ok      0
-    /begun?key=K           answers once a flood with the same key, or /held-once, has begun    0
+    /begun?key=K           answers once a flood with the same key in its query has begun       0
     /flood-once?kind=K&key=K the same the first time for each key, then like /ok                28 (h)
     /then?frames=F&key=K   answers like /ok; then the frames F (ping, settings, goaway), one   0
                            by one, and the end of the connection
@@ -121,7 +119,6 @@ request_counts = Counter()
 refused_keys = set()
 ends = defaultdict(asyncio.Event)
 floods = defaultdict(asyncio.Event)
-held = {}
 
 
 def path(name):
@@ -634,25 +631,6 @@ async def flood(stream):
         stream.connection.writer.write(frames)
         await stream.connection.writer.drain()
         await asyncio.sleep(0)  # others are served, too
-
-
-@path("/held-once")
-async def held_once(stream):
-    key = stream.query.get("key")
-    if key in held:
-        await stream.answer(b"new")
-    else:
-        held[key] = stream
-        floods[key].set()
-        await asyncio.sleep(LIFETIME)
-
-
-@path("/answer-held")
-async def answer_held(stream):
-    other = held[stream.query.get("key")]
-    other.head(("content-length", "6"))
-    await other.body(b"old", end=False)
-    await ok(stream)
 
 
 @path("/begun")
