@@ -79,6 +79,8 @@ import Testing
         "transfer-encoding:\tgzipped, chunked", "Transfer-Encoding: chunked;a=b", "Transfer-Encoding: chunked chunked",
         "Content-Length: 99999999999999999999", "Content-Length: 2,", "Content-Length: ,2", "content-length: 2, 2, 3",
         "Content-Length: 2\r\nX-Name: a\r\nCONTENT-LENGTH: 02x", "Content-Length: 9223372036854775808",
+        "Transfer-Encoding:\r\n chunked", "Transfer-Encoding : chunked\r\nContent-Length: 2", "Content-Length: 2\r\n 0",
+        "Content-Length: 2\r\nContent-Length : 3",
     ])
     func `fields that leave open where the message ends`(_ fields: String) async throws {
         let server = try await Weather.server(answering: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nok")

@@ -30,7 +30,8 @@ curl 7.88's command line with `-m 2`.
     /goaway-once?key=K     the same the first time for each K, then like /ok                   16
     /goaway-in-body        GOAWAY (INTERNAL_ERROR) in mid-body, then the end                   18 (b)
     /http1-required        RST_STREAM HTTP_1_1_REQUIRED; by HTTP/1.1, a head whose first field   -
-                           line begins with a tab, whatever the path
+                           line begins with a tab
+    /injected              by HTTP/1.1 alone: in mid-upload, an answer in the clear, and a reset 55
     /refused               RST_STREAM REFUSED_STREAM                                           56 (c)
     /refused-once?key=K    the same the first time for each K, then like /ok                   0
     /reset?code=E          RST_STREAM with error E (2, INTERNAL_ERROR) instead of a response   92
@@ -76,6 +77,7 @@ The texts of 92 are "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err
 
 import asyncio
 import json
+import os
 import socket
 import ssl
 import struct
@@ -696,10 +698,21 @@ async def reset_without_end(stream):
     await stream.reset(ErrorCodes.NO_ERROR)
 
 
+async def inject(reader, writer):
+    """What somebody can do who is on the way and has no key: OpenSSL reads the first bytes, and they are no record."""
+    await reader.readexactly(300_000)
+    connection = writer.get_extra_info("socket")
+    os.write(connection.fileno(), b"JJJJJHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
 async def listen(port, tls, settings):
     async def connected(reader, writer):
         if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1":
-            await reader.readuntil(b"\r\n\r\n")
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b" /injected " in head:
+                return await inject(reader, writer)
             writer.write(b"HTTP/1.1 200 OK\r\n\tX: y\r\nContent-Length: 2\r\n\r\nok")
             await writer.drain()
             return writer.close()

@@ -14,6 +14,8 @@ final class EngineTurn {
     var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
+    /// How much of bodies has come in in this turn.
+    var intake = BodyIntake()
     /// The transfers with coded bytes left.
     var toBeDecoded = DecodingQueue()
     /// Whether something came in on an HTTP/2 stream in this turn.
@@ -53,5 +55,38 @@ struct DecodingQueue {
     mutating func endTurn(unserved: ArraySlice<Transfer>) {
         transfers.insert(contentsOf: unserved, at: 0)
         allowance = Self.fullAllowance
+    }
+}
+
+/// How much of bodies may come in before the loop looks after others: some 5 to 10 milliseconds' worth.
+///
+/// As long as there are bytes in a socket, libcurl goes on reading them; a body in small chunks costs it a callback for each.
+struct BodyIntake {
+    private static let mostPieces = 16_384
+    private static let mostBytes = 16 << 20
+
+    private var pieces = 0
+    private var bytes = 0
+    /// The transfers that wait for the next turn.
+    private var waiting: [Transfer] = []
+
+    /// A piece of a body comes in; returns whether it may, in this turn.
+    mutating func takes(_ count: Int) -> Bool {
+        pieces += 1
+        bytes += count
+        return pieces <= Self.mostPieces && bytes <= Self.mostBytes
+    }
+
+    mutating func append(_ transfer: Transfer) {
+        waiting.append(transfer)
+    }
+
+    /// Begins anew; returns the transfers that go on.
+    mutating func turnEnds() -> [Transfer] {
+        pieces = 0
+        bytes = 0
+        guard !waiting.isEmpty else { return [] }
+        defer { waiting = [] }
+        return waiting
     }
 }

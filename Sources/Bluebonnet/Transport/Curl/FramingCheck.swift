@@ -8,23 +8,55 @@ struct FramingCheck: Equatable {
     static let foldedFirstField = "the first field begins with white space"
 
     private var length: Int64?
-    private var hasLines = false
+    private var previous = Previous.statusLine
+    /// Whether the body comes in chunks, or in another transfer coding.
+    private(set) var hasTransferCoding = false
+
+    /// What the line before was.
+    private enum Previous {
+        case statusLine
+        /// A field that says where the body ends.
+        case framing
+        case other
+    }
 
     /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
     mutating func flaw(in line: Span<UInt8>) -> String? {
-        defer { hasLines = true }
+        let before = previous
+        previous = .other
         guard let first = line.isEmpty ? nil : line[0] else { return nil }
         // Libcurl takes such a line for the end of the head.
         if first == 0x0d { return "a field line begins with a carriage return" }
-        if FieldSyntax.isWhitespace(first) { return hasLines ? nil : Self.foldedFirstField }
-        if FieldSyntax.isField(line, named: "content-length") {
+        if FieldSyntax.isWhitespace(first) {
+            // Libcurl reads such a field only as far as its first line.
+            guard before == .other else {
+                return before == .framing ? "the length or the transfer coding is folded" : Self.foldedFirstField
+            }
+            return nil
+        }
+        if Self.isField(line, named: "content-length") {
+            previous = .framing
             return acceptsLength(in: line) ? nil : "the Content-Length is invalid, or two of them differ"
         }
-        guard FieldSyntax.isField(line, named: "transfer-encoding") else { return nil }
+        guard Self.isField(line, named: "transfer-encoding") else { return nil }
+        previous = .framing
+        hasTransferCoding = true
+        guard Self.isColon(line, at: "transfer-encoding".utf8.count) else { return "white space before a colon" }
         return Self.hasKnownCodings(line) ? nil : "the transfer coding is unknown"
     }
 
+    /// Whether a line is a field with a name, also with white space before its colon, where libcurl does not see it.
+    @inline(__always)
+    private static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
+        let count = name.utf8.count
+        guard line.count > count, line[count] == 0x3a || FieldSyntax.isWhitespace(line[count]) else { return false }
+        return FieldSyntax.isSame(line.extracting(..<count), name.utf8.span)
+    }
+
+    private static func isColon(_ line: Span<UInt8>, at index: Int) -> Bool { line[index] == 0x3a }
+
     private mutating func acceptsLength(in line: Span<UInt8>) -> Bool {
+        guard Self.isColon(line, at: Self.lengthNameCount) else { return false }
         var index = Self.lengthNameCount + 1
         while true {
             Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }

@@ -41,3 +41,10 @@ extension Reception {
         return nil
     }
 }
+
+extension Transfer {
+    /// Whether what was left unread in the socket may be an answer: with TLS, anybody on the way could have put it there.
+    func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
+        version == .http1 || (version == nil && !isSecure && !isProxied)
+    }
+}

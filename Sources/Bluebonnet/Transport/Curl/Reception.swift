@@ -22,6 +22,8 @@ struct Reception {
     /// The beginning of a line of a head whose end is yet to come.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
+    /// Whether the body comes in chunks, by the latest head.
+    var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
 
     /// Whether bodies are decoded as their heads say.
@@ -232,7 +234,11 @@ struct Reception {
 
     /// Keeps the body of an answer that libcurl did not read.
     mutating func keepLastWords(_ bytes: ArraySlice<UInt8>) {
-        body.append(contentsOf: bytes)
+        if case .refuse(let reason) = state.bodyBytesReceived(bytes.count) {
+            _ = refuse(reason)
+        } else {
+            body.append(contentsOf: bytes)
+        }
     }
 
     /// Ends the exchange because the body is not coded as its head says.

@@ -29,4 +29,10 @@ struct SendingAnew: Equatable {
 
     /// Once more at most.
     private static let limit = 2
+
+    /// Whether the server has it sent again and again, such as by challenges (RFC 7616 §3.3: `stale=true`).
+    var isEndless: Bool { count > Self.mostAnswers }
+
+    /// To meet the challenges of a proxy and of a server takes three each.
+    static let mostAnswers = 20
 }

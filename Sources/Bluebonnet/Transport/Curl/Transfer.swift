@@ -172,6 +172,11 @@ final class Transfer {
         told.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
+        guard !sendingAnew.isEndless else {
+            let words = "the server has had the request sent \(SendingAnew.mostAnswers) times"
+            reception.fail(with: RequestError(.invalidResponse(.malformed), detail: words))
+            return false
+        }
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
         reception.fail(
@@ -216,6 +221,8 @@ final class Transfer {
         upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
+        // Of these, libcurl may read without an end what it does not hand over.
+        if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
             // Nobody may want the body, which may well not end.
             announcesHead = true
@@ -237,6 +244,7 @@ final class Transfer {
         told.add(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
+        if !turn.intake.takes(bytes.count), reception.state.turnIsOver() { turn.intake.append(self) }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // A turn may bring many pieces, and libcurl would copy what it is told to keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }

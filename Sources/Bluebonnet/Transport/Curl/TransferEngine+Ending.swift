@@ -27,7 +27,7 @@ extension TransferEngine {
             let kind = version == .http1Secure ? RequestError.Kind.connection(.lost) : .connection(.http2)
             return finish(transfer, with: error(kind, FloodGuard.words, of: transfer))
         }
-        if code == CURLE_SEND_ERROR, let easy = transfer.easy,
+        if code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayTakeLastWords(from: version),
             let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
             transfer.reception.receivedLastWords(words, now: shared.now)
         {

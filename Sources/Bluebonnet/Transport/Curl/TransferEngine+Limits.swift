@@ -16,6 +16,12 @@ extension TransferEngine {
             if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
                 transfer.reception.lastActivity = shared.now
             }
+            // Libcurl reads the body of a challenge to its end before it answers, and hands nothing over.
+            if transfer.isChallenged, transfer.reception.state.receivedBytes == 0,
+                let limit = options.configuration.maximumResponseBytes, received > limit
+            {
+                return finish(transfer, with: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))))
+            }
             transfer.lastSentBytes = sent
             transfer.lastReceivedBytes = received
         }

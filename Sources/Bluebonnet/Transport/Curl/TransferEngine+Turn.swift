@@ -16,6 +16,7 @@ extension TransferEngine {
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
         decodeRests()
+        resumeWaiting()
         endRefusedUploads()
         cookieJar?.settle()
         reportHeads()
@@ -25,6 +26,14 @@ extension TransferEngine {
         guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty else { return 0 }
         let deadline = Self.earlier(multi?.deadline, unmultiplexed?.deadline)
         return Self.earlier(deadline, Self.earlier(nextCheck, nextRead))
+    }
+
+    /// Lets the bodies go on that had had their share of the turn.
+    private func resumeWaiting() {
+        for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
+            perform(transfer.reception.state.turnBegins(), on: transfer)
+            transfer.noteDecoding()
+        }
     }
 
     private static func earlier(_ one: Int64?, _ other: Int64?) -> Int64? {

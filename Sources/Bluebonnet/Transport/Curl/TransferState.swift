@@ -64,6 +64,8 @@ struct TransferState: Equatable {
     private(set) var isBodyHeld: Bool
     /// Whether libcurl was told to keep what it has received.
     private(set) var isReceivingPaused = false
+    /// Whether more of the body has to wait for the next turn of the loop.
+    private var isWaitingForTurn = false
     /// Whether coded bytes that libcurl has handed over are not decoded yet.
     private(set) var hasCodedRest = false
     /// Whether libcurl was told that there is nothing to send yet.
@@ -136,7 +138,23 @@ struct TransferState: Equatable {
     }
 
     /// Whether there is a place for more of the body.
-    var takesBody: Bool { !isSuspended && !isBodyHeld }
+    var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
+
+    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since then.
+    mutating func turnIsOver() -> Bool {
+        guard !isWaitingForTurn else { return false }
+        isWaitingForTurn = true
+        return true
+    }
+
+    /// The next turn has come.
+    mutating func turnBegins() -> ControlAction {
+        guard isWaitingForTurn else { return .nothing }
+        isWaitingForTurn = false
+        guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
+        isReceivingPaused = false
+        return isAdded ? .unpause : .nothing
+    }
 
     /// Coded bytes of the body came in: they wait in libcurl while earlier ones are not decoded.
     mutating func codedBytesReceived() -> BodyAction {
@@ -226,7 +244,7 @@ struct TransferState: Equatable {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false
         // What is here already goes first.
-        guard isReceivingPaused, !isSuspended, !hasCodedRest else { return .nothing }
+        guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
     }
@@ -241,7 +259,7 @@ struct TransferState: Equatable {
         guard isSuspended else { return .nothing }
         isSuspended = false
         guard isAdded else { return started() }
-        if !isBodyHeld, !hasCodedRest { isReceivingPaused = false }
+        if takesBody, !hasCodedRest { isReceivingPaused = false }
         return .unpause
     }
 }
