@@ -58,12 +58,12 @@ struct DecodingQueue {
     }
 }
 
-/// How much of bodies may come in before the loop looks after others: some 5 to 10 milliseconds' worth.
+/// How much of bodies may come in before the loop looks after others: some milliseconds' worth.
 ///
 /// As long as there are bytes in a socket, libcurl goes on reading them; a body in small chunks costs it a callback for each.
 struct BodyIntake {
-    private static let mostPieces = 16_384
-    private static let mostBytes = 16 << 20
+    private static let mostPieces = 4096
+    private static let mostBytes = 8 << 20
 
     private var pieces = 0
     private var bytes = 0

@@ -27,7 +27,7 @@ enum FirstField: Equatable {
     /// How a transfer begins.
     static let initial = isGuarded ? Self.awaited : .stored
 
-    /// Libcurl has no longer lines. What the write callback gets beyond that is a body, of a head that was misread here.
+    /// The longest line that libcurl takes: what the write callback gets beyond that is a body, of a head misread here.
     private static let longestLine = 100 * 1024
 
     /// Whether the write callback gets a head rather than a body.

@@ -16,8 +16,9 @@ extension Transfer {
 
 // Safety: the handle is its owner's alone, and in no multi handle.
 extension EasyHandle {
-    /// Frees those bytes by an empty transfer, if `/dev/null` can be opened. Call it when the handle is in no multi handle and
-    /// will not be used again.
+    /// Frees those bytes by an empty transfer, which needs `/dev/null`.
+    ///
+    /// To be called when the handle is in no multi handle and will not be used again.
     func dropHeldBytes() {
         guard HeldBytes.leak else { return }
         unsafe curl_easy_reset(pointer)
