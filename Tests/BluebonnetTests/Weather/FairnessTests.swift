@@ -35,7 +35,10 @@ import Testing
     @Test func `the body of a challenge has a bound`() async throws {
         let body = String(repeating: "x", count: 16 << 20)
         let server = try await LocalServer.scripted(
-            .waitForRequest, .bytes("HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\n\r\n"),
+            .waitForRequest,
+            .bytes(
+                "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 1000000000\r\n\r\n"
+            ),
             .drip(body, piece: 64 << 10, every: .milliseconds(2)), .stall)
         let session = Weather.session {
             $0.maximumResponseBytes = 1 << 20
