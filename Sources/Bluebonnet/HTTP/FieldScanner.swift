@@ -35,12 +35,10 @@ enum StatusLine {
     }
 
     /// Whether a line begins with `HTTP/`, as a status line does; libcurl takes it for one in any case of letters.
-    // Safety: bytes are read within their bounds.
-    static func isBegun(by line: UnsafeRawBufferPointer, inAnyCase: Bool = false) -> Bool {
-        guard line.count > 4, unsafe line[4] == 0x2f else { return false }
+    static func isBegun(by line: Span<UInt8>, inAnyCase: Bool = false) -> Bool {
+        guard line.count > 4, line[4] == 0x2f else { return false }
         let mask: UInt8 = inAnyCase ? 0xdf : 0xff
-        return unsafe line[0] & mask == 0x48 && line[1] & mask == 0x54 && line[2] & mask == 0x54
-            && line[3] & mask == 0x50
+        return line[0] & mask == 0x48 && line[1] & mask == 0x54 && line[2] & mask == 0x54 && line[3] & mask == 0x50
     }
 }
 

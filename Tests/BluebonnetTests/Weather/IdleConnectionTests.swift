@@ -207,7 +207,7 @@ import Testing
             router.get("/echo") { request in .text(request.query ?? "") }
         }
         let control = try await LocalServer { $0.get("/", .text("right")) }
-        let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(5), idle: .seconds(5)) }
+        let session = Weather.session()
         let held = session.request(server.url("/held")).serializingString()
         async let heldAnswer = held.response
         async let claim = session.request(server.url("/claim")).serializingString().response

@@ -14,7 +14,7 @@ final class EngineTurn {
     var cookieJar: CookieJar?
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
-    /// How much of bodies has come in in this turn.
+    /// How many pieces of bodies have come in in this turn.
     var intake = BodyIntake()
     /// The transfers with coded bytes left.
     var toBeDecoded = DecodingQueue()
@@ -58,23 +58,20 @@ struct DecodingQueue {
     }
 }
 
-/// How much of bodies may come in before the loop looks after others: some milliseconds' worth.
+/// How many pieces of bodies may come in before the loop looks after others: some milliseconds' worth.
 ///
 /// As long as there are bytes in a socket, libcurl goes on reading them; a body in small chunks costs it a callback for each.
 struct BodyIntake {
     private static let mostPieces = 4096
-    private static let mostBytes = 8 << 20
 
     private var pieces = 0
-    private var bytes = 0
     /// The transfers that wait for the next turn.
     private var waiting: [Transfer] = []
 
     /// A piece of a body comes in; returns whether it may, in this turn.
-    mutating func takes(_ count: Int) -> Bool {
+    mutating func takesPiece() -> Bool {
         pieces += 1
-        bytes += count
-        return pieces <= Self.mostPieces && bytes <= Self.mostBytes
+        return pieces <= Self.mostPieces
     }
 
     mutating func append(_ transfer: Transfer) {
@@ -84,7 +81,6 @@ struct BodyIntake {
     /// Begins anew; returns the transfers that go on.
     mutating func turnEnds() -> [Transfer] {
         pieces = 0
-        bytes = 0
         guard !waiting.isEmpty else { return [] }
         defer { waiting = [] }
         return waiting

@@ -113,13 +113,13 @@ struct Reception {
     }
 
     private mutating func receivedLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        let isStatusLine = unsafe StatusLine.isBegun(by: line)
         let isEmpty = unsafe line.count == 1 || (line.count == 2 && line[0] == 0x0d)
         let span = unsafe line.assumingMemoryBound(to: UInt8.self).span
+        let isStatusLine = StatusLine.isBegun(by: span)
         if FieldSyntax.isField(span, named: "set-cookie") { latest.insert(.cookies) }
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
-            if line.count > 5, unsafe line[5] == 0x32 { latest.insert(.http2) }
+            if span.count > 5, span[5] == 0x32 { latest.insert(.http2) }
             if firstByte == nil { firstByte = Reactor.now() }
         }
         let action = state.headLineReceived(

@@ -244,7 +244,7 @@ final class Transfer {
         told.add(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
-        if !turn.intake.takes(bytes.count), reception.state.turnIsOver() { turn.intake.append(self) }
+        if !turn.intake.takesPiece(), reception.state.turnIsOver() { turn.intake.append(self) }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // A turn may bring many pieces, and libcurl would copy what it is told to keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }

@@ -61,7 +61,8 @@ enum FirstField: Equatable {
     /// The header callback got a line of the head, or several that came in while the transfer was paused.
     mutating func linesStored(_ lines: UnsafeRawBufferPointer, isHeadComplete: Bool) {
         guard self != .stored, self != .pseudo, let first = unsafe lines.first else { return }
-        let isField = unsafe first != 0x0d && first != 0x0a && !StatusLine.isBegun(by: lines, inAnyCase: true)
+        let span = unsafe lines.assumingMemoryBound(to: UInt8.self).span
+        let isField = first != 0x0d && first != 0x0a && !StatusLine.isBegun(by: span, inAnyCase: true)
         self = isField ? .stored : isHeadComplete ? .missing : .awaited
     }
 }
