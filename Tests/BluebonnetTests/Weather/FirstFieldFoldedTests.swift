@@ -1,8 +1,9 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// Heads whose first field line begins with a space or a tab, on handles that have seen heads before.
 ///
@@ -78,7 +79,8 @@ import Testing
         }
     }
 
-    @Test
+    /// Later versions send nothing again behind such a head.
+    @Test(.enabled(if: Libcurl.version < 0x08_01_00))
     func `in the answer to a request that libcurl has sent again behind a head without fields, the process lives`()
         async
     {

@@ -139,7 +139,8 @@ enum CurlErrorTable {
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED:
             .trust(.configuration)
         case CURLE_PARTIAL_FILE: .invalidResponse(.truncated)
-        case CURLE_BAD_CONTENT_ENCODING: .invalidResponse(.undecodableContent)
+        // Of a transfer coding: content is decoded here.
+        case CURLE_BAD_CONTENT_ENCODING: .invalidResponse(.malformed)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_RANGE_ERROR, CURLE_HTTP_RETURNED_ERROR, CURLE_TOO_MANY_REDIRECTS:
             .invalidResponse(.malformed)
         case CURLE_FILESIZE_EXCEEDED: .invalidResponse(.bodyTooLarge(limit: 0))
