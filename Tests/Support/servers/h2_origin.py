@@ -62,6 +62,10 @@ curl 7.88's command line with `-m 2`.
     /ping-later?key=K      answers like /ok, then sends three PINGs, one by one                0
     /ended?key=K           answers once that is done, on another connection                    0
     /reset-without-end     a head without a length, half of a body, RST_STREAM NO_ERROR        0
+    /numbered?key=K        300,000 bytes in lines that count, when /aside sends them           0
+    /aside?key=K           after /go: most of the body of /numbered with the same key, 10      0 (i)
+                           bytes of its own, the rest, all at once
+    /go?key=K              100 bytes, and lets /aside with the same key go on                  0
 
 (a) With 300 KB to upload: the transfer does not end before its time is up. With 3 KB: 0.
 (b) "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
@@ -71,6 +75,7 @@ curl 7.88's command line with `-m 2`.
 (f) "Recv failure: Connection reset by peer"
 (g) With 300 KB to upload.
 (h) After 20 s rather than 2.
+(i) After an upload of unknown length, /numbered may lack some bytes.
 
 The texts of 92 are "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)" and the like.
 """
@@ -121,6 +126,7 @@ request_counts = Counter()
 refused_keys = set()
 ends = defaultdict(asyncio.Event)
 floods = defaultdict(asyncio.Event)
+numbered_streams = defaultdict(asyncio.Future)
 
 
 def path(name):
@@ -696,6 +702,33 @@ async def reset_without_end(stream):
     stream.head()
     await stream.body(BODY, end=False)
     await stream.reset(ErrorCodes.NO_ERROR)
+
+
+@path("/numbered")
+async def numbered(stream):
+    numbered_streams[stream.query.get("key")].set_result(stream)
+    await asyncio.sleep(LIFETIME)  # /aside ends it
+
+
+@path("/aside")
+async def aside(stream):
+    key = stream.query.get("key")
+    other = await numbered_streams[key]
+    await ends[key].wait()
+    lines = b"".join(b"%09d\n" % number for number in range(30_000))
+    pieces = [lines[start : start + 16_384] for start in range(0, len(lines), 16_384)]
+    other.head()
+    for number, piece in enumerate(pieces):
+        if number == 16:
+            stream.head(("content-length", "10"))
+            stream.connection.h2.send_data(stream.number, BODY[:10], end_stream=True)
+        stream.connection.h2.send_data(other.number, piece, end_stream=piece is pieces[-1])
+
+
+@path("/go")
+async def go(stream):
+    ends[stream.query.get("key")].set()
+    await stream.answer()
 
 
 async def inject(reader, writer):

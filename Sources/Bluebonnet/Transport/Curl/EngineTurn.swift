@@ -18,6 +18,8 @@ final class EngineTurn {
     var intake = BodyIntake()
     /// The transfers with coded bytes left.
     var toBeDecoded = DecodingQueue()
+    /// The uploads whose servers have yet to be told of the end.
+    var uploadEnds = UploadEnds()
     /// Whether something came in on an HTTP/2 stream in this turn.
     var hasReceivedOnStream = false
 

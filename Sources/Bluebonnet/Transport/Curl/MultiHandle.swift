@@ -100,10 +100,19 @@ final class MultiHandle {
         }
     }
 
+    /// Whether libcurl wants to do something by a time.
+    func isDue(at time: Int64) -> Bool { deadline.map { $0 <= time } ?? false }
+
     /// Has libcurl look at its sockets, ready or not.
     func readAll() {
-        for socket in sockets { act(on: socket, events: CURL_CSELECT_IN) }
+        for socket in sockets { read(socket) }
     }
+
+    /// Has libcurl look at a socket, ready or not.
+    func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
+
+    /// Has libcurl send on a socket, without a look at what came in: the transfer that wants to most urgently.
+    func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Calls `body` with each transfer's context that has ended, and how.
     func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {

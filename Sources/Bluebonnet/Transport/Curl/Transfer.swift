@@ -330,7 +330,11 @@ final class Transfer {
         case .channel(let channel):
             switch unsafe channel.take(into: buffer) {
             case .took(let number, _): count = number
-            case .end: break
+            case .end:
+                guard turn.uploadEnds.bodyEnded(of: self) else {
+                    reception.state.bodyBytesMissing()
+                    return bb_curl_readfunc_pause
+                }
             case .wait:
                 reception.state.bodyBytesMissing()
                 return bb_curl_readfunc_pause

@@ -10,8 +10,8 @@ extension TransferEngine {
     func turn() -> Int64? {
         shared.now = Reactor.now()
         let isReading = readAllIfDue()
-        if let multi { run(multi) }
-        if let unmultiplexed { run(unmultiplexed) }
+        runAll()
+        if endUploads() { runAll() }
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
@@ -39,6 +39,11 @@ extension TransferEngine {
     private static func earlier(_ one: Int64?, _ other: Int64?) -> Int64? {
         guard let one, let other else { return one ?? other }
         return min(one, other)
+    }
+
+    private func runAll() {
+        if let multi { run(multi) }
+        if let unmultiplexed { run(unmultiplexed) }
     }
 
     /// Has libcurl do what is due, and takes what has ended.

@@ -37,7 +37,7 @@ struct IdleConnections {
 
     /// A connection that requests use, or have used.
     final class Connection {
-        fileprivate let socket: Int32
+        let socket: Int32
         let version: Version
         fileprivate var users = 1
         fileprivate var isToBeLookedInto = false

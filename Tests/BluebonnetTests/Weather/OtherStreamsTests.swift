@@ -1,0 +1,63 @@
+import Bluebonnet
+import BluebonnetTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// What the end of one HTTP/2 stream does to others on the connection.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct OtherStreamsTests {
+    /// What `/numbered` sends.
+    private static let lines = Data(
+        (1_000_000_000..<1_000_030_000).map { "\(String($0).dropFirst())\n" }.joined().utf8)
+
+    /// Libcurl before 8.1.0 loses bytes of a body that it has no room for when an upload of unknown length ends beside it.
+    ///
+    /// So that it has no room, the body comes all at once, and libcurl sees to the upload first: the loop is kept busy by
+    /// two certificates, the upload ends behind the first, and the body comes behind the second.
+    @Test(arguments: [32 << 10, 64 << 10])
+    func `a body is whole when an upload ends beside it`(_ room: Int) async throws {
+        let loop = EventLoop(name: "other streams")
+        let session = try Weather.trustingSession {
+            $0.eventLoop = loop
+            $0.receiveBufferBytes = room
+        }
+        let signals = try Weather.trustingSession()
+        let (blocks, block) = AsyncStream.makeStream(of: Void.self)
+        let busy = try Self.blockingSession(on: loop) { block.yield() }
+        var begins = blocks.makeAsyncIterator()
+        let origin = TestServers.misbehavingHTTP2
+        #expect(try await session.request(origin.url("/ok")).serializingData().response.response?.httpVersion == .http2)
+        for round in 1...10 {
+            let key = UUID().uuidString
+            let (pieces, piece) = AsyncStream.makeStream(of: Data.self)
+            let aside = session.upload(.stream { pieces }, to: try origin.url("/aside?key=\(key)")).serializingData()
+            let body = session.request(try origin.url("/numbered?key=\(key)")).serializingData()
+            try await Task.sleep(for: .milliseconds(30))
+            let others = try (1...2).map { _ in busy.request(try origin.url("/closed")).serializingData() }
+            await begins.next()
+            piece.finish()
+            await begins.next()
+            _ = try await signals.request(origin.url("/go?key=\(key)")).serializingData().value
+            for other in others { _ = await other.response }
+            #expect(await aside.response.value?.count == 10, "round \(round)")
+            let answer = await body.response
+            #expect(answer.value == Self.lines, "round \(round): \(answer)")
+        }
+        for session in [session, signals, busy] { await session.shutdown() }
+    }
+
+    /// A session whose loop does nothing else for a while when it meets a certificate.
+    private static func blockingSession(on loop: EventLoop, _ body: @escaping @Sendable () -> Void) throws -> Session {
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.eventLoop = loop
+        configuration.httpVersion = .http1_1
+        configuration.tls.caFile = try TestCertificates().authority
+        let evaluator = ClosureTrustEvaluator { _, _ in
+            body()
+            usleep(50_000)
+        }
+        return Session(
+            configuration: configuration, serverTrustManager: ServerTrustManager(evaluators: ["127.0.0.1": evaluator]))
+    }
+}
