@@ -16,7 +16,7 @@ extension Cookie {
     /// Whether the host is the cookie's domain, or below it if the cookie goes there, too (RFC 6265 §5.1.3).
     func matches(host: String) -> Bool {
         if host == domain { return true }
-        return includesSubdomains && !CookieTarget.isAddress(host) && host.hasSuffix(".\(domain)")
+        return includesSubdomains && !IPAddress.isAddress(host) && host.hasSuffix(".\(domain)")
     }
 
     /// Whether the path is the cookie's, or below it (RFC 6265 §5.1.4).
@@ -63,10 +63,5 @@ struct CookieTarget {
     var defaultPath: String {
         guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
         return String(path[..<slash])
-    }
-
-    /// Whether a host is an IP address, which has no domains above or below it.
-    static func isAddress(_ host: String) -> Bool {
-        host.utf8.contains(0x3a) || host.utf8.allSatisfy { $0 == 0x2e || $0 &- 0x30 < 10 }
     }
 }

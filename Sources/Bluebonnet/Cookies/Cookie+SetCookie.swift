@@ -42,7 +42,7 @@ extension Cookie {
         expires = maximumAge ?? expires
         if includesSubdomains, domain == target.host {
             // A host that is a public suffix itself has cookies of its own, as does an address (RFC 6265 §5.3).
-            includesSubdomains = !CookieTarget.isAddress(domain) && !PublicSuffixes.isPublicSuffix(domain)
+            includesSubdomains = !IPAddress.isAddress(domain) && !PublicSuffixes.isPublicSuffix(domain)
         }
     }
 

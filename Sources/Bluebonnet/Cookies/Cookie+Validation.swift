@@ -23,7 +23,7 @@ extension Cookie {
         else { return .invalidPath(name: name) }
         guard Self.isHost(domain) else { return .invalidDomain(name: name) }
         if includesSubdomains {
-            guard !CookieTarget.isAddress(domain) else { return .invalidDomain(name: name) }
+            guard !IPAddress.isAddress(domain) else { return .invalidDomain(name: name) }
             guard !PublicSuffixes.isPublicSuffix(domain) else { return .publicSuffix(name: name, domain: domain) }
         }
         return prefixRefusal

@@ -15,18 +15,14 @@ struct CookieFile {
 
     /// Returns the cookies in the file that a session can keep.
     func read() throws(RequestError) -> [Cookie] {
-        let data: Data
         do throws(FileError) {
-            let file = try FileDescriptor.reading(path)
-            let length = try file.length()
-            guard length <= Self.sizeLimit else {
-                throw FileError.system(code: EFBIG)
+            guard let data = try FileReader.contents(of: path, limit: Self.sizeLimit) else {
+                throw .system(SystemError(EFBIG))
             }
-            data = try Self.all(of: file)
+            return Self.cookies(in: data, now: Date())
         } catch {
             throw RequestError(.cookies(.fileUnreadable(path: path)), detail: error.words)
         }
-        return Self.cookies(in: data, now: Date())
     }
 
     /// Returns the cookies in a file's bytes that a session can keep.
@@ -60,14 +56,4 @@ struct CookieFile {
 
     /// The largest file that is read, in bytes: some 100,000 cookies.
     private static let sizeLimit: Int64 = 64 * 1024 * 1024
-
-    private static func all(of file: FileDescriptor) throws(FileError) -> Data {
-        var data = Data()
-        while data.count <= sizeLimit {
-            let piece = try file.read(256 * 1024, at: Int64(data.count))
-            guard !piece.isEmpty else { break }
-            data.append(piece)
-        }
-        return data
-    }
 }

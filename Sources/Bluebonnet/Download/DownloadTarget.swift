@@ -133,3 +133,12 @@ struct DownloadTarget: Sendable {
         }
     }
 }
+
+extension SystemError {
+    /// The error as one of a download; the detail has the system's words.
+    func during(
+        _ reason: RequestError.DownloadReason, fileID: String = #fileID, line: Int = #line
+    ) -> RequestError {
+        RequestError(.download(reason), detail: words, fileID: fileID, line: line)
+    }
+}

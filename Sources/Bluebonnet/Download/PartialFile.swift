@@ -17,7 +17,7 @@ final class PartialFile {
     let file: OpenFile
     let sidecar: ResumeSidecar
 
-    private init(_ path: String, _ file: consuming OpenFile, size: Int64) {
+    private init(_ path: String, _ file: OpenFile, size: Int64) {
         self.path = path
         self.file = file
         self.size = size
@@ -42,7 +42,7 @@ final class PartialFile {
                 guard isStill(file, at: path) else { continue }
                 return PartialFile(path, file, size: 0)
             } catch {
-                guard error.code == EEXIST else { throw error.during(.cannotCreateFile(path: path)) }
+                guard error.isAlreadyThere else { throw error.during(.cannotCreateFile(path: path)) }
             }
             guard let file = try? OpenFile.writing(path) else {
                 // Gone again, or not to be opened: a directory, a link, another user's.
@@ -80,7 +80,7 @@ final class PartialFile {
     }
 
     /// Whether the path leads to this very file.
-    private static func isStill(_ file: borrowing OpenFile, at path: String) -> Bool {
+    private static func isStill(_ file: OpenFile, at path: String) -> Bool {
         guard let own = try? file.status(), let named = FileSystem.status(path, followingLinks: false) else {
             return false
         }

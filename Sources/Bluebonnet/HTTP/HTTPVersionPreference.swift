@@ -5,6 +5,8 @@ public enum HTTPVersionPreference: Hashable, Sendable {
     case automatic
     /// HTTP/1.1 only.
     case http1_1
-    /// HTTP/2 without asking, also without TLS (RFC 9113 §3.3).
+    /// HTTP/2 without asking, where there is no TLS (RFC 9113 §3.3).
+    ///
+    /// With TLS, it is the same as ``automatic``: the handshake says whether the server speaks HTTP/2 (§3.2).
     case http2PriorKnowledge
 }

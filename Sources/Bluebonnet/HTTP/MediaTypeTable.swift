@@ -38,13 +38,10 @@ package struct MediaTypeTable: Sendable {
     // MARK: Reading tables
 
     /// More of a file than this is not read.
-    private static let sizeLimit = 4 << 20
+    private static let sizeLimit: Int64 = 4 << 20
 
     private static func contents(of path: String) -> Data {
-        guard var reader = try? FileReader(path: path), reader.length <= sizeLimit else { return Data() }
-        var contents = Data()
-        while let piece = try? reader.next() { contents += piece }
-        return contents
+        (try? FileReader.contents(of: path, limit: sizeLimit)) ?? Data()
     }
 
     private static func parse(mimeTypes: Data) -> [String: String] {

@@ -43,7 +43,8 @@ private struct CURLCommand {
     private var version: String? {
         switch request.httpVersion {
         case .http1_1: "--http1.1"
-        case .http2PriorKnowledge: "--http2-prior-knowledge"
+        // With TLS, the handshake says which version it is.
+        case .http2PriorKnowledge where request.url.scheme?.lowercased() != "https": "--http2-prior-knowledge"
         default: nil
         }
     }

@@ -3,7 +3,7 @@ import Glibc
 
 /// What looking a name up came to.
 enum NameAnswer: Hashable, Sendable {
-    case addresses([NetworkAddress])
+    case addresses([IPAddress])
     /// There is no such name, or it has no address.
     case noSuchName
     /// Nobody answered.
@@ -70,7 +70,7 @@ final class NameResolver: NameResolving {
         let code = unsafe getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else { return code == EAI_NONAME || code == bb_eai_nodata ? .noSuchName : .noAnswer }
         defer { unsafe freeaddrinfo(list) }
-        var addresses: [NetworkAddress] = []
+        var addresses: [IPAddress] = []
         var entry = unsafe list
         while let info = unsafe entry?.pointee {
             if let address = unsafe address(info), !addresses.contains(address) { addresses.append(address) }
@@ -79,16 +79,16 @@ final class NameResolver: NameResolving {
         return addresses.isEmpty ? .noSuchName : .addresses(addresses)
     }
 
-    private static func address(_ info: addrinfo) -> NetworkAddress? {
+    private static func address(_ info: addrinfo) -> IPAddress? {
         guard let start = unsafe info.ai_addr else { return nil }
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: Int(info.ai_addrlen))
         // After the family and the port; before that of IPv6 there is a label of the flow, behind it the link's number.
         switch unsafe info.ai_family {
         case AF_INET where bytes.count >= 8:
-            return unsafe NetworkAddress(bytes: [UInt8](bytes[4..<8]))
+            return unsafe IPAddress(bytes: [UInt8](bytes[4..<8]))
         case AF_INET6 where bytes.count >= 28:
             let zone: UInt32? = unsafe [UInt8](bytes[24..<28])[...].number(at: 0)
-            return unsafe NetworkAddress(bytes: [UInt8](bytes[8..<24]), zone: zone == 0 ? nil : zone.map { "\($0)" })
+            return unsafe IPAddress(bytes: [UInt8](bytes[8..<24]), zone: zone == 0 ? nil : zone.map { "\($0)" })
         default: return nil
         }
     }

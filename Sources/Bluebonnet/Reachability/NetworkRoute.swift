@@ -49,7 +49,7 @@ extension NetworkRoute {
     }
 
     /// The body of a question for the way to an address, by any link or by a certain one.
-    static func question(to address: NetworkAddress, by link: UInt32? = nil) -> [UInt8] {
+    static func question(to address: IPAddress, by link: UInt32? = nil) -> [UInt8] {
         var body = [UInt8](repeating: 0, count: 12)
         body[0] = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
         body[1] = UInt8(address.bytes.count * 8)

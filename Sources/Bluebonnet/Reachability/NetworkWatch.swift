@@ -84,7 +84,7 @@ final class NetworkWatch: Sendable {
 
     private func changed() {
         let needsTimer = state.withLock { state in
-            state.gate.changed(at: Reactor.now())
+            state.gate.changed(at: MonotonicClock.now())
             return state.timer == nil
         }
         if needsTimer { startTimer() }
@@ -92,7 +92,7 @@ final class NetworkWatch: Sendable {
 
     private func startTimer() {
         guard let deadline = state.withLock({ $0.gate.deadline }) else { return }
-        let timer = loop.schedule(after: .nanoseconds(max(0, deadline - Reactor.now()))) { [weak self] in
+        let timer = loop.schedule(after: .nanoseconds(max(0, deadline - MonotonicClock.now()))) { [weak self] in
             self?.timerFired()
         }
         state.withLock { $0.timer = timer }
@@ -101,7 +101,7 @@ final class NetworkWatch: Sendable {
     private func timerFired() {
         let opens = state.withLock { state in
             state.timer = nil
-            return state.gate.opens(at: Reactor.now())
+            return state.gate.opens(at: MonotonicClock.now())
         }
         if opens { callListeners() } else { startTimer() }
     }

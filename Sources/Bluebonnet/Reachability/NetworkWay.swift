@@ -21,7 +21,7 @@ enum NetworkWay: Hashable, Sendable {
     }
 
     /// The status of an address that this is the way to.
-    func status(of address: NetworkAddress) -> NetworkReachabilityManager.Status {
+    func status(of address: IPAddress) -> NetworkReachabilityManager.Status {
         guard case .through(let route, let link) = self else { return self == .none ? .notReachable : .unknown }
         guard route.kind != .refused, !route.isDead, link.isUp, link.isRunning,
             !address.isLoopback || route.kind == .local
@@ -31,8 +31,8 @@ enum NetworkWay: Hashable, Sendable {
 
     /// The status of the Internet at large, if this is the way there: it does not end in the machine itself.
     var statusOfInternet: NetworkReachabilityManager.Status {
-        guard case .through(let route, let link) = self else { return status(of: NetworkAddress.internet[0]) }
-        return route.kind == .local || link.isLoopback ? .notReachable : status(of: NetworkAddress.internet[0])
+        guard case .through(let route, let link) = self else { return status(of: IPAddress.internet[0]) }
+        return route.kind == .local || link.isLoopback ? .notReachable : status(of: IPAddress.internet[0])
     }
 }
 

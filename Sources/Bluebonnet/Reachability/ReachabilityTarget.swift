@@ -5,18 +5,18 @@ enum ReachabilityDestination: Hashable, Sendable {
     /// The Internet at large.
     case internet
     /// A host by its addresses.
-    case addresses([NetworkAddress])
+    case addresses([IPAddress])
     /// A host by its name.
     case name(String)
 
     /// Reads a host, as it stands in a URL; `nil` if it is none, such as the URL itself.
     init?(host: String) {
-        if let address = NetworkAddress(host) {
+        if let address = IPAddress(host) {
             self = .addresses([address])
             return
         }
         guard let name = HostName.pattern(host), !name.hasPrefix("*"), name.utf8.count <= 255 else { return nil }
-        if let address = NetworkAddress(name) {
+        if let address = IPAddress(name) {
             self = .addresses([address])
         } else if name == "localhost" || name.hasSuffix(".localhost") {
             // The name needs nobody to be asked (RFC 6761 §6.3).
@@ -33,7 +33,7 @@ final class ReachabilityTarget: Sendable {
 
     private enum Name {
         case neverLookedUp
-        case addresses([NetworkAddress])
+        case addresses([IPAddress])
         case failed
     }
 
@@ -85,18 +85,18 @@ final class ReachabilityTarget: Sendable {
         }
     }
 
-    private func status(of addresses: [NetworkAddress]) -> Status {
+    private func status(of addresses: [IPAddress]) -> Status {
         Status(of: zip(table.ways(to: addresses), addresses).map { way, address in way.status(of: address) })
     }
 
     private func statusOfInternet() -> Status {
-        Status(of: table.ways(to: NetworkAddress.internet).map(\.statusOfInternet))
+        Status(of: table.ways(to: IPAddress.internet).map(\.statusOfInternet))
     }
 
     /// Looks the name up, and calls when that is done; addresses that are known stay when nobody answers.
     func lookUp(_ completion: @escaping @Sendable () -> Void) {
         guard case .name(let name) = destination else { return completion() }
-        state.withLock { $0.lookedUp = bb_monotonic_now() }
+        state.withLock { $0.lookedUp = MonotonicClock.now() }
         resolver.lookUp(name) { [self] answer in
             state.withLock { state in
                 if case .addresses = answer { state.didLastLookUpFail = false } else { state.didLastLookUpFail = true }
@@ -115,7 +115,7 @@ final class ReachabilityTarget: Sendable {
         guard hasName else { return }
         let isDue = state.withLock { state in
             let age = state.didLastLookUpFail ? Self.failureAge : Self.successAge
-            let now = bb_monotonic_now()
+            let now = MonotonicClock.now()
             guard state.lookedUp == .min || now - state.lookedUp >= age else { return false }
             state.lookedUp = now
             return true

@@ -3,7 +3,7 @@ import CSystem
 /// Knows which ways packets take.
 protocol RoutingTable: Sendable {
     /// Returns the ways to addresses, as many as these.
-    func ways(to addresses: [NetworkAddress]) -> [NetworkWay]
+    func ways(to addresses: [IPAddress]) -> [NetworkWay]
 }
 
 /// Asks the kernel, which knows better than its tables tell.
@@ -11,7 +11,7 @@ protocol RoutingTable: Sendable {
 /// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
 /// needs no privilege.
 struct KernelRoutingTable: RoutingTable {
-    func ways(to addresses: [NetworkAddress]) -> [NetworkWay] {
+    func ways(to addresses: [IPAddress]) -> [NetworkWay] {
         guard let socket = NetlinkSocket.forQuestions() else { return addresses.map { _ in .unknown } }
         var questions = KernelQuestions(socket: socket)
         return addresses.map { questions.way(to: $0) }
@@ -33,7 +33,7 @@ private struct KernelQuestions {
         self.socket = socket
     }
 
-    mutating func way(to address: NetworkAddress) -> NetworkWay {
+    mutating func way(to address: IPAddress) -> NetworkWay {
         let zone = address.zoneNumber
         guard zone != 0 else { return .none }
         switch ask(bb_rtm_get_route, NetworkRoute.question(to: address, by: zone), for: bb_rtm_new_route) {

@@ -85,7 +85,7 @@ extension RequestCore: ExchangeObserver {
     ///
     /// Nothing is awaited here, which allows whoever starts the request to do it.
     func startExchange(of request: HTTPRequest, isRedirect: Bool = false) {
-        let now = Reactor.now()
+        let now = MonotonicClock.now()
         let (isSuspended, isCancelled, hasHandlers, requests) = mailbox.withLock { mailbox in
             mailbox.requests.append(request)
             if !isRedirect { mailbox.attempts += 1 }

@@ -152,7 +152,7 @@ struct FileDownload {
         let body = BodyFanOut(
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
         let reader = body.join(cancelsRequest: false)
-        let (position, total, now) = (sink.positionOfBody, sink.total, Reactor.now())
+        let (position, total, now) = (sink.positionOfBody, sink.total, MonotonicClock.now())
         core.mailbox.withLock { mailbox in
             // Before the exchange is looked at: whoever ends that ends this.
             mailbox.fileBody = body

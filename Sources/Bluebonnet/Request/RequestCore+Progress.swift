@@ -1,7 +1,7 @@
 extension RequestCore {
     /// Notes how much of the request's body was sent.
     public func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
-        let now = Reactor.now()
+        let now = MonotonicClock.now()
         let (progress, updates) = mailbox.withLock { mailbox in
             let progress = mailbox.uploadMeter.update(completed: sent, total: expected, now: now)
             mailbox.uploadProgress = progress
@@ -12,7 +12,7 @@ extension RequestCore {
 
     /// Notes how much of the body is there.
     public func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
-        let now = Reactor.now()
+        let now = MonotonicClock.now()
         let (progress, updates) = mailbox.withLock { mailbox in
             let before = mailbox.bytesBefore
             let progress = mailbox.downloadMeter.update(
@@ -25,7 +25,7 @@ extension RequestCore {
 
     /// Notes that a file is complete, if the progress does not say so: none of it, or nobody knew how much, was to come.
     func downloadDidComplete(_ size: Int64) {
-        let now = Reactor.now()
+        let now = MonotonicClock.now()
         let (progress, updates) = mailbox.withLock { mailbox in
             if let latest = mailbox.progress, latest.completed == size, latest.total == size {
                 return (latest, nil as Broadcast<TransferProgress>?)

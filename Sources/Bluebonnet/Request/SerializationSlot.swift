@@ -68,7 +68,7 @@ final class SerializationSlot: Sendable {
     /// Makes the answer of a successful attempt, without handing it out.
     func serialize(_ attempt: CompletedAttempt) {
         guard case .synchronous(let serialize) = serializer else { return }
-        let start = Reactor.now()
+        let start = MonotonicClock.now()
         do {
             make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
@@ -79,7 +79,7 @@ final class SerializationSlot: Sendable {
     /// As ``serialize(_:)``, for a serializer that may suspend.
     func serializeAwaiting(_ attempt: CompletedAttempt) async {
         guard case .asynchronous(let serialize) = serializer else { return serialize(attempt) }
-        let start = Reactor.now()
+        let start = MonotonicClock.now()
         do {
             make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
         } catch {
@@ -155,7 +155,7 @@ final class SerializationSlot: Sendable {
         since start: Int64
     ) {
         let answer = Answer(
-            attempt: attempt, duration: .nanoseconds(Reactor.now() - start),
+            attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
         // A serializer that went on after the request was cancelled comes too late.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }

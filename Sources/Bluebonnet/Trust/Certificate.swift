@@ -119,7 +119,7 @@ public struct Certificate: Sendable {
     /// writes it.
     public var fingerprint: String {
         let digits = Array("0123456789ABCDEF")
-        return OpenSSLBuffer.sha256(of: derRepresentation)
+        return Digest.sha256(of: derRepresentation)
             .map { "\(digits[Int($0 >> 4)])\(digits[Int($0 & 15)])" }.joined(separator: ":")
     }
 

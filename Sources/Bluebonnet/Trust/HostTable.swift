@@ -21,7 +21,7 @@ struct HostTable<Value: Sendable>: Sendable {
     /// What is said of a host, which is in its canonical form; its own name goes before a wildcard.
     func value(forHost host: String) -> Value? {
         if let value = values[host] { return value }
-        guard let dot = host.firstIndex(of: "."), !HostName.isAddress(host) else { return nil }
+        guard let dot = host.firstIndex(of: "."), !IPAddress.isAddress(host) else { return nil }
         return values["*" + host[dot...]]
     }
 }

@@ -12,7 +12,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameter data: The `SubjectPublicKeyInfo` in DER.
     public init(subjectPublicKeyInfo data: Data) {
-        sha256 = OpenSSLBuffer.sha256(of: data)
+        sha256 = Digest.sha256(of: data)
     }
 
     /// Takes a pin.

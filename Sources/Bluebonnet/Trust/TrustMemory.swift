@@ -21,13 +21,13 @@ final class TrustMemory {
             chain = Self.digests(of: trust.chain)
             builtChain = Self.digests(of: trust.builtChain)
             verdict = trust.verdict
-            staple = trust.stapledResponse.map(OpenSSLBuffer.sha256)
+            staple = trust.stapledResponse.map(Digest.sha256)
             protocolVersion = trust.protocolVersion
             cipher = trust.cipher
         }
 
         private static func digests(of chain: [Certificate]) -> Data {
-            chain.reduce(into: Data()) { $0 += OpenSSLBuffer.sha256(of: $1.derRepresentation) }
+            chain.reduce(into: Data()) { $0 += Digest.sha256(of: $1.derRepresentation) }
         }
     }
 
@@ -38,7 +38,7 @@ final class TrustMemory {
     private var accepted: [Key: Int64] = [:]
     private let now: () -> Int64
 
-    init(now: @escaping () -> Int64 = { Reactor.now() }) {
+    init(now: @escaping () -> Int64 = { MonotonicClock.now() }) {
         self.now = now
     }
 

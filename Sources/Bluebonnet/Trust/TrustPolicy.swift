@@ -32,7 +32,7 @@ final class TrustPolicy: Sendable {
     func host(named name: String?) -> String? {
         guard !proxies.isEmpty else { return host }
         guard let name = name.map(HostName.canonical) else {
-            let nameless = Set(proxies.keys).union(host.map { [$0] } ?? []).filter(HostName.isAddress)
+            let nameless = Set(proxies.keys).union(host.map { [$0] } ?? []).filter(IPAddress.isAddress)
             return nameless.count == 1 ? nameless.first : nil
         }
         return proxies.keys.contains(name) ? name : host

@@ -21,7 +21,7 @@ enum CacheFiles {
         let start = 17 + 32
         var bytes = Array(try Data(contentsOf: directory.url(name)))
         for index in 0..<8 { bytes[start + offset + index] = UInt8(truncatingIfNeeded: bits >> (8 * UInt64(index))) }
-        bytes.replaceSubrange(17..<start, with: OpenSSLBuffer.sha256(of: Data(bytes[start...])))
+        bytes.replaceSubrange(17..<start, with: Digest.sha256(of: Data(bytes[start...])))
         try Data(bytes).write(to: directory.url(name))
     }
 

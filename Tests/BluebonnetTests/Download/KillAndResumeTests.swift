@@ -125,13 +125,16 @@ import Testing
             left = status.size
             kills += 1
         }
-        if FileSystem.status(path, followingLinks: false) == nil {
+        let wasFaster = FileSystem.status(path, followingLinks: false) != nil
+        if !wasFaster {
             let program = try RunningProgram(Self.program, arguments)
             expectComplete(await program.outcome(), left < Int64(size) ? "bytes=\(left)-" : nil)
         }
         expectSame(try Data(contentsOf: directory.url("a")), .pattern(count: size))
         #expect(await watch.sizes().isSubset(of: [Int64(size)]))
-        #expect(directory.names.first == "a")
+        // A process that is killed right after it has renamed the file leaves its sidecar. Nobody uses that.
+        #expect(directory.names.first { !wasFaster || $0 != ".a.part.resume" } == "a")
+        #expect(FileSystem.status(partial, followingLinks: false) == nil)
     }
 
     @Test func `what is another file by now is fetched from its beginning`() async throws {

@@ -37,8 +37,8 @@ struct FileReaderTests {
     @Test func `what cannot be opened says why`() throws {
         let folder = folder.url.path
         let cases: [(String, FileError)] = [
-            (folder, .isDirectory), ("/dev/null", .isNotRegular), ("\(folder)/none", .system(code: ENOENT)),
-            ("", .system(code: ENOENT)), ("\(folder)/a\0b", .system(code: EINVAL)),
+            (folder, .isDirectory), ("/dev/null", .isNotRegular), ("\(folder)/none", .system(SystemError(ENOENT))),
+            ("", .system(SystemError(ENOENT))), ("\(folder)/a\0b", .system(SystemError(EINVAL))),
         ]
         for (path, expected) in cases {
             #expect(throws: expected) { try FileReader(path: path) }

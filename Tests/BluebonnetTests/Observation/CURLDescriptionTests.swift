@@ -57,9 +57,13 @@ import Testing
         (HTTPVersionPreference.http1_1, "--http1.1"), (.http2PriorKnowledge, "--http2-prior-knowledge"),
     ])
     func `a version that is insisted on is`(_ version: HTTPVersionPreference, option: String) throws {
-        var request = try request()
-        request.httpVersion = version
-        #expect(request.cURLDescription().contains(option))
+        for url in ["http://example.com/", "https://example.com/"] {
+            var request = try request(url)
+            request.httpVersion = version
+            // With TLS, what is known beforehand does not count.
+            let isInsisted = version == .http1_1 || url.hasPrefix("http:")
+            #expect(request.cURLDescription().contains(option) == isInsisted)
+        }
     }
 
     @Test func `a body of more than 100,000 bytes is read from a file`() throws {

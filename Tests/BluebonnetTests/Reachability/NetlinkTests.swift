@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func `a question has the form that the kernel expects`() {
-        let address = NetworkAddress(bytes: [10, 2, 0, 7])
+        let address = IPAddress(bytes: [10, 2, 0, 7])
         let question = NetlinkMessage.question(
             bb_rtm_get_route, sequence: 0x19, body: NetworkRoute.question(to: address, by: 0x63))
         #expect(

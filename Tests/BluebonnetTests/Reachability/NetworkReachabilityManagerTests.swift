@@ -8,8 +8,8 @@ import Testing
     private let routes = ScriptedRoutes()
     private let kernel = ScriptedKernel()
     private let names = ScriptedNames()
-    private static let first = NetworkAddress(bytes: [10, 0, 0, 1])
-    private static let second = NetworkAddress(bytes: [10, 0, 0, 2])
+    private static let first = IPAddress(bytes: [10, 0, 0, 1])
+    private static let second = IPAddress(bytes: [10, 0, 0, 2])
 
     private func makeManager(_ destination: ReachabilityDestination = .internet) -> NetworkReachabilityManager {
         NetworkReachabilityManager(destination, routes, kernel, names)

@@ -4,7 +4,7 @@ import Testing
 
 /// What is concluded from what the kernel says.
 @Suite struct ReachabilityDecisionTests {
-    private static let host = NetworkAddress(bytes: [10, 0, 0, 1])
+    private static let host = IPAddress(bytes: [10, 0, 0, 1])
     private static let lo = NetworkLink(number: 1, name: "lo", hardware: 772, isLoopback: true)
     private static let eth = NetworkLink(number: 2, name: "eth0")
     private static let sent = NetworkRoute(kind: .sent, link: 2)
@@ -16,7 +16,7 @@ import Testing
         return value
     }
 
-    private static let ways: [(NetworkWay, NetworkAddress, Status, internet: Status)] = [
+    private static let ways: [(NetworkWay, IPAddress, Status, internet: Status)] = [
         (.none, host, .notReachable, .notReachable),
         (.unknown, host, .unknown, .unknown),
         (.ethernet, host, .reachable(.ethernetOrWiFi), .reachable(.ethernetOrWiFi)),
@@ -32,13 +32,13 @@ import Testing
         (.through(sent, lo), host, .reachable(.ethernetOrWiFi), .notReachable),
         // With the loopback link down its addresses would go by the default route, and nobody there wants them.
         (.through(sent, eth), .loopback4, .notReachable, .reachable(.ethernetOrWiFi)),
-        (.through(sent, eth), NetworkAddress(bytes: [127, 9, 9, 9]), .notReachable, .reachable(.ethernetOrWiFi)),
+        (.through(sent, eth), IPAddress(bytes: [127, 9, 9, 9]), .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),
     ]
 
     @Test(arguments: ways)
     func `a way is worth what its route and its link are`(
-        _ way: NetworkWay, _ address: NetworkAddress, _ status: Status, _ internet: Status
+        _ way: NetworkWay, _ address: IPAddress, _ status: Status, _ internet: Status
     ) {
         #expect(way.status(of: address) == status)
         #expect(way.statusOfInternet == internet)
@@ -70,7 +70,7 @@ import Testing
         #expect(NetworkReachabilityManager(host: text) != nil)
     }
 
-    private static let linkLocal = NetworkAddress(
+    private static let linkLocal = IPAddress(
         bytes: [0xfe, 0x80] + [UInt8](repeating: 0, count: 13) + [1], zone: "eth0")
 
     @Test(arguments: [
@@ -83,12 +83,12 @@ import Testing
     }
 
     @Test func `the link of an address is found by its name and by its number`() {
-        #expect(NetworkAddress("fe80::1%lo")?.zoneNumber == 1)
-        #expect(NetworkAddress("fe80::1%7")?.zoneNumber == 7)
-        #expect(NetworkAddress("fe80::1%nothing-of-that-name")?.zoneNumber == 0)
-        #expect(NetworkAddress("fe80::1")?.zoneNumber == nil)
+        #expect(IPAddress("fe80::1%lo")?.zoneNumber == 1)
+        #expect(IPAddress("fe80::1%7")?.zoneNumber == 7)
+        #expect(IPAddress("fe80::1%nothing-of-that-name")?.zoneNumber == 0)
+        #expect(IPAddress("fe80::1")?.zoneNumber == nil)
         #expect(
-            KernelRoutingTable().ways(to: [NetworkAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
+            KernelRoutingTable().ways(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
                 .none
             ])
     }

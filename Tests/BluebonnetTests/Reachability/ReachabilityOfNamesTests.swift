@@ -8,8 +8,8 @@ import Testing
     private let routes = ScriptedRoutes()
     private let kernel = ScriptedKernel()
     private let names = ScriptedNames()
-    private static let first = NetworkAddress(bytes: [10, 0, 0, 1])
-    private static let second = NetworkAddress(bytes: [10, 0, 0, 2])
+    private static let first = IPAddress(bytes: [10, 0, 0, 1])
+    private static let second = IPAddress(bytes: [10, 0, 0, 2])
 
     private func makeManager(_ destination: ReachabilityDestination = .internet) -> NetworkReachabilityManager {
         NetworkReachabilityManager(destination, routes, kernel, names)
@@ -109,7 +109,7 @@ import Testing
         }
         #expect(addresses.contains(.loopback4) || addresses.contains(.loopback6))
         #expect(await answer("10.0.0.1") == .addresses([Self.first]))
-        #expect(await answer("fe80::1%lo") == .addresses([NetworkAddress("fe80::1%1")].compactMap(\.self)))
+        #expect(await answer("fe80::1%lo") == .addresses([IPAddress("fe80::1%1")].compactMap(\.self)))
         #expect(await answer("a..b") != .addresses([]))
         let many = await withTaskGroup(of: NameAnswer.self) { group in
             for _ in 0..<64 { group.addTask { await answer("localhost") } }

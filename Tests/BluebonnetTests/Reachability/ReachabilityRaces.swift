@@ -100,7 +100,7 @@ import Testing
         let routes = ScriptedRoutes()
         let kernel = ScriptedKernel()
         let names = ScriptedNames()
-        let address = NetworkAddress(bytes: [10, 0, 0, 1])
+        let address = IPAddress(bytes: [10, 0, 0, 1])
         routes.set(.modem, to: address)
         let answers = Task {
             while !Task.isCancelled {

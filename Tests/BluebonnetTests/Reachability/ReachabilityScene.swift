@@ -8,28 +8,28 @@ typealias Status = NetworkReachabilityManager.Status
 
 /// Routes that a test makes up.
 final class ScriptedRoutes: RoutingTable {
-    private let answers: Locked<[NetworkAddress: NetworkWay]>
+    private let answers: Locked<[IPAddress: NetworkWay]>
     private let asked = Locked(0)
 
-    init(_ answers: [NetworkAddress: NetworkWay] = [:]) {
+    init(_ answers: [IPAddress: NetworkWay] = [:]) {
         self.answers = Locked(answers)
     }
 
     /// How often somebody asked.
     var questions: Int { asked.withLock { $0 } }
 
-    func ways(to addresses: [NetworkAddress]) -> [NetworkWay] {
+    func ways(to addresses: [IPAddress]) -> [NetworkWay] {
         asked.withLock { $0 += 1 }
         return answers.withLock { answers in addresses.map { answers[$0] ?? .none } }
     }
 
-    func set(_ way: NetworkWay, to address: NetworkAddress) {
+    func set(_ way: NetworkWay, to address: IPAddress) {
         answers.withLock { $0[address] = way }
     }
 
     /// Sets the way to the Internet at large.
     func set(_ way: NetworkWay) {
-        for address in NetworkAddress.internet { set(way, to: address) }
+        for address in IPAddress.internet { set(way, to: address) }
     }
 }
 

@@ -130,6 +130,30 @@ private actor Resident {
         }
         loop.detach()
         for descriptor in ends + [file] { close(descriptor) }
-        #expect(reports.withLock { $0 } == [.error])
+        #expect(reports.withLock { $0 } == [[.error, .refused]])
+    }
+
+    /// So may a socket whose peer resets the connection just then.
+    @Test func `A descriptor that has failed, and nothing else, is not taken for one that the system will not watch`()
+        async
+    {
+        let loop = EventLoop()
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0)
+        // Nobody can read from the pipe now.
+        close(ends[0])
+        let writing = ends[1]
+        loop.attach()
+        let readiness = await withCheckedContinuation { continuation in
+            loop.submit {
+                loop.watch(writing, for: .readable) { readiness in
+                    loop.unwatch(writing)
+                    continuation.resume(returning: readiness)
+                }
+            }
+        }
+        loop.detach()
+        close(writing)
+        #expect(readiness == .error)
     }
 }

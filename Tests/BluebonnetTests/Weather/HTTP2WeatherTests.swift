@@ -205,6 +205,45 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    /// With TLS, the handshake says whether it is HTTP/2 (RFC 9113 §3.2), and this server's says nothing.
+    @Test func `what is known beforehand of a server with TLS is what its handshake says`() async throws {
+        let files = try TestCertificates()
+        let session = try Weather.trustingSession {
+            $0.httpVersion = .http2PriorKnowledge
+            $0.tls.clientIdentity = .pem(file: files.client, keyFile: files.clientKey)
+        }
+        let answer = await session.request(try TestServers.handshakeEnder.url("/")).serializingData().response
+        #expect(answer.response?.statusCode == 200, "\(answer)")
+        #expect(answer.response?.httpVersion == .http1_0)
+        await session.shutdown()
+    }
+
+    /// Its frames would be read as part of the other request.
+    @Test func `a request of HTTP/2 without TLS leaves connections of HTTP/1.1 alone`() async throws {
+        let (begins, begin) = AsyncStream.makeStream(of: Void.self)
+        let (other, otherEnds) = AsyncStream.makeStream(of: Void.self)
+        let firstScript = LocalServer.Script([
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"),
+            .wait {
+                begin.finish()
+                for await _ in other {}
+            },
+            .bytes("k"), .waitForClose,
+        ])
+        let server = try await LocalServer.scripted { connection in
+            connection == 1 ? firstScript : LocalServer.Script([.waitForHead, .close])
+        }
+        let session = Weather.session()
+        let first = session.request(server.url("/a")).serializingString()
+        for await _ in begins {}
+        var request = HTTPRequest(url: server.url("/b"))
+        request.httpVersion = .http2PriorKnowledge
+        #expect(await session.request(request).serializingData().response.error != nil)
+        otherEnds.finish()
+        #expect(try await first.value == "ok")
+        try await Weather.end(session, server)
+    }
+
     /// Expects that the session is as good as before.
     private func expectToGoOn(_ session: Session) async throws {
         let answer = await session.request(try TestServers.misbehavingHTTP2.url("/ok")).serializingJSON().response

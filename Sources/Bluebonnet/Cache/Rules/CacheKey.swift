@@ -13,7 +13,7 @@ struct CacheKey: Hashable, Sendable {
     }
 
     /// The digest under which files are kept.
-    var digest: Data { OpenSSLBuffer.sha256(of: Data(text.utf8)) }
+    var digest: Data { Digest.sha256(of: Data(text.utf8)) }
 }
 
 extension URL {

@@ -67,7 +67,7 @@ struct CacheRequest: Sendable {
             if name == "authorization", value == nil, let identity { text += "~\(identity)" }
             text += "\u{0}"
         }
-        return OpenSSLBuffer.sha256(of: Data(text.utf8))
+        return Digest.sha256(of: Data(text.utf8))
     }
 
     private static func value(_ name: String, _ fields: HTTPHeaders, _ defaults: HTTPHeaders) -> String? {

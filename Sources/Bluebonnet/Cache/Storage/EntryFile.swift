@@ -14,7 +14,7 @@ enum EntryFile {
         content.write(entry.selector)
         content.write(Data(entry.response.head.composed))
         content.write(entry.body)
-        return Data(magic) + OpenSSLBuffer.sha256(of: content.bytes) + content.bytes
+        return Data(magic) + Digest.sha256(of: content.bytes) + content.bytes
     }
 
     /// Reads a file; `nil` when it is not whole.
@@ -28,7 +28,7 @@ enum EntryFile {
         let start = magic.count + 32
         guard bytes.count > start, bytes.prefix(magic.count) == Data(magic) else { return nil }
         let content = bytes.dropFirst(start)
-        guard OpenSSLBuffer.sha256(of: content) == bytes.dropFirst(magic.count).prefix(32) else { return nil }
+        guard Digest.sha256(of: content) == bytes.dropFirst(magic.count).prefix(32) else { return nil }
         var reader = Reader(content)
         guard reader.data() == key.digest, let requestTime = reader.time(), let responseTime = reader.time(),
             let selector = reader.data(),

@@ -32,15 +32,18 @@ extension MultipartFormData {
         }
         let path = fileURL.path(percentEncoded: false)
         // Before the form is opened: a sequence that can be read once is kept for when there is a file to write to.
-        let file = try Self.writing(to: path) { () throws(FileError) in try FileDescriptor.creating(path) }
+        let file = try Self.writing(to: path) { () throws(SystemError) in
+            try OpenFile.creating(path, mode: 0o666)
+        }
+        var position: Int64 = 0
         do throws(RequestError) {
             var reader = try open().makeReader()
             while let piece = try await reader.nextPiece() {
-                try Self.writing(to: path) { () throws(FileError) in try file.write(piece) }
+                try Self.writing(to: path) { () throws(SystemError) in try file.write(piece, at: &position) }
             }
-            try Self.writing(to: path) { () throws(FileError) in try file.close() }
+            try Self.writing(to: path) { () throws(SystemError) in try file.close() }
         } catch {
-            FileDescriptor.remove(path)
+            FileSystem.remove(path)
             throw error
         }
     }
@@ -49,7 +52,7 @@ extension MultipartFormData {
     private static let reservationLimit: Int64 = 16 << 20
 
     private static func writing<Value>(
-        to path: String, _ body: () throws(FileError) -> Value
+        to path: String, _ body: () throws(SystemError) -> Value
     ) throws(RequestError) -> Value {
         do {
             return try body()

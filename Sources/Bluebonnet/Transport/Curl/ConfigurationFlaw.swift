@@ -70,7 +70,7 @@ struct ConfigurationFlaw: Equatable {
                 return Self("dns.overrides", "\(key.debugDescription) is no host and port")
             }
             if addresses.isEmpty { return Self("dns.overrides", "there is no address for \(key.debugDescription)") }
-            if let name = addresses.first(where: { !IPAddress.isValid($0) }) {
+            if let name = addresses.first(where: { IPAddress.bytes(of: $0) == nil }) {
                 return Self("dns.overrides", "\(name.debugDescription) is no address")
             }
         }
@@ -183,7 +183,9 @@ struct ConfigurationFlaw: Equatable {
             }
             // Colons are in the brackets of an IPv6 address only.
             if host.hasPrefix("[") {
-                guard host.hasSuffix("]"), IPAddress.isValid(String(host.dropFirst().dropLast())) else { return nil }
+                guard host.hasSuffix("]"), IPAddress.bytes(of: String(host.dropFirst().dropLast())) != nil else {
+                    return nil
+                }
             } else if host.contains(":") || host.contains("[") || host.contains("]") {
                 return nil
             }

@@ -30,6 +30,12 @@ final class EngineTurn {
     init(highWatermark: Int) {
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
     }
+
+    /// Lets go of the transfers, which hold this.
+    func forgetTransfers() {
+        (progressed, withHeads, refused) = ([], [], [])
+        (intake, toBeDecoded, uploadEnds) = (BodyIntake(), DecodingQueue(), UploadEnds())
+    }
 }
 
 /// The transfers with coded bytes left, and how much may be decoded in a turn.

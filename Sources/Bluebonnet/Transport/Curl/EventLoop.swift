@@ -128,7 +128,7 @@ public final class EventLoop: TaskExecutor {
         unsafe clients.removeAll { $0 === client }
     }
 
-    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.error` alone if the
+    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.refused` if the
     /// system will not watch it.
     ///
     /// While the interest is empty, `idleHandler` is told once that bytes came in, and once that the peer has closed.
@@ -176,7 +176,7 @@ public final class EventLoop: TaskExecutor {
     /// Has an action done once, after a delay.
     package func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerID {
         checkIsolated()
-        return unsafe reactor.timers.schedule(at: Reactor.now() + delay.nanoseconds, action)
+        return unsafe reactor.timers.schedule(at: MonotonicClock.now() + delay.nanoseconds, action)
     }
 
     /// Takes a scheduled action back; does nothing if it has been done.
@@ -304,6 +304,8 @@ package struct Readiness: OptionSet, Sendable {
     package static let hangup = Readiness(rawValue: bb_epoll_hangup)
     /// The peer will send no more, though there may be bytes to read.
     package static let peerClosed = Readiness(rawValue: bb_epoll_peer_closed)
+    /// The system does not watch the descriptor; with ``error``, which alone may come from a connection that was reset.
+    package static let refused = Readiness(rawValue: bb_epoll_refused)
 }
 
 extension Duration {

@@ -163,7 +163,7 @@ final class FloodWatch: Sendable {
         cuts.withLock { cuts in
             guard !cuts.isEmpty, let connection = connection() else { return false }
             // The same ends may be another connection's later.
-            let now = bb_monotonic_now()
+            let now = MonotonicClock.now()
             cuts.removeAll { $0.time < now - Self.memory }
             return cuts.contains { $0.ends == connection }
         }
@@ -203,7 +203,7 @@ final class FloodWatch: Sendable {
     func cut(_ socket: Int32) {
         _ = end(socket) {
             // Before libcurl can see it.
-            if let ends = ConnectionEnds(of: socket) { cuts.withLock { $0.append((ends, bb_monotonic_now())) } }
+            if let ends = ConnectionEnds(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
     }
 

@@ -21,7 +21,7 @@ enum HostName {
     static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
-        if isAddress(rest) { return name == rest ? name : nil }
+        if IPAddress.isAddress(rest) { return name == rest ? name : nil }
         // What ends in a number is an address, or nothing.
         if name != rest, rest.split(separator: ".").last?.allSatisfy(\.isNumber) == true { return nil }
         let isHost =
@@ -29,9 +29,6 @@ enum HostName {
             && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && !"*:/?#@[]\\%".utf8.contains($0) }
         return isHost ? name : nil
     }
-
-    /// Whether a host is an IP address.
-    static func isAddress(_ host: String) -> Bool { X509Certificate.isAddress(host) }
 
     private static func ascii(_ name: String) -> String? {
         let isPlain = name.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }

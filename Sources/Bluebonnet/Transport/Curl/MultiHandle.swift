@@ -111,7 +111,7 @@ final class MultiHandle {
     /// Has libcurl look at a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
 
-    /// Has libcurl send on a socket, without a look at what came in: the transfer that wants to most urgently.
+    /// Has libcurl send on a socket; the first transfer that it serves does not look at what came in.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Calls `body` with each transfer's context that has ended, and how.
@@ -149,7 +149,7 @@ final class MultiHandle {
             socket, for: interest, by: ObjectIdentifier(self),
             whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }
         ) { [unowned self] readiness in
-            if readiness == .error, sockets.contains(socket) { return giveUp(socket) }
+            if readiness.contains(.refused), sockets.contains(socket) { return giveUp(socket) }
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
@@ -168,7 +168,8 @@ final class MultiHandle {
 
     private func wish(milliseconds: Int) {
         // "At once" is due in this very turn.
-        deadline = milliseconds < 0 ? nil : milliseconds == 0 ? 0 : Reactor.now() + Int64(milliseconds) * 1_000_000
+        deadline =
+            milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
     }
 
     private func opened(_ socket: curl_socket_t) {

@@ -60,8 +60,6 @@ final class Reactor {
     /// Whether the kernel gave the descriptors that waiting needs.
     var isUsable: Bool { epoll >= 0 && wakeup >= 0 }
 
-    static func now() -> Int64 { bb_monotonic_now() }
-
     /// Ends the current or the next wait; the only method for other threads.
     func wake() {
         bb_eventfd_signal(wakeup)
@@ -114,7 +112,7 @@ final class Reactor {
     /// Does what is due; returns when the next is.
     func runDueTimers() -> Int64? {
         guard timers.count > 0 else { return nil }
-        let now = Self.now()
+        let now = MonotonicClock.now()
         while let action = timers.popDue(at: now) { action() }
         return timers.earliestDeadline
     }
@@ -127,7 +125,7 @@ final class Reactor {
             case _ where !refused.isEmpty: 0
             case 0: 0
             case .max: -1
-            default: max(0, deadline - Self.now())
+            default: max(0, deadline - MonotonicClock.now())
             }
         guard isUsable else {
             // Without descriptors nothing can be watched, but submitted work is still done.
@@ -155,7 +153,7 @@ final class Reactor {
         guard !refused.isEmpty else { return }
         // What cannot be watched would wait for ever.
         for (descriptor, _) in refused where isWatching(descriptor) {
-            watches[Int(descriptor)].handler?(Readiness(rawValue: bb_epoll_error))
+            watches[Int(descriptor)].handler?([.error, .refused])
         }
         refused.removeAll(keepingCapacity: true)
     }

@@ -120,7 +120,7 @@ struct Reception {
         if isStatusLine {
             statusCode = StatusLine.parse(span)?.1
             if span.count > 5, span[5] == 0x32 { latest.insert(.http2) }
-            if firstByte == nil { firstByte = Reactor.now() }
+            if firstByte == nil { firstByte = MonotonicClock.now() }
         }
         let action = state.headLineReceived(
             bytes: line.count, isStatusLine: isStatusLine, isEmpty: isEmpty, statusCode: statusCode)

@@ -102,7 +102,7 @@ extension TransferEngine {
             return error(.connection(.failed), shortage, of: transfer)
         }
         let total = transfer.limits.timeouts.total
-        let elapsed = Reactor.now() - transfer.limits.startedAt
+        let elapsed = MonotonicClock.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let circumstances = CurlErrorTable.Circumstances(
             message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,

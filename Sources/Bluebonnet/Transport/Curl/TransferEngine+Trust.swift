@@ -22,7 +22,7 @@ extension TransferEngine {
 
     private func received(_ error: RequestError?, to question: Int, on trust: ServerTrust) {
         guard !isShutDown, let desk = self.trust else { return }
-        shared.now = Reactor.now()
+        shared.now = MonotonicClock.now()
         for id in desk.decided(question, trust, isAccepted: error == nil) {
             guard let transfer = transfers[id], transfer.awaitedVerdict == TrustMemory.Key(trust) else { continue }
             transfer.awaitedVerdict = nil

@@ -8,7 +8,7 @@ extension TransferEngine {
     }
 
     func turn() -> Int64? {
-        shared.now = Reactor.now()
+        shared.now = MonotonicClock.now()
         let isReading = readAllIfDue()
         runAll()
         if endUploads() { runAll() }
@@ -23,7 +23,9 @@ extension TransferEngine {
         reportProgress()
         tellObservers()
         scheduleRead(isReading: isReading)
-        guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty else { return 0 }
+        guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty, shared.uploadEnds.isEmpty else {
+            return 0
+        }
         let deadline = Self.earlier(multi?.deadline, unmultiplexed?.deadline)
         return Self.earlier(deadline, Self.earlier(nextCheck, nextRead))
     }

@@ -64,7 +64,7 @@ actor TransferEngine: EventLoopClient {
         spareBatch = []
         commands.take(into: &batch)
         if multi?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
-        shared.now = Reactor.now()
+        shared.now = MonotonicClock.now()
         for index in batch.indices { carryOut(batch[index]) }
         batch.removeAll(keepingCapacity: true)
         spareBatch = batch
@@ -111,7 +111,7 @@ actor TransferEngine: EventLoopClient {
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
-            upload: upload, httpVersion: options.version(of: request),
+            upload: upload, httpVersion: version(of: request),
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
         transfer.reception.decodesContent = options.configuration.decodesContent
@@ -141,6 +141,7 @@ actor TransferEngine: EventLoopClient {
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
         tellObservers()
         pool.removeAll()
+        shared.forgetTransfers()
         shared.cookieJar = nil
         memory = nil
         trust?.close()
@@ -192,7 +193,7 @@ actor TransferEngine: EventLoopClient {
 
     func add(_ transfer: Transfer) {
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
-            let multi = multi(for: transfer.request)
+            let multi = multi(for: transfer.httpVersion)
         else {
             return finish(transfer, with: RequestError(.internal, detail: "libcurl is out of memory"))
         }
@@ -229,10 +230,16 @@ actor TransferEngine: EventLoopClient {
         transfer.limits.addedAt = shared.now
     }
 
-    private func multi(for request: HTTPRequest) -> MultiHandle? {
+    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with `https`.
+    private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
+        guard version == .http2PriorKnowledge, memory?.share?.upgrades(request.url) == true else { return version }
+        return .automatic
+    }
+
+    private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
         let limits = options.configuration.connectionLimits
-        if version == .http2PriorKnowledge, request.url.scheme != "https", !Libcurl.multiplexesClearText {
+        if version == .http2PriorKnowledge, !Libcurl.multiplexesClearText {
             if unmultiplexed == nil {
                 unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false, told: shared.told)
             }

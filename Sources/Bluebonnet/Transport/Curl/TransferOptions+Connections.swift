@@ -10,7 +10,7 @@ extension TransferOptions {
         if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let interface = configuration.interface {
             // Without a prefix, libcurl would look for a host of that name as well, and wait for the answer.
-            easy.set(CURLOPT_INTERFACE, (IPAddress.isValid(interface) ? "host!" : "if!") + interface)
+            easy.set(CURLOPT_INTERFACE, (IPAddress.bytes(of: interface) != nil ? "host!" : "if!") + interface)
         }
         switch configuration.addressFamily {
         case .any: break

@@ -59,7 +59,7 @@ final class TransferOptions {
         let profile =
             transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
                 && !asksForUpgrade(of: request, isSecure: isSecure)
-            ? TransferProfile(of: request, isSecure: isSecure, timeouts: transfer.limits.timeouts) : nil
+            ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
             easy.trust === transfer.trust, easy.identity === identity, easy.authorities == authorities.generation
         {
@@ -74,7 +74,7 @@ final class TransferOptions {
         easy.setURL(request.url)
         applyMethod(of: request, transfer.upload, to: easy)
         applyFields(of: request, to: easy)
-        applyVersion(of: request, isSecure: isSecure, to: easy)
+        applyVersion(transfer.httpVersion, isSecure: isSecure, to: easy)
         applyTimeouts(transfer.limits.timeouts, to: easy)
         applyPriority(of: request, to: easy)
         if let error = applyProxy(of: transfer, to: easy) { return error }
@@ -186,10 +186,16 @@ final class TransferOptions {
     }
 
     /// Which version of HTTP a request asks for.
-    func version(of request: HTTPRequest) -> HTTPVersionPreference { request.httpVersion ?? configuration.httpVersion }
+    ///
+    /// With TLS, the handshake says whether it is HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
+    /// frames of HTTP/2 all the same where the handshake says nothing, also on a connection that another request uses.
+    func version(of request: HTTPRequest) -> HTTPVersionPreference {
+        let version = request.httpVersion ?? configuration.httpVersion
+        return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
+    }
 
-    private func applyVersion(of request: HTTPRequest, isSecure: Bool, to easy: EasyHandle) {
-        switch version(of: request) {
+    private func applyVersion(_ version: HTTPVersionPreference, isSecure: Bool, to easy: EasyHandle) {
+        switch version {
         case .automatic:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
             // Wait for a connection that is being made if it may turn out to be shareable.
@@ -198,7 +204,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            if Libcurl.multiplexesClearText || request.url.scheme == "https" {
+            if Libcurl.multiplexesClearText {
                 easy.set(CURLOPT_PIPEWAIT, 1)
             } else {
                 easy.set(CURLOPT_FORBID_REUSE, 1)
@@ -253,19 +259,19 @@ final class TransferOptions {
 struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
-    private let version: HTTPVersionPreference?
+    private let version: HTTPVersionPreference
     private let timeouts: Timeouts
 
-    init?(of request: HTTPRequest, isSecure: Bool, timeouts: Timeouts) {
-        guard request.isPlain else { return nil }
-        switch request.method {
+    init?(of transfer: Transfer, isSecure: Bool) {
+        guard transfer.request.isPlain else { return nil }
+        switch transfer.request.method {
         case .get: isHead = false
         case .head: isHead = true
         default: return nil
         }
         self.isSecure = isSecure
-        version = request.httpVersion
-        self.timeouts = timeouts
+        version = transfer.httpVersion
+        timeouts = transfer.limits.timeouts
     }
 }
 

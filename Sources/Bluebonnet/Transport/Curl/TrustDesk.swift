@@ -42,7 +42,7 @@ final class TrustDesk {
         let host = HostName.canonical(request.url.host(percentEncoded: false) ?? "")
         let isSecure = request.url.scheme?.lowercased() == "https"
         // A host that wants TLS is spoken to with it, whatever the URL says; an address cannot want it (RFC 6797 §8.3).
-        let mayBeSecure = isSecure || options.configuration.hsts != .off && !HostName.isAddress(host)
+        let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(host)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
         if isSecure { _ = try evaluator(forHost: host) }

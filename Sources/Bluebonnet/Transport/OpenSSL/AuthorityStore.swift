@@ -6,7 +6,7 @@ import FoundationEssentials
 /// for every connection in most cases: the system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
-    private var known: (store: TrustStore, files: [FileStamp])?
+    private var known: (store: TrustStore, files: [FileStatus?])?
     /// The store that was handed out last.
     private var latest: TrustStore?
     /// How often the authorities have changed since they were first asked for.
@@ -28,8 +28,10 @@ final class AuthorityStore {
 
     private func current() throws(RequestError) -> TrustStore {
         if authorities.isSystemsAlone { return try SystemAuthorities.store() }
-        let files = [authorities.file, authorities.directory].compactMap { $0.map { FileStamp($0) } }
-        let systems = authorities.includesSystems ? SystemAuthorities.stamps : []
+        let files = [authorities.file, authorities.directory].compactMap(\.self).map {
+            FileSystem.status($0, followingLinks: true)
+        }
+        let systems = authorities.includesSystems ? SystemAuthorities.files : []
         if let known, known.files == files + systems { return known.store }
         known = nil
         let store = try TrustStore(authorities)
@@ -42,18 +44,19 @@ final class AuthorityStore {
 ///
 /// All sessions have them in common: to read them takes longer than many a request.
 enum SystemAuthorities {
-    private static let known = Locked<(store: TrustStore, files: [FileStamp])?>(nil)
+    private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
 
     /// What the files are like now.
-    static var stamps: [FileStamp] {
-        [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap { $0.map { FileStamp($0) } }
+    static var files: [FileStatus?] {
+        [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap(\.self)
+            .map { FileSystem.status($0, followingLinks: true) }
     }
 
     /// The store, read when it is first asked for, and again when the file or the directory has changed.
     ///
     /// - Throws: A `.trust(.configuration)` error if the file cannot be used.
     static func store() throws(RequestError) -> TrustStore {
-        let files = stamps
+        let files = files
         return try known.withLock { known throws(RequestError) in
             if let known, known.files == files { return known.store }
             let store = try TrustStore(systemFile: Libcurl.authorityFile, directory: Libcurl.authorityDirectory)

@@ -56,14 +56,4 @@ final class OpenSSLBuffer {
         }
         return data
     }
-
-    /// The SHA-256 of some bytes (FIPS 180-4).
-    static func sha256(of data: Data) -> Data {
-        _ = ExitGate.isSet
-        var digest = [UInt8](repeating: 0, count: 32)
-        _ = unsafe data.withUnsafeBytes { bytes in
-            unsafe EVP_Digest(bytes.baseAddress, bytes.count, &digest, nil, EVP_sha256(), nil)
-        }
-        return Data(digest)
-    }
 }

@@ -165,15 +165,6 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return unsafe Array(UnsafeBufferPointer(start: text, count: Int(count)))
     }
 
-    /// Whether a host is an IP address.
-    static func isAddress(_ host: String) -> Bool {
-        _ = ExitGate.isSet
-        defer { ERR_clear_error() }
-        guard let bytes = unsafe a2i_IPADDRESS(host) else { return false }
-        unsafe ASN1_OCTET_STRING_free(bytes)
-        return true
-    }
-
     private static func address(of bytes: [UInt8]) -> String? {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard bytes.count == 4 || bytes.count == 16,

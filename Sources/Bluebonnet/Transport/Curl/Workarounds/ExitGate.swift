@@ -70,8 +70,8 @@ enum ExitGate {
             return Array(state.running.values)
         }
         for running in loops { running.loop.processExits() }
-        let deadline = Reactor.now() + patience
-        while Reactor.now() < deadline {
+        let deadline = MonotonicClock.now() + patience
+        while MonotonicClock.now() < deadline {
             let isQuiet = state.withLock { Array($0.running.values) }.allSatisfy {
                 $0.loop.isCurrentThread || $0.loop.isParked(threads: $0.threads)
             }

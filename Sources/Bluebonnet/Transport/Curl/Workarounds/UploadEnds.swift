@@ -1,55 +1,67 @@
+import CSystem
+import Glibc
+
 /// Keeps the end of an upload from costing another body on the connection some of its bytes.
 ///
 /// When a body of unknown length ends over HTTP/2, libcurl before 8.1.0 goes on with what has come in on the connection,
-/// even if bytes of another stream wait there for room: those are lost, and nobody is told. It reads before it sends, so
-/// that they may have come just then. So such an end waits until libcurl has nothing left to do, and is told in a step that
-/// does not read.
+/// even if bytes of another stream wait there for room, which are lost then. It may have read them just before. So such an
+/// end waits until libcurl has nothing left to do, and is told only if nothing was read since.
 struct UploadEnds {
     /// Whether this libcurl has the fault.
     static let costBytes = Libcurl.version < 0x08_01_00
 
+    fileprivate struct Waiting {
+        let transfer: Transfer
+        /// Whether something was read when its server was to be told before.
+        let wasInterrupted: Bool
+    }
+
     /// The transfers whose bodies have ended, which their servers do not know.
-    private var waiting: [Transfer] = []
-    /// The one whose server is being told.
-    private var told: Transfer?
+    fileprivate var waiting: [Waiting] = []
+    /// The one whose server is being told, and how many bytes had been read of its connection before.
+    fileprivate var ending: (transfer: Transfer, read: UInt64)?
+
+    /// Whether no server is to be told.
+    var isEmpty: Bool { waiting.isEmpty }
 
     /// A body has ended; returns whether its server may be told at once.
     mutating func bodyEnded(of transfer: Transfer) -> Bool {
-        guard Self.costBytes, transfer.connection?.version == .http2, transfer.upload.length == nil, told !== transfer
+        guard Self.costBytes, let connection = transfer.connection, connection.version == .http2,
+            transfer.upload.length == nil
         else { return true }
-        waiting.append(transfer)
+        let isEnding = ending?.transfer === transfer
+        if isEnding, ending?.read == bb_socket_read(connection.socket) { return true }
+        waiting.append(Waiting(transfer: transfer, wasInterrupted: isEnding))
         return false
     }
-
-    fileprivate mutating func takeWaiting() -> [Transfer] {
-        guard !waiting.isEmpty else { return [] }
-        defer { waiting = [] }
-        return waiting
-    }
-
-    fileprivate mutating func keep(_ transfer: Transfer) { waiting.append(transfer) }
-
-    fileprivate mutating func begins(with transfer: Transfer?) { told = transfer }
 }
 
 extension TransferEngine {
     /// Tells servers that the bodies of their requests have ended; returns whether there were any.
     func endUploads() -> Bool {
-        let waiting = shared.uploadEnds.takeWaiting()
-        for transfer in waiting where transfers[transfer.id] === transfer {
-            guard let multi = transfer.multi, let socket = transfer.connection?.socket else { continue }
+        guard !shared.uploadEnds.isEmpty else { return false }
+        for waiting in exchange(&shared.uploadEnds.waiting, with: []) {
+            let transfer = waiting.transfer
+            guard transfers[transfer.id] === transfer else { continue }
+            guard let multi = transfer.multi, let socket = transfer.connection?.socket else {
+                // It begins anew on another connection.
+                perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+                continue
+            }
             // What libcurl has in its memory may wait for its next look at the socket.
             multi.read(socket)
             multi.runTimeouts(now: shared.now)
             guard !multi.isDue(at: shared.now) else {
-                shared.uploadEnds.keep(transfer)
+                shared.uploadEnds.waiting.append(waiting)
                 continue
             }
-            shared.uploadEnds.begins(with: transfer)
+            shared.uploadEnds.ending = (transfer, bb_socket_read(socket))
             perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+            // Libcurl serves transfers in the order in which they fell due, to the millisecond, and does not read for the first.
+            if waiting.wasInterrupted { usleep(1_100) }
             multi.send(on: socket)
-            shared.uploadEnds.begins(with: nil)
+            shared.uploadEnds.ending = nil
         }
-        return !waiting.isEmpty
+        return true
     }
 }

@@ -68,7 +68,7 @@ final class RecycledBuffer: @unchecked Sendable {
 /// Keeps the buffers that nobody uses for whoever needs one next.
 final class RecycledBuffers: Sendable {
     /// For bodies that are read from files.
-    static let files = RecycledBuffers(size: FileReader.pieceSize)
+    static let files = RecycledBuffers(size: 256 * 1024)
 
     /// How many bytes a buffer holds.
     let size: Int

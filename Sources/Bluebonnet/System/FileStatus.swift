@@ -12,6 +12,8 @@ struct FileStatus: Hashable {
     var links: Int
     /// When the content was changed last, in nanoseconds since 1970.
     var modified: Int64
+    /// When the content, or what is said of it here, was changed last, in nanoseconds since 1970.
+    var changed: Int64
     /// What tells one file from another, whatever their names.
     var identity: Identity
 
@@ -27,7 +29,8 @@ struct FileStatus: Hashable {
         mode = status.st_mode & 0o777
         owner = status.st_uid
         links = Int(status.st_nlink)
-        modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+        modified = Self.nanoseconds(status.st_mtim)
+        changed = Self.nanoseconds(status.st_ctim)
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 
@@ -38,4 +41,8 @@ struct FileStatus: Hashable {
 
     /// Whether only this user can have written to it, or to what is in it.
     var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
 }

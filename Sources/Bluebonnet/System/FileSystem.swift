@@ -2,8 +2,8 @@ import CSystem
 import FoundationEssentials
 import Glibc
 
-/// Wraps the system calls on paths; all of them block. With ``OpenFile``, the only code of downloads that touches C.
-// Safety: every pointer below lives for the call that it is handed to; paths hold no NUL (`DownloadPlace` sees to it).
+/// Wraps the system calls on paths; all of them block.
+// Safety: every pointer below lives for the call that it is handed to; paths hold no NUL: who makes them sees to it.
 enum FileSystem {
     /// Returns what is at the path, or nil when there is nothing or it cannot be seen.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
@@ -141,17 +141,5 @@ enum FileSystem {
             end = path.index(before: end)
         }
         return String(path[..<end])
-    }
-}
-
-extension SystemError {
-    /// Whether the error is that there is nothing at the path.
-    var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
-
-    /// What the system says of the error.
-    var words: String {
-        // Safety: the text is the calling thread's own until the next call; it is copied at once.
-        guard let text = unsafe strerror(code) else { return "error \(code)" }
-        return unsafe String(cString: text)
     }
 }

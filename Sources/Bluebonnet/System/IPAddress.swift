@@ -1,5 +1,8 @@
+import Glibc
+
 /// An address of IPv4 or of IPv6, with the link that an address of IPv6 may name.
-struct NetworkAddress: Hashable, Sendable {
+// Safety: the system writes into the buffer that it is given, within the call.
+struct IPAddress: Hashable, Sendable {
     /// 4 bytes, or 16.
     let bytes: [UInt8]
 
@@ -18,38 +21,31 @@ struct NetworkAddress: Hashable, Sendable {
         var text = Substring(text)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
         guard let percent = text.firstIndex(of: "%") else {
-            guard let bytes = IPAddress.bytes(of: String(text)) else { return nil }
+            guard let bytes = Self.bytes(of: String(text)) else { return nil }
             self.init(bytes: bytes)
             return
         }
         var zone = text[percent...].dropFirst()
         // In a URL the sign itself is escaped (RFC 6874 §2).
         if zone.hasPrefix("25"), zone.count > 2 { zone = zone.dropFirst(2) }
-        guard let bytes = IPAddress.bytes(of: String(text[..<percent])), bytes.count == 16, !zone.isEmpty,
+        guard let bytes = Self.bytes(of: String(text[..<percent])), bytes.count == 16, !zone.isEmpty,
             zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "%") })
         else { return nil }
         self.init(bytes: bytes, zone: String(zone))
     }
 
-    /// Whether it is one of IPv6.
-    var isIPv6: Bool { bytes.count == 16 }
-
-    /// Whether it is one of the machine's very own (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
-    var isLoopback: Bool { bytes == Self.loopback6.bytes || !isIPv6 && bytes.first == 127 }
-
-    /// The number of the link that it names: `nil` if it names none, 0 if there is no such link.
-    var zoneNumber: UInt32? {
-        zone.map { zone in UInt32(zone) ?? NetlinkSocket.number(ofLink: zone) }
+    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is no address.
+    ///
+    /// An address of IPv4 in the clothes of IPv6 stays one of IPv6.
+    static func bytes(of text: String) -> [UInt8]? {
+        guard !text.utf8.contains(0) else { return nil }
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if unsafe inet_pton(family, text, &bytes) == 1 { return bytes }
+        }
+        return nil
     }
 
-    static let loopback4 = NetworkAddress(bytes: [127, 0, 0, 1])
-    static let loopback6 = NetworkAddress(bytes: [UInt8](repeating: 0, count: 15) + [1])
-
-    /// Two addresses of the Internet at large, those of a root server of its names.
-    ///
-    /// Nothing is sent there: the kernel is only asked which way that would go.
-    static let internet = [
-        NetworkAddress(bytes: [198, 41, 0, 4]),
-        NetworkAddress(bytes: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30]),
-    ]
+    /// Whether a host is an address, which has no domains above or below it.
+    static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 }

@@ -1,0 +1,27 @@
+import CSystem
+import Glibc
+
+/// Holds the number with which a system call failed.
+package struct SystemError: Error, Hashable {
+    package let code: Int32
+
+    package init(_ code: Int32) {
+        self.code = code
+    }
+
+    /// Whether the error is that there is nothing at the path.
+    var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
+
+    /// Whether there is such a file already.
+    var isAlreadyThere: Bool { code == EEXIST }
+
+    /// Whether there is no such file, or it may not be reached.
+    var isUnreachable: Bool { isAbsence || [EACCES, ELOOP, ENAMETOOLONG].contains(code) }
+
+    /// What the system says of the error.
+    // Safety: the text is the calling thread's own until the next call; it is copied at once.
+    package var words: String {
+        guard let text = unsafe strerror(code) else { return "error \(code)" }
+        return unsafe String(cString: text)
+    }
+}
