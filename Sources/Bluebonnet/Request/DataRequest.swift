@@ -13,11 +13,11 @@ public import FoundationEssentials
 /// the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of whoever awaits,
 /// and never where the network is driven.
 public actor DataRequest: Request, CustomDebugStringConvertible {
-    /// What all kinds of request share; opaque outside Bluebonnet.
-    public nonisolated let core: RequestCore
+    /// Leads Bluebonnet to what all kinds of request share.
+    public nonisolated let reference: RequestReference
 
     init(core: RequestCore) {
-        self.core = core
+        reference = RequestReference(core: core)
         core.events?.adopt(self)
     }
 
@@ -25,7 +25,7 @@ public actor DataRequest: Request, CustomDebugStringConvertible {
     public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
     /// The body of the response, once the request has been answered.
-    public nonisolated var data: Data? { core.mailbox.withLock { $0.last }?.data }
+    public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
 
     /// The request as a `curl` command, without secrets, and what became of it.
     public nonisolated var debugDescription: String {

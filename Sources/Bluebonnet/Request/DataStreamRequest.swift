@@ -14,8 +14,8 @@
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Validators run on the global pool.
 public actor DataStreamRequest: Request, CustomDebugStringConvertible {
-    /// What all kinds of request share; opaque outside Bluebonnet.
-    public nonisolated let core: RequestCore
+    /// Leads Bluebonnet to what all kinds of request share.
+    public nonisolated let reference: RequestReference
 
     /// Whether the request is cancelled when one of its `streaming…` sequences has an error in the place of a value.
     public nonisolated let automaticallyCancelOnStreamError: Bool
@@ -33,7 +33,7 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
             convertible: convertible, context: context, sink: .stream(body), interceptor: interceptor)
         body.onAbandonment { [weak core] in core?.cancel() }
         self.body = body
-        self.core = core
+        reference = RequestReference(core: core)
         self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
         core.events?.adopt(self)
     }

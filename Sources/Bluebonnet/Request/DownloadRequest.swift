@@ -23,8 +23,8 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     /// Says how a file gets to its destination.
     public typealias Options = DownloadOptions
 
-    /// What all kinds of request share; opaque outside Bluebonnet.
-    public nonisolated let core: RequestCore
+    /// Leads Bluebonnet to what all kinds of request share.
+    public nonisolated let reference: RequestReference
 
     private nonisolated let plan: DownloadPlan
 
@@ -35,7 +35,8 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
         sleep: @escaping DownloadPlan.Sleep = { try await ContinuousClock().sleep(for: $0) }
     ) {
         plan = DownloadPlan(destination: destination, resumeData: resumeData, sleep: sleep)
-        core = RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor)
+        reference = RequestReference(
+            core: RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor))
         core.events?.adopt(self)
     }
 
@@ -43,13 +44,13 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
     public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
     /// Where the file is, once it is complete and in its place.
-    public nonisolated var fileURL: URL? { core.mailbox.withLock { $0.last }?.fileURL }
+    public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
     /// What the download can be resumed with, once it has failed or was cancelled, if it can.
     ///
     /// Names the partial file; so it is of use on this machine, for as long as that file is there. Holds the URL and the
     /// fields of the request, without those that carry secrets.
-    public nonisolated var resumeData: Data? { core.mailbox.withLock { $0.last }?.resumeData }
+    public nonisolated var resumeData: Data? { core.machine.withLock { $0.record.last }?.resumeData }
 
     /// Ends the request and says whether its partial file is kept.
     ///

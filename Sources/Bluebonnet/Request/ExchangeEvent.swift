@@ -8,9 +8,6 @@ enum ExchangeEvent: Sendable {
     case outcome(ExchangeOutcome)
 }
 
-/// The driver, when it waits for an event, which it takes from the mailbox itself.
-typealias ExchangeContinuation = Resumption<Void>
-
 extension ExchangeEvent {
     /// The head, if nothing went wrong so far.
     var response: HTTPResponse? {

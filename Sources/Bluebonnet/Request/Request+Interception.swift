@@ -10,7 +10,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func interceptor(_ interceptor: any RequestInterceptor) -> Self {
-        core.mailbox.withLock { $0.interceptors.append(interceptor) }
+        core.machine.withLock { $0.setup.interceptors.append(interceptor) }
         return self
     }
 
@@ -77,7 +77,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func redirect(using handler: any RedirectHandler) -> Self {
-        _ = core.mailbox.withLock { exchange(&$0.redirectHandler, with: handler) }
+        _ = core.machine.withLock { exchange(&$0.setup.redirectHandler, with: handler) }
         return self
     }
 
@@ -90,7 +90,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-        _ = core.mailbox.withLock { exchange(&$0.cachedResponseHandler, with: handler) }
+        _ = core.machine.withLock { exchange(&$0.setup.cachedResponseHandler, with: handler) }
         return self
     }
 
@@ -115,7 +115,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func authenticate(using credential: Credential) -> Self {
-        core.mailbox.withLock { $0.credential = credential }
+        core.machine.withLock { $0.setup.credential = credential }
         return self
     }
 }

@@ -27,12 +27,12 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func validate() -> Self {
-        core.mailbox.withLock { $0.validators.appendDefaults() }
+        core.machine.withLock { $0.setup.validators.appendDefaults() }
         return self
     }
 
     nonisolated func validate(by validator: ResponseValidator) -> Self {
-        core.mailbox.withLock { $0.validators.append(validator) }
+        core.machine.withLock { $0.setup.validators.append(validator) }
         return self
     }
 }

@@ -3,8 +3,17 @@
 /// All members are `nonisolated`: they return at once and may be used from anywhere. ``DataRequest`` is the kind for
 /// bodies in memory, ``DataStreamRequest`` for those that are read as they come, ``DownloadRequest`` for those in files.
 public protocol Request: Actor, CustomStringConvertible {
-    /// What all kinds of request share; opaque outside Bluebonnet.
-    nonisolated var core: RequestCore { get }
+    /// Leads Bluebonnet to what all kinds of request share.
+    nonisolated var reference: RequestReference { get }
+}
+
+/// Leads Bluebonnet to what all kinds of request share; opaque to everyone else.
+public struct RequestReference: Sendable {
+    let core: RequestCore
+}
+
+extension Request {
+    nonisolated var core: RequestCore { reference.core }
 }
 
 extension Request {
@@ -68,31 +77,31 @@ extension Request {
     public nonisolated var isFinished: Bool { state == .finished }
 
     /// The requests that were made, one for each attempt; the latest is the last.
-    public nonisolated var requests: [HTTPRequest] { core.mailbox.withLock { $0.requests.array } }
+    public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
     /// The latest request that was made.
     public nonisolated var request: HTTPRequest? { requests.last }
 
     /// The head of the response, once the request has been answered; of a stream or a download, once it was accepted.
     public nonisolated var response: HTTPResponse? {
-        core.mailbox.withLock { $0.response ?? $0.last?.response }
+        core.machine.withLock { $0.record.response ?? $0.record.last?.response }
     }
 
     /// Why the request failed, once it has.
-    public nonisolated var error: RequestError? { core.mailbox.withLock { $0.error } }
+    public nonisolated var error: RequestError? { core.machine.withLock { $0.record.error } }
 
     /// What was measured of the last exchange, once the request has been answered.
-    public nonisolated var metrics: TransferMetrics? { core.mailbox.withLock { $0.last }?.metrics }
+    public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
 
     /// How often the request was tried again.
-    public nonisolated var retryCount: Int { core.mailbox.withLock { max(0, $0.attempts - 1) } }
+    public nonisolated var retryCount: Int { core.machine.withLock { max(0, $0.record.attempts - 1) } }
 
     /// How much of the response's body is there, decoded.
     ///
     /// The total is known when the response names it and has no content coding. Of a download that was resumed, what was
     /// there before counts.
     public nonisolated var downloadProgress: TransferProgress {
-        core.mailbox.withLock { $0.progress } ?? TransferProgress()
+        core.machine.withLock { $0.record.progress } ?? TransferProgress()
     }
 
     /// Returns the progress of the response's body, as it changes.
@@ -113,7 +122,7 @@ extension Request {
     /// Counted when the transport takes the bytes; some may still be on their way. The total is known unless the body is a
     /// sequence of unknown length, or a form with one.
     public nonisolated var uploadProgress: TransferProgress {
-        core.mailbox.withLock { $0.uploadProgress } ?? TransferProgress()
+        core.machine.withLock { $0.record.uploadProgress } ?? TransferProgress()
     }
 
     /// Returns the progress of the request's body, as it changes.
@@ -187,7 +196,7 @@ extension Request {
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
     ) -> Self {
-        core.mailbox.withLock { $0.headHandlers.append(perform) }
+        core.machine.withLock { $0.setup.headHandlers.append(perform) }
         return self
     }
 

@@ -1,22 +1,26 @@
 import FoundationEssentials
 import Synchronization
 
-/// What all kinds of request share: the lifecycle, what was attached, and what became of it.
+/// What all kinds of request share: the state machine, behind the request's lock, and what carries its actions out.
 ///
-/// Opaque outside Bluebonnet. Everything here may be called from any thread. The state is a mailbox behind one lock; the
-/// effects of what is put into it are carried out after the lock is released, and the attempt loop
-/// (`RequestCore+AttemptLoop.swift`) is the only one to answer a request that has begun.
-public final class RequestCore: Sendable {
+/// Everything here may be called from any thread. Actions are carried out after the lock is released. ``AttemptLoop`` says
+/// what happens to a request from its start to its answers, in order; it is run by one task at a time:
+///
+/// - the task that awaits the answer, where there is one, so that most requests need no task of their own;
+/// - otherwise by a task that is made when there is something to do: the request is to be prepared, or has an answer.
+///
+/// A request that needs no preparation is sent where it is started, by nobody's task.
+final class RequestCore: Sendable {
     /// Numbers the requests of the process in the order of their creation.
     let id: RequestID
     let context: SessionContext
     /// Makes the request anew for every attempt.
     let convertible: any HTTPRequestConvertible
     /// Whether making the request runs code of the user's, or opens something, which may take its time.
-    private let runsUserCode: Bool
+    let runsUserCode: Bool
     /// Where the bodies of the responses go.
     let sink: ResponseSink
-    let mailbox = Locked(RequestMailbox())
+    let machine: Locked<RequestMachine<Resumption<ExchangeEvent>>>
     private let monitored = LazyReference<RequestEvents>()
     private let creationEpoch: Int
     /// Whether the request may still need its session's transport.
@@ -26,7 +30,9 @@ public final class RequestCore: Sendable {
         convertible: any HTTPRequestConvertible, runsUserCode: Bool? = nil, context: SessionContext,
         sink: ResponseSink = .memory, interceptor: (any RequestInterceptor)? = nil
     ) {
-        if let interceptor { mailbox.withLock { $0.interceptors = [interceptor] } }
+        var machine = RequestMachine<Resumption<ExchangeEvent>>()
+        if let interceptor { machine.setup.interceptors = [interceptor] }
+        self.machine = Locked(machine)
         self.convertible = convertible
         self.runsUserCode = runsUserCode ?? convertible.runsUserCode
         self.context = context
@@ -38,10 +44,351 @@ public final class RequestCore: Sendable {
     }
 
     deinit {
-        // Nobody can start a request any more that is gone; who watches it learns that here.
-        finishSequences()
         releaseTransport()
     }
+
+    // MARK: The user
+
+    /// Starts the request, or lets it go on.
+    func resume(_ request: any Request) {
+        perform(changed { $0.resumed() }, for: request)
+    }
+
+    func suspend() {
+        perform(changed { $0.suspended() })
+    }
+
+    func cancel() {
+        perform(changed { $0.cancelled() })
+    }
+
+    /// Ends a request that waits for its start when the session goes.
+    func refuse() {
+        perform(machine.withLock { $0.refused() }, error: RequestError(.sessionShutDown))
+    }
+
+    /// Someone reads the body as it comes, which starts the request if that is how the session works.
+    func observe(_ request: any Request) {
+        perform(changed { $0.attached(nil, startsImmediately: context.startsRequestsImmediately) }, for: request)
+    }
+
+    /// Attaches a serializer, and starts the request if that is how the session works.
+    func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
+        perform(changed { $0.attached(slot, startsImmediately: startsImmediately) }, slot: slot, for: request)
+    }
+
+    var state: RequestState {
+        // A request that the session's `cancelAllRequests()` could not know of, since it had not begun.
+        let isStale = creationEpoch != context.cancellationEpoch
+        let state = machine.withLock { $0.state }
+        return isStale && state == .initialized ? .cancelled : state
+    }
+
+    /// Someone awaits the request; if it was not started, its session has to know of it, or nobody would answer.
+    func awaitedUnbegun(_ request: any Request) {
+        guard machine.withLock({ $0.isIdle }) else { return }
+        if creationEpoch != context.cancellationEpoch { return cancel() }
+        if !context.register(request) { return refuse() }
+        // It may have been answered, or the session cancelled, since the first look.
+        if machine.withLock({ $0.isSettled }) { return context.remove(id) }
+        if creationEpoch != context.cancellationEpoch { cancel() }
+    }
+
+    /// Offers the calling task as the driver; returns what it is to run, if it is to.
+    func claim() -> AttemptLoop? {
+        machine.withLock { $0.claimed() }.map { AttemptLoop(of: self, $0) }
+    }
+
+    // MARK: Actions
+
+    /// Changes the state of the request, and tells of it if it did change.
+    ///
+    /// What is told goes into the monitors' mailboxes before the lock is released, so that it is in the order of the
+    /// changes, and before all that follows from them.
+    private func changed(
+        by change: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Action
+    ) -> Action {
+        guard let events else { return machine.withLock { change(&$0) } }
+        let action = machine.withLock { machine in
+            let state = machine.state
+            let action = change(&machine)
+            if machine.state != state { events.appendChange(to: machine.state) }
+            return action
+        }
+        events.start()
+        return action
+    }
+
+    private typealias Action = RequestMachine<Resumption<ExchangeEvent>>.Action
+
+    /// Carries out what the machine decided; the request and the serializer are needed where they are concerned.
+    private func perform(
+        _ action: Action, error: RequestError? = nil, slot: SerializationSlot? = nil, for request: (any Request)? = nil
+    ) {
+        switch action {
+        case .nothing: break
+        case .begin: if let request { begin(request) }
+        case .send(let credential): sendUnprepared(credential)
+        case .callDriver: callDriver()
+        case .wake(let driver, let event): driver.resume(returning: event)
+        case .alignExchange: alignExchange()
+        case .interrupt(let exchange, let interruption):
+            exchange?.cancel()
+            interruption?()
+        case .settle: settleUnbegun(with: error ?? RequestError(.cancelled))
+        case .serializeOutcome: if let slot { serializeOutcome(into: slot) }
+        }
+    }
+
+    private func begin(_ request: any Request) {
+        events?.begin(request)
+        guard context.register(request) else {
+            return perform(machine.withLock { $0.registrationRefused() }, error: RequestError(.sessionShutDown))
+        }
+        // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
+        if creationEpoch != context.cancellationEpoch { cancel() }
+        // User code and files are not for the thread of whoever starts the request.
+        let needsPreparation = runsUserCode || !context.adapters.isEmpty || sink.needsPreparation
+        perform(machine.withLock { $0.registered(needsPreparation: needsPreparation) })
+    }
+
+    @inline(never)
+    private func callDriver() {
+        Task {
+            guard var loop = claim() else { return }
+            await loop.run()
+        }
+    }
+
+    /// Tells the exchange whether the request is suspended, until it was told the newest.
+    ///
+    /// Two threads may be here at once; whoever told the exchange something older than the newest tells it again.
+    private func alignExchange() {
+        while true {
+            let (exchange, wish) = machine.withLock { ($0.exchange, $0.wish) }
+            guard let exchange, wish != .cancelled else { return }
+            if wish == .suspended { exchange.suspend() } else { exchange.resume() }
+            if machine.withLock({ $0.wish }) == wish { return }
+        }
+    }
+
+    /// Answers everyone who awaits a request of which nothing was under way.
+    private func settleUnbegun(with error: RequestError) {
+        let settlement = machine.withLock { machine in
+            let isCancelled = machine.wish == .cancelled && !error.isCancellation
+            let error = isCancelled ? RequestError.cancelled(after: error) : error
+            return machine.settledUnbegun(with: error.during(machine.record.requests.last, attempts: 0))
+        }
+        let error = machine.withLock { $0.record.error } ?? error
+        let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
+        for slot in settlement.slots { slot.fail(outcome, error) }
+        tell(settlement, served: settlement.slots)
+        for slot in settlement.slots { slot.deliver(isOnPool: false) }
+        sink.finish(with: error)
+    }
+
+    /// Tells all but the serializers that the request is over, and takes it out of its session's books.
+    func tell(
+        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.Settlement, served: FewOf<SerializationSlot>
+    ) {
+        if let events {
+            for slot in served { slot.report() }
+            events.finish()
+        }
+        settlement.sequences.finish()
+        for continuation in settlement.headWaiters { continuation.resume() }
+        context.remove(id)
+        releaseTransport()
+    }
+
+    private func releaseTransport() {
+        if needsTransport.exchange(false, ordering: .acquiringAndReleasing) { context.released() }
+    }
+
+    /// Serves a serializer that was attached when the outcome was there already.
+    @inline(never)
+    private func serializeOutcome(into slot: SerializationSlot) {
+        Task {
+            let (last, error) = machine.withLock { ($0.record.last, $0.record.error) }
+            // Without an outcome, the request was cancelled before it was started.
+            let attempt =
+                last
+                ?? CompletedAttempt(request: nil, outcome: nil, error: error ?? RequestError(.cancelled), attempts: 0)
+            // The request can no longer be cancelled; the serializer's own task can.
+            await slot.serve(attempt) { work in await raced(work) { !slot.setInterruption($0) } != nil }
+            slot.report()
+            slot.deliver()
+        }
+    }
+
+    // MARK: Sending
+
+    /// Makes and sends a request that nothing of the user's takes part in.
+    private func sendUnprepared(_ credential: Credential?) {
+        do throws(RequestError) {
+            let request = try converted(credential)
+            events?.tell { await $0.request($1, didCreateInitialRequest: request) }
+            send(request)
+        } catch {
+            events?.tell { await $0.request($1, didFailToCreateRequestWithError: error) }
+            let action = machine.withLock { machine in
+                machine.record.attempts += 1
+                return machine.notSent(error)
+            }
+            perform(action)
+        }
+    }
+
+    /// Makes the request anew, and checks it.
+    func converted(_ credential: Credential?) throws(RequestError) -> HTTPRequest {
+        var request: HTTPRequest
+        do {
+            request = try convertible.asHTTPRequest()
+        } catch {
+            throw error as? RequestError ?? RequestError(.invalidRequest(.conversion), underlying: error)
+        }
+        do throws(RequestError) {
+            try request.validate()
+            if let error = context.configurationError { throw error }
+            try checkCachePolicy(of: request)
+        } catch {
+            throw error.during(request, attempts: 0)
+        }
+        if request.credential == nil, let credential { request.credential = credential }
+        request.stateContentType()
+        return request
+    }
+
+    /// Refuses what must not be asked of the network when there is nothing else to ask.
+    func checkCachePolicy(of request: HTTPRequest) throws(RequestError) {
+        guard !context.hasCache else { return }
+        let policy = request.cachePolicy ?? context.configuration.cachePolicy
+        if policy == .returnCacheDontLoad { throw RequestError(.cache(.notStored)) }
+    }
+
+    /// The request as it would be made now, if it can be.
+    var validRequest: HTTPRequest? {
+        guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
+        return request
+    }
+
+    /// Hands a request to the transport, which asks the cache first if there is one.
+    func send(_ request: HTTPRequest, isRedirect: Bool = false) {
+        let now = MonotonicClock.now()
+        let sending = machine.withLock { $0.sent(request, isRedirect: isRedirect, now: now) }
+        sending.requests?.send(request)
+        if !isRedirect { tellReady(request) }
+        guard sending.wish != .cancelled else {
+            return perform(machine.withLock { $0.notSent(RequestError(.cancelled)) })
+        }
+        let holdsBody = sink.holdsBody
+        var options = ExchangeOptions(
+            maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
+            startsSuspended: sending.wish == .suspended, holdsBody: holdsBody || sending.hasHeadHandlers,
+            holdsRedirects: true)
+        if context.hasCache, let handler = sending.cachedResponseHandler ?? context.cachedResponseHandler {
+            options.willStore = { [self] response in
+                guard let request = context.request(id) else { return nil }
+                return await handler.request(request, willCacheResponse: response)
+            }
+        }
+        events?.exchangeBegins(with: request, attempt: sending.attempt, isRedirect: isRedirect)
+        let exchange = context.transport.start(request, options: options, observer: self)
+        let (action, wish) = machine.withLock { $0.exchangeReturned(exchange) }
+        perform(action)
+        // What the user wanted meanwhile did not reach the exchange.
+        if wish == .cancelled { exchange.cancel() }
+        if (wish == .suspended) != (sending.wish == .suspended) { alignExchange() }
+    }
+
+    // MARK: The driver
+
+    /// Waits for what happens next in the exchange.
+    func nextEvent() async -> ExchangeEvent {
+        await withResumption { continuation in perform(machine.withLock { $0.awaited(by: continuation) }) }
+    }
+
+    /// Waits for the end of the exchange.
+    func nextOutcome() async -> ExchangeOutcome {
+        while true {
+            if case .outcome(let outcome) = await nextEvent() { return outcome }
+        }
+    }
+
+    /// Awaits the user's code for as long as the request is not cancelled; `nil` when it is.
+    ///
+    /// The code runs in a task of its own, on the global pool. When the request is cancelled that task is, and this returns
+    /// at once: code that does not heed its cancellation keeps nobody waiting.
+    func interruptible<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
+        let value = await raced(work) { interruption in machine.withLock { $0.asked(interruption) } }
+        // What ended the wait is released without the lock.
+        _ = machine.withLock { $0.answered() }
+        return value
+    }
+
+    /// Awaits the work or its interruption; `keep` keeps what ends the wait, and returns whether there is to be one.
+    @inline(never)
+    private func raced<Value: Sendable>(
+        _ work: @escaping @Sendable () async -> Value, keep: (@escaping @Sendable () -> Void) -> Bool
+    ) async -> Value? {
+        await withResumption { continuation in
+            let race = InterruptionRace(continuation)
+            let task = Task { race.end(with: await work()) }
+            let interruption: @Sendable () -> Void = {
+                task.cancel()
+                race.end(with: nil)
+            }
+            if !keep(interruption) { interruption() }
+        }
+    }
+
+    // MARK: Heads
+
+    /// Lets everyone know of a head that was accepted; returns the exchange, if it has not ended.
+    ///
+    /// - Parameters:
+    ///   - response: The head.
+    ///   - fileBody: The body on its way to a file, which ends with the exchange.
+    func accept(_ response: HTTPResponse, fileBody: BodyFanOut? = nil) -> (any Exchange)? {
+        let (exchange, waiting) = machine.withLock { $0.accepted(response, fileBody: fileBody) }
+        for continuation in waiting { continuation.resume() }
+        return exchange
+    }
+
+    /// Waits for the head of the response, if its body is held back meanwhile; throws why there will be none.
+    func acceptedHead() async throws(RequestError) -> HTTPResponse {
+        await withResumption { continuation in
+            let isThere = machine.withLock { machine in
+                guard machine.record.response == nil, !machine.isSettled else { return true }
+                machine.record.waits(continuation)
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+        let (response, error) = machine.withLock { ($0.record.response, $0.record.error) }
+        guard let response else { throw error ?? RequestError(.cancelled) }
+        return response
+    }
+
+    // MARK: Sequences
+
+    /// The values of a kind from now on, beginning with the latest; over when the request is.
+    func sequence<Value>(
+        _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
+        latest: (RequestRecord) -> Value?
+    ) -> StreamOf<Value> {
+        let (updates, isSettled) = machine.withLock { machine in
+            if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }
+            // Made with the latest value under the lock, lest that overtake a newer one.
+            let updates = latest(machine.record).map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
+            machine.record.sequences[keyPath: kept] = updates
+            return (updates, machine.isSettled)
+        }
+        if isSettled { updates.finish() }
+        return updates.stream(bufferingPolicy: policy)
+    }
+
+    // MARK: Monitors
 
     /// Tells the monitors what happens; `nil` if there are none.
     var events: RequestEvents? { monitored.load() }
@@ -52,161 +399,68 @@ public final class RequestCore: Sendable {
         events.adopt(request)
         events.add(monitor)
         // Should it end between these, that was told to all there were, and nothing is kept.
-        if mailbox.withLock({ $0.isRegistered && !$0.lifecycle.isSettled }) { events.begin(request) }
+        if machine.withLock({ $0.isUnderWay }) { events.begin(request) }
     }
 
-    /// The request as it would be made now, if it can be.
-    var validRequest: HTTPRequest? {
-        guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
-        return request
-    }
-
-    // MARK: Control
-
-    /// Starts the request, or lets it go on.
-    func resume(_ request: any Request) {
-        perform(changed { $0.lifecycle.resumed() }, for: request)
-    }
-
-    func suspend() {
-        perform(changed { $0.lifecycle.suspended() }, for: nil)
-    }
-
-    func cancel() {
-        perform(changed { $0.lifecycle.cancelled() }, for: nil)
-    }
-
-    /// Ends a request that waits for its start when the session goes.
-    func refuse() {
-        perform(mailbox.withLock { $0.lifecycle.refused() }, error: RequestError(.sessionShutDown), for: nil)
-    }
-
-    /// Someone reads the body as it comes, which starts the request if that is how the session works.
-    func observe(_ request: any Request) {
-        perform(
-            changed { $0.lifecycle.serializerAttached(startsImmediately: context.startsRequestsImmediately) },
-            for: request)
-    }
-
-    /// Attaches a serializer, and starts the request if that is how the session works.
-    func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
-        let action = changed { mailbox in
-            let action = mailbox.lifecycle.serializerAttached(startsImmediately: startsImmediately)
-            if action != .serializeOutcome { mailbox.slots.append(slot) }
-            return action
+    /// Tells that the request of an attempt is ready to be sent.
+    private func tellReady(_ request: HTTPRequest) {
+        guard let events else { return }
+        if let body = request.body {
+            events.tell(UploadRequest.self) { await $0.request($1, didCreateUploadable: body) }
         }
-        action == .serializeOutcome ? serializeOutcomeInTask(into: slot) : perform(action, for: request)
+        events.tell { await $0.request($1, didCreateRequest: request) }
     }
+}
 
-    @inline(never)
-    private func serializeOutcomeInTask(into slot: SerializationSlot) {
-        Task { await serializeOutcome(into: slot) }
-    }
+// MARK: The transport
 
-    var state: RequestState {
-        // A request that the session's `cancelAllRequests()` could not know of, since it had not begun.
-        let isStale = creationEpoch != context.cancellationEpoch
-        return mailbox.withLock { mailbox in
-            let state = mailbox.lifecycle.state
-            return isStale && state == .initialized ? .cancelled : state
+extension RequestCore: ExchangeObserver {
+    func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
+        let now = MonotonicClock.now()
+        let (progress, updates) = machine.withLock { machine in
+            (machine.record.bytesSent(sent, of: expected, now: now), machine.record.sequences.uploadProgress)
         }
+        updates?.send(progress)
     }
 
-    /// Someone awaits the request; if it has not begun, its session has to know of it, or nobody would answer.
-    func awaitedUnbegun(_ request: any Request) {
-        guard mailbox.withLock({ !$0.lifecycle.hasBegun && !$0.lifecycle.isSettled }) else { return }
-        if creationEpoch != context.cancellationEpoch { return cancel() }
-        if !context.register(request) { return refuse() }
-        // It may have been answered, or the session cancelled, since the first look.
-        if mailbox.withLock({ $0.lifecycle.isSettled }) { return context.remove(id) }
-        if creationEpoch != context.cancellationEpoch { cancel() }
+    func exchangeDidReceiveHead(_ response: HTTPResponse) {
+        events?.headReceived(response)
+        perform(machine.withLock { $0.headReceived(response) })
     }
 
-    /// Carries out what the lifecycle decided; the request is needed where it may begin.
-    private func perform(_ action: RequestLifecycle.Action, error: RequestError? = nil, for request: (any Request)?) {
-        switch action {
-        case .nothing, .serializeOutcome: break
-        case .begin: if let request { begin(request) }
-        case .alignExchange: alignExchange()
-        case .interrupt: interrupt()
-        case .settle: settleUnbegun(with: error ?? RequestError(.cancelled))
+    func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?) {
+        let now = MonotonicClock.now()
+        let (progress, updates) = machine.withLock { machine in
+            (machine.record.bytesReceived(received, of: expected, now: now), machine.record.sequences.downloadProgress)
         }
+        updates?.send(progress)
     }
 
-    /// Makes the first attempt's exchange, or has a task do it when code of the user's takes part.
-    private func begin(_ request: any Request) {
-        events?.begin(request)
-        guard context.register(request) else {
-            return exchangeDidComplete(ExchangeOutcome(response: nil, error: RequestError(.sessionShutDown)))
-        }
-        // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
-        if creationEpoch != context.cancellationEpoch { cancel() }
-        // Not by whoever starts the request where code of the user's takes part, or a file.
-        let startsOffCaller = runsUserCode || !context.adapters.isEmpty
-        let start = mailbox.withLock { mailbox -> Start in
-            mailbox.isRegistered = true
-            guard sink.needsPreparation || startsOffCaller || !mailbox.interceptors.isEmpty else { return .plain }
-            mailbox.needsStart = true
-            return sink.needsPreparation ? .driven : .queued
-        }
-        switch start {
-        case .plain: startPlainExchange()
-        case .queued: context.startQueue.add(self)
-        case .driven: if claimDriving() { driveInTask() }
-        }
+    func exchangeDidComplete(_ outcome: ExchangeOutcome) {
+        events?.exchangeEnded(outcome)
+        let (action, _, fileBody) = machine.withLock { $0.outcomeReceived(outcome) }
+        fileBody?.finish(with: outcome.error)
+        perform(action)
+    }
+}
+
+/// Lets the first of two ends win.
+private final class InterruptionRace<Value: Sendable>: Sendable {
+    private let waiting: Locked<Resumption<Value?>?>
+
+    init(_ continuation: Resumption<Value?>) {
+        waiting = Locked(continuation)
     }
 
-    /// Who starts the first exchange.
-    private enum Start {
-        /// Whoever starts the request.
-        case plain
-        /// The driver, if there soon is one, or else a task: it has to be made ready first.
-        case queued
-        /// The driver.
-        case driven
+    func end(with answer: Value?) {
+        waiting.withLock { $0.take() }?.resume(returning: answer)
     }
+}
 
-    /// Ends the exchange or the user's code that is being awaited.
-    func interrupt() {
-        let (exchange, interruption) = mailbox.withLock { ($0.exchange, $0.interruption.take()) }
-        exchange?.cancel()
-        interruption?()
-    }
-
-    /// Tells the exchange whether the request is suspended, until it was told the newest.
-    ///
-    /// Two threads may be here at once; whoever told the exchange something older than the newest tells it again.
-    func alignExchange() {
-        while true {
-            let (exchange, wish) = mailbox.withLock { ($0.exchange, $0.lifecycle.state) }
-            guard let exchange, wish == .resumed || wish == .suspended else { return }
-            if wish == .suspended { exchange.suspend() } else { exchange.resume() }
-            if mailbox.withLock({ $0.lifecycle.state }) == wish { return }
-        }
-    }
-
-    private func settleUnbegun(with error: RequestError) {
-        let error = error.during(mailbox.withLock { $0.requests.last }, attempts: 0)
-        let (slots, _) = mailbox.withLock { mailbox in
-            (mailbox.takeSlots(), exchange(&mailbox.error, with: error))
-        }
-        let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
-        for slot in slots { slot.fail(outcome, error) }
-        tellEnd(of: slots)
-        for slot in slots { slot.deliver(isOnPool: false) }
-        finishSequences()
-        answerHeadWaiters()
-        sink.finish(with: error)
-        ended()
-    }
-
-    /// Takes the request out of its session's books.
-    func ended() {
-        context.remove(id)
-        releaseTransport()
-    }
-
-    private func releaseTransport() {
-        if needsTransport.exchange(false, ordering: .acquiringAndReleasing) { context.released() }
+extension HTTPRequest {
+    /// Adds the content type that goes with the body, unless there is one.
+    mutating func stateContentType() {
+        guard let type = body?.contentType, !headers.contains("Content-Type") else { return }
+        headers.update(name: "Content-Type", value: type)
     }
 }

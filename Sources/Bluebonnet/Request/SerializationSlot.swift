@@ -62,28 +62,33 @@ final class SerializationSlot: Sendable {
 
     // MARK: For the attempt loop
 
-    /// Whether the serializer never suspends.
-    var isSynchronous: Bool { if case .synchronous = serializer { true } else { false } }
-
-    /// Makes the answer of a successful attempt, without handing it out.
-    func serialize(_ attempt: CompletedAttempt) {
-        guard case .synchronous(let serialize) = serializer else { return }
+    /// Makes the answer of an attempt, without handing it out.
+    ///
+    /// - Parameters:
+    ///   - attempt: The attempt.
+    ///   - interruptible: Awaits a serializer that may suspend; returns whether that came to its end.
+    func serve(
+        _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
+    ) async {
+        if let error = attempt.error { return fail(attempt, error) }
         let start = MonotonicClock.now()
-        do {
-            make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
-        } catch {
-            make(.failure(error), of: attempt, since: start)
-        }
-    }
-
-    /// As ``serialize(_:)``, for a serializer that may suspend.
-    func serializeAwaiting(_ attempt: CompletedAttempt) async {
-        guard case .asynchronous(let serialize) = serializer else { return serialize(attempt) }
-        let start = MonotonicClock.now()
-        do {
-            make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
-        } catch {
-            make(.failure(error), of: attempt, since: start)
+        switch serializer {
+        case .synchronous(let serialize):
+            do {
+                make(.success(try serialize(try input(of: attempt))), of: attempt, since: start)
+            } catch {
+                make(.failure(error), of: attempt, since: start)
+            }
+        case .asynchronous(let serialize):
+            let isComplete = await interruptible { [self] in
+                do throws(RequestError) {
+                    make(.success(try await serialize(try input(of: attempt))), of: attempt, since: start)
+                } catch {
+                    make(.failure(error), of: attempt, since: start)
+                }
+            }
+            if isComplete { return }
+            fail(attempt, RequestError(.cancelled).during(attempt.request, attempts: attempt.attempts))
         }
     }
 

@@ -24,7 +24,6 @@ final class SessionContext: Sendable {
     let startsRequestsImmediately: Bool
     /// Why no request of the session can be sent: one of its own fields cannot.
     let configurationError: RequestError?
-    let startQueue = StartQueue()
     private let owner = Locked(SessionReference())
     private let registry = Locked(RequestRegistry())
     private let epoch = Atomic<Int>(0)

@@ -10,7 +10,7 @@ struct PendingValue<Value: Sendable>: Sendable {
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
             // The awaiting task drives the request if it can, which saves the request a task of its own.
-            if request.core.claimDriving() { await request.core.drive() }
+            if var loop = request.core.claim() { await loop.run() }
             return await wait()
         } onCancel: {
             request.cancel()

@@ -172,12 +172,13 @@ private struct Refusal: Error, Equatable {}
     @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
         let server = try await LocalServer { router in router.otherwise { _ in .text("x") } }
         let session = Weather.session()
+        let loop = try #require(session.executor as? EventLoop)
         let isOnLoop = Locked<[Bool]>([])
         let text = try await withTaskExecutorPreference(session.executor) {
-            isOnLoop.withLock { $0.append(EventLoop.isOnLoop) }
+            isOnLoop.withLock { $0.append(loop.isCurrentThread) }
             return try await session.request(server.url("/"))
                 .adapt { request, _ in
-                    isOnLoop.withLock { $0.append(EventLoop.isOnLoop) }
+                    isOnLoop.withLock { $0.append(loop.isCurrentThread) }
                     return request
                 }
                 .serializingString().value

@@ -61,16 +61,16 @@ import Testing
     @Test func `What an attempt came to may use the request when it is forgotten`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
-            let mailbox = Locked(RequestMailbox())
+            let machine = Locked(RequestMachine<Int>())
             func error() -> RequestError {
                 RequestError(
                     .validation(.customValidationFailed),
-                    underlying: TouchingError(touch: Touch { _ = mailbox.withLock { $0.lifecycle.state } }))
+                    underlying: TouchingError(touch: Touch { _ = machine.withLock { $0.state } }))
             }
-            _ = mailbox.withLock { $0.replaceResult(nil, error()) }
-            _ = mailbox.withLock { $0.replaceResult(nil, error()) }
-            _ = mailbox.withLock { $0.beginAnew() }
-            #expect(mailbox.withLock { $0.error } == nil)
+            _ = machine.withLock { $0.record.came(to: nil, error()) }
+            _ = machine.withLock { $0.record.came(to: nil, error()) }
+            _ = machine.withLock { $0.record.forgetAttempt() }
+            #expect(machine.withLock { $0.record.error } == nil)
         }
     }
 

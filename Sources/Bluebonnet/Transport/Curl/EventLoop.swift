@@ -104,16 +104,6 @@ public final class EventLoop: TaskExecutor {
         serial.isCurrentThread
     }
 
-    /// Whether the caller is on the thread of some loop.
-    static var isOnLoop: Bool { unsafe pthread_getspecific(mark) != nil }
-
-    /// What the threads of loops have a value for.
-    private static let mark: pthread_key_t = {
-        var key = pthread_key_t()
-        unsafe pthread_key_create(&key, nil)
-        return key
-    }()
-
     // MARK: On the loop's thread
 
     /// Calls `client` in every turn of the loop.
@@ -207,7 +197,6 @@ public final class EventLoop: TaskExecutor {
     private func run() {
         guard ExitGate.enters(self) else { return inbox.withLock { $0.barred() } }
         serial.beginOnThisThread()
-        unsafe pthread_setspecific(Self.mark, UnsafeRawPointer(bitPattern: 1))
         var batch: [LoopInbox.Entry] = []
         while true {
             doWork(&batch)
@@ -222,7 +211,6 @@ public final class EventLoop: TaskExecutor {
             case .stop:
                 // The system may give another thread the same name.
                 serial.endOnThisThread()
-                pthread_setspecific(Self.mark, nil)
                 return ExitGate.leaves(self)
             case .park: ExitGate.park()
             case .poll: unsafe reactor.wait(until: 0)

@@ -124,11 +124,12 @@ import Testing
         let server = try await LocalServer { $0.get("/") { _ in .text("x") } }
         let onLoop = Counter()
         let monitor = ClosureEventMonitor()
-        let note: @Sendable () -> Void = { if EventLoop.isOnLoop { onLoop.next() } }
+        let session = Session(eventMonitors: [monitor])
+        let loop = try #require(session.executor as? EventLoop)
+        let note: @Sendable () -> Void = { if loop.isCurrentThread { onLoop.next() } }
         monitor.requestDidResume = { _ in note() }
         monitor.requestDidCompleteTaskWithError = { _, _, _ in note() }
         monitor.requestDidFinish = { _ in note() }
-        let session = Session(eventMonitors: [monitor])
         try await withTaskExecutorPreference(session.executor) {
             for _ in 0..<50 { _ = try await session.request(server.url("/")).serializingString().value }
         }

@@ -1,0 +1,124 @@
+import FoundationEssentials
+
+/// One download from its first attempt to its last; belongs to the task that drives the request.
+struct FileDownload {
+    /// What follows when a download was interrupted.
+    enum Interruption {
+        /// All of the body is asked for anew, at once.
+        case startOver
+        /// The download goes on by itself.
+        case resume(after: Duration)
+        /// The retriers decide.
+        case ask
+        case end
+    }
+
+    let plan: DownloadPlan
+    private var sink: DownloadSink?
+    /// Where the file was put.
+    private var fileURL: URL?
+    private var resumption = AutomaticResumption()
+    private var startsOver = false
+    /// How often all of the body was asked for anew.
+    private var restarts = 0
+
+    /// How often all of the body may be asked for anew, since the rest cannot be had.
+    private static let restartLimit = 3
+
+    /// A download, if that is what the request is.
+    init?(for sink: ResponseSink) {
+        guard case .file(let plan) = sink else { return nil }
+        self.plan = plan
+    }
+
+    // MARK: An attempt
+
+    /// Adds what asks for the rest of the file; opens that before the first attempt.
+    mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
+        if sink == nil {
+            sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
+        }
+        for field in sink?.fields(for: request) ?? [:] { request.headers.update(field) }
+    }
+
+    func headReceived(_ response: HTTPResponse) -> DownloadSink.HeadAction { sink?.headReceived(response) ?? .write }
+
+    var positionOfBody: Int64 { sink?.positionOfBody ?? 0 }
+
+    var total: Int64? { sink?.total }
+
+    /// How many bytes the file has.
+    var completed: Int64 { sink?.completed ?? 0 }
+
+    func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
+
+    /// Asks the validators about the complete file.
+    func validate(
+        _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
+    ) throws(RequestError) {
+        let validators = plan.validators.withLock { $0 }
+        let partialFileURL = sink?.partialFileURL
+        func tell(_ result: ValidationResult) {
+            guard let events, !validators.isEmpty else { return }
+            events.validated(response, of: attempt.request, data: nil, fileURL: partialFileURL, result)
+        }
+        for validator in validators {
+            do {
+                try validator(attempt.request, response, partialFileURL).get()
+            } catch {
+                let error = RequestError.wrappingValidator(error).about(response, body: nil)
+                tell(.failure(error))
+                // Resuming would bring the very file that was refused.
+                _ = sink?.interrupted(discarding: true)
+                throw error
+            }
+        }
+        tell(.success(()))
+    }
+
+    /// Moves the file into its place; returns `nil` if the server gave less than was asked for.
+    mutating func complete() throws(RequestError) -> URL? {
+        guard case .file(let url) = try sink?.complete() else { return nil }
+        fileURL = url
+        return url
+    }
+
+    /// The next attempt asks for all of the body.
+    mutating func mustStartOver() { startsOver = true }
+
+    // MARK: After an attempt
+
+    /// Decides what follows from a failure.
+    mutating func interrupted(by error: RequestError) -> Interruption {
+        if startsOver {
+            startsOver = false
+            // A server that answers each time with something else does so for ever.
+            restarts += 1
+            return restarts > Self.restartLimit ? .end : .startOver
+        }
+        if error.isCancellation { return .end }
+        // A download that was resumed goes on by itself only if that was asked for again.
+        let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
+        let verdict = resumption.interrupted(
+            by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
+        return switch verdict {
+        case .resume(let delay): .resume(after: delay)
+        case .giveUp: .ask
+        }
+    }
+
+    /// What the download could be resumed with as it is.
+    var resumeData: Data? { sink?.resumeData }
+
+    /// Ends a download that failed: what was fetched stays, to be resumed with, unless nobody wants it.
+    func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
+        guard let sink else { return attempt }
+        let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
+        return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
+    }
+
+    /// Removes the file again that was put in its place, before all of it is fetched anew.
+    func removeFile() {
+        if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
+    }
+}

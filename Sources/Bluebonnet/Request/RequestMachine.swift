@@ -1,0 +1,439 @@
+import FoundationEssentials
+
+/// The state of a request as a value: how far it is, what was asked of it, and what is known of it.
+///
+/// A request has one, behind its lock. Each event is a method; it returns the action to carry out when the lock is released.
+/// No method calls anything, and none releases what may be the user's: what an event replaces is returned.
+///
+///     idle ─► beginning ─► preparing ─► exchanging ─► deciding ─► serializing ─► settled
+///      │          │            ▲ └────────────────────▲ │ │            │            ▲
+///      │          │            └────── retry ───────────┼─┴────────────┤            │
+///      │          │                 exchanging ◄─────────┘ redirect    │            │
+///      │          └─► exchanging (nothing to prepare)                  └────────────┤
+///      └─ cancelled, or refused by the session ─────────────────────────────────────┘
+///
+/// From `preparing` to `serializing` one task, the driver, moves the request on; see ``AttemptLoop``. Generic over what
+/// resumes it, so that a test needs no tasks.
+struct RequestMachine<Waiter: Sendable> {
+    /// How far the request is.
+    enum Phase {
+        /// It was not started.
+        case idle
+        /// It was started, and its session is being told.
+        case beginning
+        /// The driver makes the request of the next attempt.
+        case preparing
+        /// The transport was asked, or is being asked, until the driver takes the outcome.
+        case exchanging(Exchanging)
+        /// The driver decides what follows from the outcome.
+        case deciding
+        /// The driver serves the serializers.
+        case serializing
+        /// Everyone was answered, or is being answered.
+        case settled
+    }
+
+    /// An exchange, and what the driver has not heard of it.
+    struct Exchanging {
+        fileprivate(set) var handle = Handle.starting
+        fileprivate var head: HTTPResponse?
+        fileprivate var outcome: ExchangeOutcome?
+        /// The body, on its way to a file.
+        fileprivate var fileBody: BodyFanOut?
+
+        enum Handle {
+            /// The transport has not returned the exchange, so nothing can be said to it.
+            case starting
+            case underWay(any Exchange)
+            case ended
+        }
+
+        var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
+
+        /// What the driver hears next, in order; nothing before something can be said to the exchange.
+        fileprivate mutating func takeEvent() -> ExchangeEvent? {
+            if case .starting = handle { return nil }
+            if let head = head.take() { return .head(head) }
+            return outcome.take().map(ExchangeEvent.outcome)
+        }
+    }
+
+    /// Who moves the request on.
+    enum Driver {
+        case nobody
+        /// A task is being made for it.
+        case called
+        case running
+        /// The driver waits for the next event of the exchange.
+        case waiting(Waiter)
+        /// The driver awaits the user's code, which this ends.
+        case asking(@Sendable () -> Void)
+    }
+
+    /// What the user wants of a request, whatever its phase.
+    enum Wish {
+        case goOn
+        case suspended
+        case cancelled
+    }
+
+    /// What the reporter of an event has to do.
+    enum Action {
+        case nothing
+        /// Tell the session, then report ``registered(needsPreparation:)`` or ``registrationRefused()``.
+        case begin
+        /// Make the request and send it; nothing of it is the user's code. With the credential that was set.
+        case send(Credential?)
+        /// Make a task that drives, unless somebody does by then.
+        case callDriver
+        /// Resume the driver.
+        case wake(Waiter, ExchangeEvent)
+        /// Tell the exchange whether the request is suspended.
+        case alignExchange
+        /// End the exchange and the user's code, as far as there are any.
+        case interrupt((any Exchange)?, (@Sendable () -> Void)?)
+        /// Answer everyone: nothing was under way.
+        case settle
+        /// Serialize the outcome that is there.
+        case serializeOutcome
+    }
+
+    private(set) var phase = Phase.idle
+    private(set) var driver = Driver.nobody
+    private(set) var wish = Wish.goOn
+    /// What was chained.
+    var setup = RequestSetup()
+    /// What is known of the request.
+    var record = RequestRecord()
+    /// Serializers that are to be served, in the order in which they were attached.
+    private var slots = FewOf<SerializationSlot>()
+
+    /// The public state.
+    var state: RequestState {
+        switch (wish, phase) {
+        case (.cancelled, _): .cancelled
+        case (_, .settled): .finished
+        case (.suspended, _): .suspended
+        case (.goOn, .idle): .initialized
+        case (.goOn, _): .resumed
+        }
+    }
+
+    var isIdle: Bool { if case .idle = phase { true } else { false } }
+
+    var isSettled: Bool { if case .settled = phase { true } else { false } }
+
+    /// Whether the session knows of the request, and its answer is still to come.
+    var isUnderWay: Bool {
+        switch phase {
+        case .idle, .beginning, .settled: false
+        case .preparing, .exchanging, .deciding, .serializing: true
+        }
+    }
+
+    /// The exchange under way.
+    var exchange: (any Exchange)? { if case .exchanging(let exchanging) = phase { exchanging.exchange } else { nil } }
+
+    // MARK: The user
+
+    /// `resume()` was called.
+    mutating func resumed() -> Action {
+        switch (phase, wish) {
+        case (.settled, _), (_, .cancelled): return .nothing
+        case (.idle, _): return begins()
+        case (_, .goOn): return .nothing
+        case (_, .suspended):
+            wish = .goOn
+            return .alignExchange
+        }
+    }
+
+    /// `suspend()` was called. A request that was not started is not before it is resumed.
+    mutating func suspended() -> Action {
+        switch (phase, wish) {
+        case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
+        case (.idle, .goOn):
+            wish = .suspended
+            return .nothing
+        case (_, .goOn):
+            wish = .suspended
+            return .alignExchange
+        }
+    }
+
+    /// `cancel()` was called, or something else ends the request in the same way.
+    mutating func cancelled() -> Action {
+        switch (phase, wish) {
+        case (.settled, _), (_, .cancelled): return .nothing
+        case (.idle, _):
+            wish = .cancelled
+            phase = .settled
+            return .settle
+        // Whoever starts the request, or its exchange, sees that it was cancelled.
+        case (_, _):
+            wish = .cancelled
+            return .interrupt(exchange, answered())
+        }
+    }
+
+    /// A serializer was attached, or a stream is about to be read.
+    mutating func attached(_ slot: SerializationSlot?, startsImmediately: Bool) -> Action {
+        if isSettled { return .serializeOutcome }
+        if let slot { slots.append(slot) }
+        guard isIdle, wish == .goOn, startsImmediately else { return .nothing }
+        return begins()
+    }
+
+    private mutating func begins() -> Action {
+        wish = .goOn
+        phase = .beginning
+        return .begin
+    }
+
+    // MARK: The session
+
+    /// The session knows of the request.
+    mutating func registered(needsPreparation: Bool) -> Action {
+        guard case .beginning = phase else { preconditionFailure("a request was registered while \(phase)") }
+        guard needsPreparation || !setup.interceptors.isEmpty else {
+            phase = .exchanging(Exchanging())
+            return .send(setup.credential)
+        }
+        phase = .preparing
+        driver = .called
+        return .callDriver
+    }
+
+    /// The session was shut down before the request was started.
+    mutating func registrationRefused() -> Action {
+        guard case .beginning = phase else { preconditionFailure("a request was refused while \(phase)") }
+        phase = .settled
+        return .settle
+    }
+
+    /// The session goes: a request that waits for its start would wait for ever.
+    mutating func refused() -> Action {
+        guard isIdle else { return .nothing }
+        phase = .settled
+        return .settle
+    }
+
+    /// Nothing was under way, and everyone is about to be answered; returns who, and what was kept.
+    mutating func settledUnbegun(with error: RequestError) -> Settlement {
+        guard isSettled else { preconditionFailure("a request was settled while \(phase)") }
+        return settlement(nil, error)
+    }
+
+    // MARK: The transport
+
+    /// The transport has returned the exchange, which may be over; returns what the user wants by now, too.
+    mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, Wish) {
+        guard case .exchanging(var exchanging) = phase, case .starting = exchanging.handle else {
+            preconditionFailure("an exchange was returned while \(phase)")
+        }
+        exchanging.handle = exchanging.outcome == nil ? .underWay(exchange) : .ended
+        phase = .exchanging(exchanging)
+        return (wakes(), wish)
+    }
+
+    /// The head is there, and the body is held back.
+    mutating func headReceived(_ response: HTTPResponse) -> Action {
+        guard case .exchanging(var exchanging) = phase else { return .nothing }
+        exchanging.head = response
+        phase = .exchanging(exchanging)
+        return wakes()
+    }
+
+    /// The exchange has ended; returns what was kept of it.
+    ///
+    /// The body ends at once with the exchange: who finds that ended knows that nobody else ends the body.
+    mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?) {
+        guard case .exchanging(var exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
+        let (exchange, body) = (exchanging.exchange, exchanging.fileBody.take())
+        if exchange != nil { exchanging.handle = .ended }
+        exchanging.outcome = outcome
+        phase = .exchanging(exchanging)
+        return (wakes(), exchange, body)
+    }
+
+    /// The transport was not asked, after all.
+    mutating func notSent(_ error: RequestError) -> Action {
+        guard case .exchanging(var exchanging) = phase, case .starting = exchanging.handle else {
+            preconditionFailure("a request was not sent while \(phase)")
+        }
+        exchanging.handle = .ended
+        exchanging.outcome = ExchangeOutcome(response: nil, error: error)
+        phase = .exchanging(exchanging)
+        return wakes()
+    }
+
+    /// Sees to it that somebody hears what there is to hear.
+    private mutating func wakes() -> Action {
+        guard case .exchanging(var exchanging) = phase else { return .nothing }
+        switch driver {
+        case .waiting(let waiter):
+            guard let event = takeEvent(&exchanging) else { return .nothing }
+            return .wake(waiter, event)
+        case .nobody:
+            if case .starting = exchanging.handle { return .nothing }
+            guard exchanging.head != nil || exchanging.outcome != nil else { return .nothing }
+            driver = .called
+            return .callDriver
+        case .called, .running, .asking: return .nothing
+        }
+    }
+
+    private mutating func takeEvent(_ exchanging: inout Exchanging) -> ExchangeEvent? {
+        guard let event = exchanging.takeEvent() else { return nil }
+        if case .outcome = event { phase = .deciding } else { phase = .exchanging(exchanging) }
+        driver = .running
+        return event
+    }
+
+    // MARK: The driver
+
+    /// What a driver begins with.
+    enum Claim {
+        /// The request is to be made.
+        case prepare
+        /// The exchange is under way.
+        case await
+    }
+
+    /// Somebody offers to drive; returns what there is to do, if anything.
+    mutating func claimed() -> Claim? {
+        switch driver {
+        case .nobody, .called: break
+        case .running, .waiting, .asking: return nil
+        }
+        switch phase {
+        case .idle, .beginning, .deciding, .serializing, .settled: return nil
+        case .preparing:
+            driver = .running
+            return .prepare
+        case .exchanging:
+            driver = .running
+            return .await
+        }
+    }
+
+    /// The driver awaits the user's code; returns whether it may, and keeps what ends it.
+    mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
+        guard wish != .cancelled else { return false }
+        driver = .asking(interruption)
+        return true
+    }
+
+    /// The user's code has answered; returns what would have ended it.
+    mutating func answered() -> (@Sendable () -> Void)? {
+        guard case .asking(let interruption) = driver else { return nil }
+        driver = .running
+        return interruption
+    }
+
+    /// The request of an attempt cannot be sent.
+    mutating func preparationFailed() {
+        guard case .preparing = phase else { preconditionFailure("a request could not be made while \(phase)") }
+        phase = .deciding
+        record.attempts += 1
+    }
+
+    /// A request is about to be handed to the transport.
+    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
+        switch phase {
+        case .preparing, .deciding: phase = .exchanging(Exchanging())
+        case .exchanging(let exchanging) where exchanging.isStarting: break
+        case .idle, .beginning, .exchanging, .serializing, .settled:
+            preconditionFailure("a request was sent while \(phase)")
+        }
+        record.sent(request, isRedirect: isRedirect, now: now)
+        return Sending(
+            wish: wish, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
+            cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
+    }
+
+    /// What the sender has to know.
+    struct Sending {
+        let wish: Wish
+        let hasHeadHandlers: Bool
+        let attempt: Int
+        let cachedResponseHandler: (any CachedResponseHandler)?
+        let requests: Broadcast<HTTPRequest>?
+    }
+
+    /// The driver wants to hear what happens next in the exchange.
+    mutating func awaited(by waiter: Waiter) -> Action {
+        guard case .exchanging(var exchanging) = phase else { preconditionFailure("awaited an exchange while \(phase)") }
+        if let event = takeEvent(&exchanging) { return .wake(waiter, event) }
+        driver = .waiting(waiter)
+        return .nothing
+    }
+
+    /// A head was accepted; returns the exchange if it has not ended, which ends the body of a file otherwise.
+    mutating func accepted(_ response: HTTPResponse, fileBody: BodyFanOut?) -> ((any Exchange)?, [Resumption<Void>]) {
+        record.response = response
+        if case .exchanging(var exchanging) = phase, case .underWay = exchanging.handle {
+            exchanging.fileBody = fileBody
+            phase = .exchanging(exchanging)
+        }
+        return (exchange, record.takeHeadWaiters())
+    }
+
+    /// The attempt is to be made again; returns `nil` if the request was cancelled, and else what the last one came to.
+    ///
+    /// A download that goes on where it was interrupted keeps its progress.
+    mutating func retried(keepingProgress: Bool = false) -> RequestRecord.Result? {
+        switch phase {
+        case .deciding, .serializing: break
+        case .idle, .beginning, .preparing, .exchanging, .settled: preconditionFailure("retried while \(phase)")
+        }
+        guard wish != .cancelled else { return nil }
+        phase = .preparing
+        return keepingProgress ? (nil, nil) : record.forgetAttempt()
+    }
+
+    /// Serializers that were served are to be served again, with those that came meanwhile.
+    mutating func reattached(_ served: inout FewOf<SerializationSlot>) {
+        served.append(contentsOf: slots.takeAll())
+        slots = served.takeAll()
+    }
+
+    /// The driver serves the serializers, those that it has not served so far.
+    mutating func serializationBegan() -> FewOf<SerializationSlot> {
+        switch phase {
+        case .deciding, .serializing: phase = .serializing
+        case .idle, .beginning, .preparing, .exchanging, .settled: preconditionFailure("serialized while \(phase)")
+        }
+        return slots.takeAll()
+    }
+
+    /// All serializers were served; makes the outcome final, unless more came meanwhile.
+    mutating func served(_ attempt: CompletedAttempt) -> Settlement? {
+        guard case .serializing = phase else { preconditionFailure("serializers were served while \(phase)") }
+        guard slots.isEmpty else { return nil }
+        phase = .settled
+        driver = .nobody
+        return settlement(attempt, attempt.error)
+    }
+
+    private mutating func settlement(_ attempt: CompletedAttempt?, _ error: RequestError?) -> Settlement {
+        Settlement(
+            isCancelled: wish == .cancelled, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
+            sequences: record.sequences, replaced: record.came(to: attempt, error))
+    }
+
+    /// Who is to be told that a request is over.
+    struct Settlement {
+        let isCancelled: Bool
+        /// Those that were not served.
+        let slots: FewOf<SerializationSlot>
+        let headWaiters: [Resumption<Void>]
+        let sequences: RequestSequences
+        /// What was known before, to be released without the lock.
+        let replaced: RequestRecord.Result
+    }
+}
+
+extension RequestMachine.Exchanging {
+    var isStarting: Bool { if case .starting = handle { true } else { false } }
+}
