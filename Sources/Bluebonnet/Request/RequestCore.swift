@@ -349,6 +349,7 @@ final class RequestCore: Sendable {
     /// - Parameters:
     ///   - response: The head.
     ///   - fileBody: The body on its way to a file, which ends with the exchange.
+    /// - Returns: The exchange.
     func accept(_ response: HTTPResponse, fileBody: BodyFanOut? = nil) -> (any Exchange)? {
         let (exchange, waiting) = machine.withLock { $0.accepted(response, fileBody: fileBody) }
         for continuation in waiting { continuation.resume() }

@@ -148,7 +148,9 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// `suspend()` was called. A request that was not started is not before it is resumed.
+    /// `suspend()` was called.
+    ///
+    /// A request that was not started is not before it is resumed.
     mutating func suspended() -> Action {
         switch (phase, wish) {
         case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
@@ -238,7 +240,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The head is there, and the body is held back.
     mutating func headReceived(_ response: HTTPResponse) -> Action {
-        guard case .exchanging(var exchanging) = phase else { return .nothing }
+        guard case .exchanging(var exchanging) = phase, exchanging.outcome == nil else { return .nothing }
         exchanging.head = response
         phase = .exchanging(exchanging)
         return wakes()
@@ -247,7 +249,8 @@ struct RequestMachine<Waiter: Sendable> {
     /// The exchange has ended; returns what was kept of it.
     ///
     /// The body ends at once with the exchange: who finds that ended knows that nobody else ends the body.
-    mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?) {
+    mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?)
+    {
         guard case .exchanging(var exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
         let (exchange, body) = (exchanging.exchange, exchanging.fileBody.take())
         if exchange != nil { exchanging.handle = .ended }
@@ -317,8 +320,12 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
+    /// Whether the driver is the one who reports.
+    private var isDriving: Bool { if case .running = driver { true } else { false } }
+
     /// The driver awaits the user's code; returns whether it may, and keeps what ends it.
     mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
+        guard isDriving else { preconditionFailure("the user's code was asked while \(driver)") }
         guard wish != .cancelled else { return false }
         driver = .asking(interruption)
         return true
@@ -333,7 +340,9 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The request of an attempt cannot be sent.
     mutating func preparationFailed() {
-        guard case .preparing = phase else { preconditionFailure("a request could not be made while \(phase)") }
+        guard isDriving, case .preparing = phase else {
+            preconditionFailure("a request could not be made while \(phase), \(driver)")
+        }
         phase = .deciding
         record.attempts += 1
     }
@@ -341,10 +350,10 @@ struct RequestMachine<Waiter: Sendable> {
     /// A request is about to be handed to the transport.
     mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
         switch phase {
-        case .preparing, .deciding: phase = .exchanging(Exchanging())
+        case .preparing where isDriving, .deciding where isDriving: phase = .exchanging(Exchanging())
         case .exchanging(let exchanging) where exchanging.isStarting: break
-        case .idle, .beginning, .exchanging, .serializing, .settled:
-            preconditionFailure("a request was sent while \(phase)")
+        case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
+            preconditionFailure("a request was sent while \(phase), \(driver)")
         }
         record.sent(request, isRedirect: isRedirect, now: now)
         return Sending(
@@ -363,7 +372,9 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The driver wants to hear what happens next in the exchange.
     mutating func awaited(by waiter: Waiter) -> Action {
-        guard case .exchanging(var exchanging) = phase else { preconditionFailure("awaited an exchange while \(phase)") }
+        guard isDriving, case .exchanging(var exchanging) = phase else {
+            preconditionFailure("an exchange was awaited while \(phase), \(driver)")
+        }
         if let event = takeEvent(&exchanging) { return .wake(waiter, event) }
         driver = .waiting(waiter)
         return .nothing
@@ -384,8 +395,9 @@ struct RequestMachine<Waiter: Sendable> {
     /// A download that goes on where it was interrupted keeps its progress.
     mutating func retried(keepingProgress: Bool = false) -> RequestRecord.Result? {
         switch phase {
-        case .deciding, .serializing: break
-        case .idle, .beginning, .preparing, .exchanging, .settled: preconditionFailure("retried while \(phase)")
+        case .deciding where isDriving, .serializing where isDriving: break
+        case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
+            preconditionFailure("retried while \(phase), \(driver)")
         }
         guard wish != .cancelled else { return nil }
         phase = .preparing
@@ -401,15 +413,18 @@ struct RequestMachine<Waiter: Sendable> {
     /// The driver serves the serializers, those that it has not served so far.
     mutating func serializationBegan() -> FewOf<SerializationSlot> {
         switch phase {
-        case .deciding, .serializing: phase = .serializing
-        case .idle, .beginning, .preparing, .exchanging, .settled: preconditionFailure("serialized while \(phase)")
+        case .deciding where isDriving, .serializing where isDriving: phase = .serializing
+        case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
+            preconditionFailure("serialized while \(phase), \(driver)")
         }
         return slots.takeAll()
     }
 
     /// All serializers were served; makes the outcome final, unless more came meanwhile.
     mutating func served(_ attempt: CompletedAttempt) -> Settlement? {
-        guard case .serializing = phase else { preconditionFailure("serializers were served while \(phase)") }
+        guard isDriving, case .serializing = phase else {
+            preconditionFailure("serializers were served while \(phase), \(driver)")
+        }
         guard slots.isEmpty else { return nil }
         phase = .settled
         driver = .nobody
