@@ -6,7 +6,7 @@ extension RequestCore {
     func startPlainExchange() {
         do throws(RequestError) {
             let request = try convertedRequest()
-            events?.tell { await $0.request($1, didCreateInitialRequest: request) }
+            events?.tell(.didCreateInitialRequest(request))
             startExchange(of: request)
         } catch {
             tellPrepared(nil, .failure(error))
@@ -83,7 +83,7 @@ extension RequestCore {
     private func isPreparing(_ request: HTTPRequest) -> Bool {
         let isWanted = mailbox.withLock { mailbox in
             guard mailbox.isPreparing(request) else { return false }
-            events?.append { await $0.request($1, didCreateInitialRequest: request) }
+            events?.append(.didCreateInitialRequest(request))
             return true
         }
         events?.start()
@@ -98,7 +98,7 @@ extension RequestCore {
         do throws(RequestError) {
             var request = try convertedRequest()
             initial = request
-            events?.tell { [request] in await $0.request($1, didCreateInitialRequest: request) }
+            events?.tell(.didCreateInitialRequest(request))
             do throws(RequestError) {
                 request = try await interruptiblyAdapted(request)
                 tellPrepared(initial.take(), .success(request))
@@ -194,7 +194,7 @@ extension RequestCore {
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
                 mailbox.withLock { $0.history = history }
-                events?.tell { [request] in await $0.request($1, willBeRedirectedTo: request, for: response) }
+                events?.tell(.willBeRedirected(to: request, for: response))
                 startExchange(of: request, isRedirect: true)
             } catch {
                 failure = error

@@ -18,7 +18,7 @@ extension RequestCore {
                 restarts += 1
                 if restarts > Self.restartLimit { return file.ended(attempt) }
                 if let error = attempt.error {
-                    events?.tell { await $0.request($1, willRetryDueTo: error, after: nil) }
+                    events?.tell(.willRetry(error, after: nil))
                 }
             case .failed(let attempt):
                 guard let error = attempt.error, !error.isCancellation else { return file.ended(attempt) }
@@ -32,7 +32,7 @@ extension RequestCore {
                     guard case .stands(let error) = await verdict(on: told.error ?? error, of: told) else { break }
                     return file.ended(attempt.failing(with: error))
                 }
-                events?.tell { await $0.request($1, willRetryDueTo: error, after: delay) }
+                events?.tell(.willRetry(error, after: delay))
                 _ = await interruptible { [plan = file.plan] in try? await plan.sleep(delay) }
             }
             if endsBeforeRetry(isToldOf: isToldOf) {
@@ -45,7 +45,7 @@ extension RequestCore {
     private func endsBeforeRetry(isToldOf: Bool) -> Bool {
         let isCancelled = mailbox.withLock { mailbox in
             if mailbox.lifecycle.state == .cancelled { return true }
-            if !isToldOf { events?.append { await $0.requestIsRetrying($1) } }
+            if !isToldOf { events?.append(.isRetrying) }
             return false
         }
         events?.start()

@@ -24,9 +24,9 @@ extension RequestCore {
     func tellReady(_ request: HTTPRequest) {
         guard let events else { return }
         if let body = request.body {
-            events.tell(UploadRequest.self) { await $0.request($1, didCreateUploadable: body) }
+            events.tell(.didCreateUploadable(body))
         }
-        events.tell { await $0.request($1, didCreateRequest: request) }
+        events.tell(.didCreateRequest(request))
     }
 
     /// Tells that an exchange begins.
@@ -47,14 +47,14 @@ extension RequestCore {
         case (let initial?, .success(let adapted)):
             let own = mailbox.withLock { $0.interceptors }
             guard !context.adapters.isEmpty || !AdapterChain.parts(of: own).isEmpty else { return }
-            events.tell { await $0.request($1, didAdaptInitialRequest: initial, to: adapted) }
+            events.tell(.didAdaptInitialRequest(initial, to: adapted))
         case (let initial?, .failure(var error)):
             // An adapter that heeds its cancellation may have been quicker to say so.
             let isCancelled = mailbox.withLock { $0.lifecycle.state == .cancelled }
             if isCancelled, !error.isCancellation { error = .cancelled(after: error).during(initial, attempts: 0) }
-            events.tell { [error] in await $0.request($1, didFailToAdaptRequest: initial, withError: error) }
+            events.tell(.didFailToAdaptRequest(initial, error))
         case (nil, .failure(let error)):
-            events.tell { await $0.request($1, didFailToCreateRequestWithError: error) }
+            events.tell(.didFailToCreateRequest(error))
         case (nil, .success): break
         }
     }

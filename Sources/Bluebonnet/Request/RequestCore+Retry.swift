@@ -51,14 +51,14 @@ extension RequestCore {
     private func again(
         after delay: Duration?, _ error: RequestError, _ attempt: CompletedAttempt
     ) async -> Verdict {
-        events?.tell { await $0.request($1, willRetryDueTo: error, after: delay) }
+        events?.tell(.willRetry(error, after: delay))
         if let delay, delay > .zero {
             let sleep = context.sleep
             _ = await interruptible { try? await sleep(delay) }
         }
         let (isCancelled, _) = mailbox.withLock { mailbox -> (Bool, RequestMailbox.Result) in
             guard mailbox.lifecycle.state != .cancelled else { return (true, (nil, nil)) }
-            events?.append { await $0.requestIsRetrying($1) }
+            events?.append(.isRetrying)
             return (false, mailbox.beginAnew())
         }
         events?.start()

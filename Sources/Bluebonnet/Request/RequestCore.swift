@@ -47,7 +47,7 @@ public final class RequestCore: Sendable {
     var events: RequestEvents? { monitored.load() }
 
     /// Has a monitor told, beside the session's, what happens to the request from now on.
-    func add(_ monitor: any EventMonitor, for request: any Request) {
+    func add(_ monitor: any RequestEventHandler, for request: any Request) {
         let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
         events.adopt(request)
         events.add(monitor)
