@@ -17,7 +17,7 @@ extension Session {
     public init(
         rootQueue: DispatchQueue, requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
         startRequestsImmediately: Bool = true, interceptor: (any Bluebonnet.RequestInterceptor)? = nil,
-        eventMonitors: [any Bluebonnet.EventMonitor] = []
+        eventMonitors: [any RequestEventHandler] = []
     ) {
         self.init(
             interceptor: interceptor, eventMonitors: eventMonitors,

@@ -109,3 +109,193 @@ extension UInt8 {
     /// Whether the byte may be before a JSON text: white space, a separator of records (RFC 7464), or the mark of UTF-8.
     fileprivate var isJSONSpace: Bool { [0x20, 0x09, 0x0a, 0x0d, 0x1e, 0xef, 0xbb, 0xbf].contains(self) }
 }
+
+/// Replaces the values of members with secret names in JSON text, and leaves the rest of the text as it is.
+///
+/// It scans for strings and colons only, so that text that is cut off, or several texts in a row, are redacted too.
+private struct JSONRedactor {
+    private let bytes: [UInt8]
+    private var output: [UInt8] = []
+    private var index = 0
+
+    private init(_ text: String) {
+        bytes = Array(text.utf8)
+    }
+
+    static func redact(_ text: String) -> String {
+        var redactor = JSONRedactor(text)
+        redactor.run()
+        return String(decoding: redactor.output, as: UTF8.self)
+    }
+
+    private mutating func run() {
+        output.reserveCapacity(bytes.count)
+        while index < bytes.count {
+            guard bytes[index] == UInt8(ascii: "\"") else {
+                output.append(bytes[index])
+                index += 1
+                continue
+            }
+            let name = bytes[index..<endOfString(from: index)]
+            output += name
+            index = name.endIndex
+            guard let valueStart = startOfValue() else {
+                redactIfToken(name)
+                continue
+            }
+            guard isSecret(name, valueAt: valueStart) else { continue }
+            output += bytes[index..<valueStart]
+            output += Array("\"\(Redaction.placeholder)\"".utf8)
+            index = endOfValue(from: valueStart)
+        }
+    }
+
+    private func isSecret(_ name: ArraySlice<UInt8>, valueAt start: Int) -> Bool {
+        // Truth values and null are no secrets.
+        guard start < bytes.count, !"tfn".utf8.contains(bytes[start]) else { return false }
+        let isNumber = bytes[start] == UInt8(ascii: "-") || bytes[start] &- UInt8(ascii: "0") < 10
+        return SecretNames.isSecretMember(String(decoding: name, as: UTF8.self), isNumber: isNumber)
+    }
+
+    /// Replaces the string that was just copied if it is a secret by the look of it.
+    private mutating func redactIfToken(_ string: ArraySlice<UInt8>) {
+        guard SecretNames.isSecretValue(String(decoding: string.dropFirst(), as: UTF8.self)) else { return }
+        output.removeLast(string.count)
+        output += Array("\"\(Redaction.placeholder)\"".utf8)
+    }
+
+    /// Returns where the value begins if what comes next is a colon.
+    private func startOfValue() -> Int? {
+        let colon = skipSpace(from: index)
+        guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return nil }
+        return skipSpace(from: colon + 1)
+    }
+
+    private func skipSpace(from start: Int) -> Int {
+        bytes[start...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
+    }
+
+    /// Returns the position after the closing quotation mark, or the end.
+    private func endOfString(from start: Int) -> Int {
+        var position = start + 1
+        while position < bytes.count {
+            switch bytes[position] {
+            case UInt8(ascii: "\""): return position + 1
+            case UInt8(ascii: "\\"): position += 2
+            default: position += 1
+            }
+        }
+        return bytes.endIndex
+    }
+
+    /// Returns the position after a value: a string, an array or object up to its end, or a word.
+    private func endOfValue(from start: Int) -> Int {
+        var depth = 0
+        var position = start
+        while position < bytes.count {
+            switch bytes[position] {
+            case UInt8(ascii: "\""):
+                position = endOfString(from: position)
+                if depth == 0 { return position }
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                position += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if depth == 0 { return position }
+                depth -= 1
+                position += 1
+                if depth == 0 { return position }
+            case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D:
+                if depth == 0 { return position }
+                position += 1
+            default: position += 1
+            }
+        }
+        return bytes.endIndex
+    }
+}
+
+/// Knows by what names secrets go in fields, queries, forms and JSON, and what values are secrets whatever their names.
+///
+/// The only such list: what is shown, what a redirect drops at the border of an origin, and what is kept for later all go
+/// by it.
+enum SecretNames {
+    /// Names that hold one of these are of secrets.
+    private static let fragments = [
+        "token", "secret", "authorization", "signature", "credential", "session", "jwt", "bearer", "cookie",
+        "assertion", "csrf", "xsrf", "saml",
+        // A key alone is of anything: of a cache, of an idempotent request, of a table.
+        "apikey", "accesskey", "privatekey", "authkey", "subscriptionkey", "functionskey", "functionkey", "masterkey",
+        "appkey", "applicationkey", "encryptionkey", "customerkey", "consumerkey", "clientkey", "servicekey",
+        "adminkey", "accountkey", "sharedkey", "signingkey", "storagekey",
+    ]
+
+    /// Names that hold one of these are of secrets, and these may be numbers.
+    private static let passwordFragments = ["password", "passwd", "passphrase", "passcode", "pwd"]
+
+    /// Names that are one of these are of secrets, and these may be numbers.
+    private static let names: Set<String> = [
+        "sig", "pass", "pw", "sid", "auth", "pin", "otp", "totp", "verifier", "codeverifier",
+    ]
+
+    /// Returns whether a field of this name, such as `Authorization` or `Ocp-Apim-Subscription-Key`, carries a secret.
+    ///
+    /// Of several words, the last may be that of a secret; a `Key` is one unless the word before it says what else it is.
+    static func isSecretField(_ name: some StringProtocol) -> Bool {
+        let words = name.lowercased().split { "-_ .".contains($0) }
+        let joined = words.joined()
+        guard let last = words.last, !(fragments + passwordFragments + ["xauth"]).contains(where: joined.contains)
+        else { return !words.isEmpty }
+        if last == "key" { return !harmlessKeys.contains(words.dropLast().last ?? "") }
+        return names.contains(String(last)) || fieldNames.contains(last)
+    }
+
+    /// The last words of fields with secrets, which elsewhere are of anything.
+    private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
+
+    /// Of what a key in a field is no secret.
+    private static let harmlessKeys: Set<Substring> = [
+        "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
+        "sort", "surrogate", "websocket",
+    ]
+
+    /// Names of secrets in a query or a form, which elsewhere are of anything.
+    private static let parameterNames: Set<String> = ["key", "code"]
+
+    /// Returns whether a parameter of a query or a form, such as `access_token` or `user[password]`, is a secret.
+    static func isSecretParameter(_ name: some StringProtocol) -> Bool {
+        let name = Name(name)
+        return name.isSecret || parameterNames.contains(name.last)
+    }
+
+    /// Returns whether a member of a JSON object, such as `apiKey`, is a secret.
+    ///
+    /// A number is one under fewer names: `"total_tokens": 12` is none.
+    static func isSecretMember(_ name: some StringProtocol, isNumber: Bool) -> Bool {
+        let name = Name(name)
+        return isNumber ? name.isSecretNumber : name.isSecret
+    }
+
+    /// Returns whether a value is a secret whatever its name: a JSON Web Token.
+    static func isSecretValue(_ value: some StringProtocol) -> Bool {
+        value.hasPrefix("eyJ")
+    }
+
+    /// A name taken apart: of a path, as in `user[pin]`, the last element decides alone; of a compound, as in
+    /// `sort_key`, all of it.
+    private struct Name {
+        let last: String
+        let joined: String
+
+        init(_ name: some StringProtocol) {
+            let elements = name.lowercased().split { "[].".contains($0) }
+                .map { $0.filter { $0.isLetter || $0.isNumber } }
+            last = elements.last ?? ""
+            joined = elements.joined()
+        }
+
+        var isSecretNumber: Bool { names.contains(last) || passwordFragments.contains { joined.contains($0) } }
+
+        var isSecret: Bool { isSecretNumber || fragments.contains { joined.contains($0) } }
+    }
+}

@@ -82,10 +82,10 @@ struct AttemptLoop {
             } else {
                 request = try core.converted(credential)
             }
-            core.events?.tell { await $0.request($1, didCreateInitialRequest: request) }
+            core.events?.tell(.didCreateInitialRequest(request))
             return request
         } catch {
-            core.events?.tell { await $0.request($1, didFailToCreateRequestWithError: error) }
+            core.events?.tell(.didFailToCreateRequest(error))
             throw error
         }
     }
@@ -116,14 +116,14 @@ struct AttemptLoop {
                 return adapted
             }
             if !adapters.isEmpty {
-                core.events?.tell { await $0.request($1, didAdaptInitialRequest: request, to: adapted) }
+                core.events?.tell(.didAdaptInitialRequest(request, to: adapted))
             }
             return adapted
         } catch {
             var error = error.during(request, attempts: 0)
             // An adapter that heeds its cancellation may have been quicker to say so.
             if isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
-            core.events?.tell { [error] in await $0.request($1, didFailToAdaptRequest: request, withError: error) }
+            core.events?.tell(.didFailToAdaptRequest(request, error))
             throw error
         }
     }
@@ -135,7 +135,7 @@ struct AttemptLoop {
             try download?.prepare(&request)
         } catch {
             let error = error.during(request, attempts: 0)
-            core.events?.tell { await $0.request($1, didFailToCreateRequestWithError: error) }
+            core.events?.tell(.didFailToCreateRequest(error))
             throw error
         }
     }
@@ -159,7 +159,7 @@ struct AttemptLoop {
                 request.firstPartyURL = origin.url
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
-                core.events?.tell { [request] in await $0.request($1, willBeRedirectedTo: request, for: response) }
+                core.events?.tell(.willBeRedirected(to: request, for: response))
                 core.send(request, isRedirect: true)
             } catch {
                 return .outcome(await refused(event, error.about(response, body: nil)))
@@ -435,14 +435,14 @@ struct AttemptLoop {
         after delay: Duration?, _ attempt: CompletedAttempt, _ error: RequestError, keepingProgress: Bool = false,
         by sleep: DownloadPlan.Sleep? = nil
     ) async -> Decision {
-        core.events?.tell { await $0.request($1, willRetryDueTo: error, after: delay) }
+        core.events?.tell(.willRetry(error, after: delay))
         if let delay, delay > .zero {
             let sleep = sleep ?? core.context.sleep
             _ = await core.interruptible { try? await sleep(delay) }
         }
         let replaced = core.machine.withLock { machine in
             let replaced = machine.retried(keepingProgress: keepingProgress)
-            if replaced != nil { core.events?.append { await $0.requestIsRetrying($1) } }
+            if replaced != nil { core.events?.append(.isRetrying) }
             return replaced
         }
         core.events?.start()

@@ -62,7 +62,7 @@ extension Request {
     /// - Parameter monitor: The monitor, which is kept until the request is gone and it was told everything.
     /// - Returns: The request.
     @discardableResult
-    public nonisolated func eventMonitor(_ monitor: any EventMonitor) -> Self {
+    public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {
         core.add(monitor, for: self)
         return self
     }

@@ -227,10 +227,10 @@ final class RequestCore: Sendable {
     private func sendUnprepared(_ credential: Credential?) {
         do throws(RequestError) {
             let request = try converted(credential)
-            events?.tell { await $0.request($1, didCreateInitialRequest: request) }
+            events?.tell(.didCreateInitialRequest(request))
             send(request)
         } catch {
-            events?.tell { await $0.request($1, didFailToCreateRequestWithError: error) }
+            events?.tell(.didFailToCreateRequest(error))
             let action = machine.withLock { machine in
                 machine.record.attempts += 1
                 return machine.notSent(error)
@@ -395,7 +395,7 @@ final class RequestCore: Sendable {
     var events: RequestEvents? { monitored.load() }
 
     /// Has a monitor told, beside the session's, what happens to the request from now on.
-    func add(_ monitor: any EventMonitor, for request: any Request) {
+    func add(_ monitor: any RequestEventHandler, for request: any Request) {
         let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
         events.adopt(request)
         events.add(monitor)
@@ -407,9 +407,9 @@ final class RequestCore: Sendable {
     private func tellReady(_ request: HTTPRequest) {
         guard let events else { return }
         if let body = request.body {
-            events.tell(UploadRequest.self) { await $0.request($1, didCreateUploadable: body) }
+            events.tell(.didCreateUploadable(body))
         }
-        events.tell { await $0.request($1, didCreateRequest: request) }
+        events.tell(.didCreateRequest(request))
     }
 }
 

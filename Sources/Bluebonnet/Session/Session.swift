@@ -31,7 +31,7 @@ public actor Session {
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
-        cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any EventMonitor] = [],
+        cachedResponseHandler: (any CachedResponseHandler)? = nil, eventMonitors: [any RequestEventHandler] = [],
         startRequestsImmediately: Bool = true, transport: (any Transport)? = nil
     ) {
         var configuration = configuration
@@ -72,7 +72,7 @@ public actor Session {
     public nonisolated var cachedResponseHandler: (any CachedResponseHandler)? { context.cachedResponseHandler }
 
     /// Who is told what happens to the requests.
-    public nonisolated var eventMonitors: [any EventMonitor] { context.eventMonitors }
+    public nonisolated var eventMonitors: [any RequestEventHandler] { context.eventMonitors }
 
     /// Who is told what happens to the requests, as one.
     public nonisolated var eventMonitor: CompositeEventMonitor {

@@ -13,7 +13,7 @@ final class SessionContext: Sendable {
     /// Those of the session's interceptor, asked before a request's own.
     let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
-    let eventMonitors: [any EventMonitor]
+    let eventMonitors: [any RequestEventHandler]
     /// Tells the monitors; `nil` if there are none.
     let events: EventDispatcher?
     let cachedResponseHandler: (any CachedResponseHandler)?
@@ -33,7 +33,7 @@ final class SessionContext: Sendable {
     init(
         configuration: Session.Configuration, transport: any Transport, interceptor: (any RequestInterceptor)? = nil,
         redirectHandler: (any RedirectHandler)? = nil, cachedResponseHandler: (any CachedResponseHandler)? = nil,
-        eventMonitors: [any EventMonitor] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
+        eventMonitors: [any RequestEventHandler] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
         carrier = transport

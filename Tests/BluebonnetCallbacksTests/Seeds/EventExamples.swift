@@ -23,7 +23,21 @@ import Testing
         }
     }
 
-    private func session(_ monitors: any Bluebonnet.EventMonitor...) -> Session {
+    /// The log that one begins with; it notes what it would print.
+    private final class Logger: EventMonitor {
+        let queue = DispatchQueue(label: "garden.log")
+        let lines = CallLog<String>()
+
+        func requestDidResume(_ request: any Request) {
+            lines.note("Resuming: \(request)")
+        }
+
+        func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>) {
+            lines.note("Finished: \(response.debugDescription)")
+        }
+    }
+
+    private func session(_ monitors: any RequestEventHandler...) -> Session {
         Session(
             eventMonitors: monitors,
             transport: StubTransport { request in request.url.path == "/weeds" ? .status(404) : .text("tulips") })
@@ -40,6 +54,17 @@ import Testing
         }
         await session.shutdown()
         #expect(gardener.notes.entries == ["resumed", "String ", "resumed", "Optional<Data> failed true"])
+    }
+
+    @Test func `A log of what begins and what is parsed`() async {
+        let logger = Logger()
+        let session = session(logger)
+        _ = await Examples.answer { done in session.request("http://garden.test/beds").responseString { done($0) } }
+        _ = await Examples.answer { done in session.request("http://garden.test/beds").response { done($0) } }
+        await session.shutdown()
+        let lines = logger.lines.entries
+        #expect(lines.map { $0.prefix(8) } == ["Resuming", "Finished", "Resuming", "Finished"])
+        #expect(lines.allSatisfy { $0.contains("http://garden.test/beds") }, "\(lines)")
     }
 
     @Test func `A monitor of closures`() async {

@@ -1,14 +1,52 @@
-/// Something that happened, as what a monitor is told of it.
-typealias MonitoredEvent = @Sendable (_ monitor: any EventMonitor) async -> Void
+/// Tells the monitors of a session what happens, each by itself.
+final class EventDispatcher: Sendable {
+    private let deliveries: [EventDelivery]
+
+    /// Tells these monitors; `nil` if there are none, and nothing is to be told.
+    init?(_ monitors: [any RequestEventHandler]) {
+        deliveries = Self.parts(of: monitors).map { EventDelivery(to: $0) }
+        if deliveries.isEmpty { return nil }
+    }
+
+    private static func parts(of monitors: [any RequestEventHandler]) -> [any RequestEventHandler] {
+        monitors.flatMap { monitor in
+            (monitor as? CompositeEventMonitor).map { parts(of: $0.monitors) } ?? [monitor]
+        }
+    }
+
+    /// Puts an event behind those that are there; ``start()`` has it told.
+    func append(_ event: RequestEvent, of request: any Request) {
+        for delivery in deliveries { delivery.append(.event(event, request)) }
+    }
+
+    /// Sees to it that all events are told.
+    func start() {
+        for delivery in deliveries { delivery.start() }
+    }
+
+    /// Waits until the monitors were told all that has happened so far, or the task is cancelled.
+    ///
+    /// Returns at once in the code of a monitor, which may be the one that is waited for.
+    func delivered() async {
+        guard !EventDelivery.isDelivering else { return }
+        let marks = deliveries.map { delivery in
+            let mark = DeliveryMark()
+            delivery.append(.mark(mark))
+            return mark
+        }
+        start()
+        for mark in marks { await mark.wait() }
+    }
+}
 
 /// Tells one monitor what happens, in order, without anybody waiting for it.
 ///
 /// Events are put into a mailbox without bounds, from any thread. One task at a time empties it, on the monitor's executor:
 /// so the monitor is told of one event after the other even where that runs several jobs at once. The task keeps the
 /// mailbox: the last events are told of when the session is long gone.
-final class EventDelivery: Sendable {
-    private enum Item {
-        case event(MonitoredEvent)
+private final class EventDelivery: Sendable {
+    enum Item {
+        case event(RequestEvent, any Request)
         /// Somebody waits until everything before this was told.
         case mark(DeliveryMark)
     }
@@ -22,25 +60,20 @@ final class EventDelivery: Sendable {
     /// for itself.
     @TaskLocal static var isDelivering = false
 
-    private let monitor: any EventMonitor
+    private let monitor: any RequestEventHandler
     private let executor: (any TaskExecutor)?
     private let state = Locked(State())
 
-    init(to monitor: any EventMonitor) {
+    init(to monitor: any RequestEventHandler) {
         self.monitor = monitor
         executor = monitor.executor
     }
 
-    /// Puts an event behind those that are there; ``start()`` has it told.
+    /// Puts an event or a mark behind those that are there; ``start()`` has it told.
     ///
     /// Takes no lock but its own, and calls nothing.
-    func append(_ event: @escaping MonitoredEvent) {
-        state.withLock { $0.waiting.append(.event(event)) }
-    }
-
-    /// Puts a mark behind the events so far, which is reached when they were told.
-    func append(_ mark: DeliveryMark) {
-        state.withLock { $0.waiting.append(.mark(mark)) }
+    func append(_ item: Item) {
+        state.withLock { $0.waiting.append(item) }
     }
 
     /// Sees to it that what is in the mailbox is told.
@@ -63,7 +96,7 @@ final class EventDelivery: Sendable {
                 // Each is let go when it was told.
                 while let item = items.popLast() {
                     switch item {
-                    case .event(let event): await event(monitor)
+                    case .event(let event, let request): await monitor.handle(event, of: request)
                     case .mark(let mark): mark.reach()
                     }
                 }
@@ -81,6 +114,42 @@ final class EventDelivery: Sendable {
             }
             defer { state.waiting = [] }
             return state.waiting
+        }
+    }
+}
+
+/// A place among the events of a monitor that one may wait for.
+private final class DeliveryMark: Sendable {
+    private enum State {
+        case ahead(Resumption<Void>?)
+        case reached
+    }
+
+    private let state = Locked(State.ahead(nil))
+
+    /// Lets the one who waits go on, now or when it comes; once.
+    func reach() {
+        let waiting = state.withLock { state in
+            guard case .ahead(let waiting) = state else { return nil as Resumption<Void>? }
+            state = .reached
+            return waiting
+        }
+        waiting?.resume()
+    }
+
+    /// Waits until the mark is reached, or the task is cancelled; to be called once.
+    func wait() async {
+        await withTaskCancellationHandler {
+            await withResumption { continuation in
+                let isReached = state.withLock { state in
+                    guard case .ahead = state else { return true }
+                    state = .ahead(continuation)
+                    return false
+                }
+                if isReached { continuation.resume() }
+            }
+        } onCancel: {
+            reach()
         }
     }
 }

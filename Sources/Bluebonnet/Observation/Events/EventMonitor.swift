@@ -3,7 +3,8 @@ public import FoundationEssentials
 /// Is told what happens to the requests of a session.
 ///
 /// The initializer of ``Session`` takes monitors, which it keeps. Every method has an implementation that does nothing:
-/// write those that you want, synchronous or `async`, in a class, a structure or an actor.
+/// write those that you want, synchronous or `async`, in a class, a structure or an actor. To have all of them told by one
+/// method, write a ``RequestEventHandler``.
 ///
 /// A monitor is told of one event after the other, in the order in which they happened, on its `executor`: never where the
 /// network is driven, and never on the thread of whoever makes requests. Nothing waits for a monitor but
@@ -49,12 +50,7 @@ public import FoundationEssentials
 /// - `requestDidFinish` is the last event of its request, also of one that was cancelled or refused before it began, but for
 ///   two: a serializer that was attached to a request that had ended is told of when it is done, and a stream's
 ///   `didParseStream` when its reader takes an element. A request that was never started nor cancelled has none.
-public protocol EventMonitor: Sendable {
-    /// Where the monitor's methods are called; `nil`, which is the default, for the global pool.
-    ///
-    /// Asked once, when the session is made. An actor's methods run on the actor all the same.
-    var executor: (any TaskExecutor)? { get }
-
+public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests
 
     /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
@@ -186,4 +182,199 @@ public protocol EventMonitor: Sendable {
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) async
+}
+
+extension EventMonitor {
+    /// Calls the method that there is for the event.
+    ///
+    /// What is told of one kind of request has no method where it happens to another.
+    public func handle(_ event: RequestEvent, of request: any Request) async {
+        switch event {
+        case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)
+        case .didFailToCreateRequest(let error):
+            await self.request(request, didFailToCreateRequestWithError: error)
+        case .didAdaptInitialRequest(let initial, let adapted):
+            await self.request(request, didAdaptInitialRequest: initial, to: adapted)
+        case .didFailToAdaptRequest(let initial, let error):
+            await self.request(request, didFailToAdaptRequest: initial, withError: error)
+        case .didCreateUploadable(let body):
+            if let request = request as? UploadRequest { await self.request(request, didCreateUploadable: body) }
+        case .didCreateRequest(let created): await self.request(request, didCreateRequest: created)
+        case .didCreateTask(let task): await self.request(request, didCreateTask: task)
+        case .didReceiveResponse(let response): await self.request(request, didReceiveResponse: response)
+        case .willBeRedirected(let next, let response):
+            await self.request(request, willBeRedirectedTo: next, for: response)
+        case .didGatherMetrics(let metrics): await self.request(request, didGatherMetrics: metrics)
+        case .didFailTask(let task, let error): await self.request(request, didFailTask: task, earlyWithError: error)
+        case .didFailToCreateUploadable(let error):
+            guard let request = request as? UploadRequest else { return }
+            await self.request(request, didFailToCreateUploadableWithError: error)
+        case .didCompleteTask(let task, let error): await self.request(request, didCompleteTask: task, with: error)
+        case .didValidateRequest(let sent, let response, let data, let fileURL, let result):
+            switch request {
+            case let request as DataRequest:
+                await self.request(
+                    request, didValidateRequest: sent, response: response, data: data, withResult: result)
+            case let request as DataStreamRequest:
+                await self.request(request, didValidateRequest: sent, response: response, withResult: result)
+            case let request as DownloadRequest:
+                await self.request(
+                    request, didValidateRequest: sent, response: response, fileURL: fileURL, withResult: result)
+            default: break
+            }
+        case .willRetry(let error, let delay): await self.request(request, willRetryDueTo: error, after: delay)
+        case .isRetrying: await requestIsRetrying(request)
+        case .didResume: await requestDidResume(request)
+        case .didSuspend: await requestDidSuspend(request)
+        case .didCancel: await requestDidCancel(request)
+        case .didParseResponse(let response as DataResponse<Data?, RequestError>):
+            if let request = request as? DataRequest { await self.request(request, didParseResponse: response) }
+        case .didParseResponse(let response as DownloadResponse<URL?, RequestError>):
+            if let request = request as? DownloadRequest { await self.request(request, didParseResponse: response) }
+        case .didParseResponse(let outcome), .didParseStream(let outcome): await parsed(outcome, request)
+        case .didFinish: await requestDidFinish(request)
+        case .didCreateDestinationURL(let url):
+            if let request = request as? DownloadRequest { await self.request(request, didCreateDestinationURL: url) }
+        case .didFinishDownloading(let task, let result):
+            guard let request = request as? DownloadRequest else { return }
+            await self.request(request, didFinishDownloadingUsing: task, with: result)
+        }
+    }
+
+    /// Calls the method for any value, where the one for a certain value would be nearer.
+    private func parsed<Outcome: SerializationOutcome>(_ outcome: Outcome, _ request: any Request) async {
+        switch (outcome, request) {
+        case (let response as DataResponse<Outcome.Value, RequestError>, let request as DataRequest):
+            await self.request(request, didParseResponse: response)
+        case (let response as DownloadResponse<Outcome.Value, RequestError>, let request as DownloadRequest):
+            await self.request(request, didParseResponse: response)
+        case (let element as DataStreamRequest.Stream<Outcome.Value, RequestError>, let request as DataStreamRequest):
+            if let result = element.result { await self.request(request, didParseStream: result) }
+        default: break
+        }
+    }
+}
+
+// MARK: - Methods that do nothing
+
+// Synchronous, so that a call of a method that a type implements synchronously means that one in `async` code, too.
+extension EventMonitor {
+    /// Does nothing.
+    public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: any Request, didAdaptInitialRequest initialRequest: HTTPRequest, to adaptedRequest: HTTPRequest
+    ) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
+    ) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didCreateTask task: ExchangeRecord) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didReceiveResponse response: HTTPResponse) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
+    ) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
+    ) {}
+
+    /// Does nothing.
+    public func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) {}
+
+    /// Does nothing.
+    public func requestIsRetrying(_ request: any Request) {}
+
+    /// Does nothing.
+    public func requestDidResume(_ request: any Request) {}
+
+    /// Does nothing.
+    public func requestDidSuspend(_ request: any Request) {}
+
+    /// Does nothing.
+    public func requestDidCancel(_ request: any Request) {}
+
+    /// Does nothing.
+    public func requestDidFinish(_ request: any Request) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
+        withResult result: ValidationResult
+    ) {}
+
+    /// Tells of it as of one with any value.
+    public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async {
+        await parsed(response, request)
+    }
+
+    /// Does nothing.
+    public func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
+    ) {}
+
+    /// Does nothing.
+    public func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) {}
+
+    /// Does nothing.
+    public func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: DataStreamRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
+        withResult result: ValidationResult
+    ) {}
+
+    /// Does nothing.
+    public func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
+    ) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: DownloadRequest, didFinishDownloadingUsing task: ExchangeRecord,
+        with result: Result<URL, RequestError>
+    ) {}
+
+    /// Does nothing.
+    public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {}
+
+    /// Does nothing.
+    public func request(
+        _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
+        fileURL: URL?, withResult result: ValidationResult
+    ) {}
+
+    /// Tells of it as of one with any value.
+    public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
+        async
+    {
+        await parsed(response, request)
+    }
+
+    /// Does nothing.
+    public func request<Value: Sendable>(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
+    ) {}
 }

@@ -9,7 +9,7 @@
 /// The number in front names the request within the process. Lines show no user info and no values of a query, and neither
 /// bodies nor, unless that is asked for, fields; the values of those that carry secrets are replaced. What an error that is
 /// not Bluebonnet's own says is shown as it is.
-public struct LoggingEventMonitor: EventMonitor {
+public struct LoggingEventMonitor: RequestEventHandler {
     /// How much is written.
     public enum Level: Hashable, Sendable {
         /// What becomes of each request.
@@ -47,68 +47,30 @@ public struct LoggingEventMonitor: EventMonitor {
         self.write = write
     }
 
-    // MARK: Exchanges
-
-    /// Writes that the exchange begins, and which attempt it is, from the second on.
-    public func request(_ request: any Request, didCreateTask task: ExchangeRecord) {
-        let attempt = task.attempt > 1 && !task.isRedirect ? ", attempt \(task.attempt)" : ""
-        line(request, task.request, "sent" + attempt, task.request.headers)
+    /// Writes the line that there is for the event.
+    public func handle(_ event: RequestEvent, of request: any Request) {
+        switch event {
+        case .didCreateTask(let task):
+            let attempt = task.attempt > 1 && !task.isRedirect ? ", attempt \(task.attempt)" : ""
+            line(request, task.request, "sent" + attempt, task.request.headers)
+        case .didCompleteTask(let task, let error):
+            let duration = task.metrics.map { " after \($0.total)" } ?? ""
+            let status = task.response.map { "answered with \($0.statusCode)" }
+            let failure = error.map { "failed\(duration): \($0)" }
+            let end = [status.map { error == nil ? $0 + duration : $0 }, failure].compactMap(\.self)
+            line(request, task.request, end.joined(separator: ", and "), task.response?.headers)
+        case .willBeRedirected(let next, _): line(request, nil, "is redirected to \(next)")
+        case .didFailToCreateRequest(let error): line(request, nil, "cannot be sent: \(error)")
+        case .didFailToAdaptRequest(let initial, let error): line(request, initial, "cannot be sent: \(error)")
+        case .willRetry(let error, let delay):
+            let delay = delay.map { " after \($0)" } ?? ""
+            line(request, request.request, "will be tried again\(delay): \(error)")
+        case .didSuspend: line(request, nil, "was suspended")
+        case .didCancel: line(request, nil, "was cancelled")
+        case .didFinish: line(request, nil, request.error.map { "failed: \($0)" } ?? "finished")
+        default: break
+        }
     }
-
-    /// Writes the status and the duration, or the error.
-    public func request(_ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?) {
-        let duration = task.metrics.map { " after \($0.total)" } ?? ""
-        let status = task.response.map { "answered with \($0.statusCode)" }
-        let failure = error.map { "failed\(duration): \($0)" }
-        let end = [status.map { error == nil ? $0 + duration : $0 }, failure].compactMap(\.self)
-        line(request, task.request, end.joined(separator: ", and "), task.response?.headers)
-    }
-
-    /// Writes where the request goes on.
-    public func request(
-        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
-    ) {
-        line(request, nil, "is redirected to \(newRequest)")
-    }
-
-    // MARK: Failures
-
-    /// Writes the error.
-    public func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) {
-        line(request, nil, "cannot be sent: \(error)")
-    }
-
-    /// Writes the error.
-    public func request(
-        _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
-    ) {
-        line(request, initialRequest, "cannot be sent: \(error)")
-    }
-
-    /// Writes the error and the delay.
-    public func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) {
-        let delay = delay.map { " after \($0)" } ?? ""
-        line(request, request.request, "will be tried again\(delay): \(error)")
-    }
-
-    // MARK: The lifecycle
-
-    /// Writes that the request was held back.
-    public func requestDidSuspend(_ request: any Request) {
-        line(request, nil, "was suspended")
-    }
-
-    /// Writes that the request was cancelled.
-    public func requestDidCancel(_ request: any Request) {
-        line(request, nil, "was cancelled")
-    }
-
-    /// Writes that the request has ended, and why, if it failed.
-    public func requestDidFinish(_ request: any Request) {
-        line(request, nil, request.error.map { "failed: \($0)" } ?? "finished")
-    }
-
-    // MARK: Lines
 
     private func line(_ request: any Request, _ sent: HTTPRequest?, _ text: String, _ headers: HTTPHeaders? = nil) {
         var line = "[\(request.id)] " + (sent.map { "\($0): " } ?? "") + text

@@ -18,9 +18,6 @@ final class RequestEvents: Sendable {
         var isFinished = false
     }
 
-    /// Something that happens to a request, as what a monitor is told of it.
-    typealias Event = @Sendable (_ monitor: any EventMonitor, _ request: any Request) async -> Void
-
     /// Tells the session's monitors.
     private let dispatcher: EventDispatcher?
     private let state = Locked(State())
@@ -35,7 +32,7 @@ final class RequestEvents: Sendable {
     }
 
     /// Tells another monitor, what happens from now on.
-    func add(_ monitor: any EventMonitor) {
+    func add(_ monitor: any RequestEventHandler) {
         guard let dispatcher = EventDispatcher([monitor]) else { return }
         state.withLock { $0.own.append(dispatcher) }
     }
@@ -53,11 +50,11 @@ final class RequestEvents: Sendable {
     ///
     /// May be called where the request's lock is held, which puts events in the order of the changes that they tell of:
     /// nothing is called here, and no lock is taken but those of the events, which take no other.
-    func append(_ event: @escaping Event) {
+    func append(_ event: RequestEvent) {
         let (request, own) = state.withLock { ($0.underWay ?? $0.request, $0.own) }
         guard let request else { return }
-        dispatcher?.append { await event($0, request) }
-        for dispatcher in own { dispatcher.append { await event($0, request) } }
+        dispatcher?.append(event, of: request)
+        for dispatcher in own { dispatcher.append(event, of: request) }
     }
 
     /// Sees to it that all events are told.
@@ -67,19 +64,9 @@ final class RequestEvents: Sendable {
     }
 
     /// Tells of an event.
-    func tell(_ event: @escaping Event) {
+    func tell(_ event: RequestEvent) {
         append(event)
         start()
-    }
-
-    /// Tells of an event of a certain kind of request, if this is one.
-    func tell<Kind: Request>(
-        _ kind: Kind.Type, _ event: @escaping @Sendable (_ monitor: any EventMonitor, _ request: Kind) async -> Void
-    ) {
-        tell { monitor, request in
-            guard let request = request as? Kind else { return }
-            await event(monitor, request)
-        }
     }
 
     // MARK: The lifecycle
@@ -87,16 +74,16 @@ final class RequestEvents: Sendable {
     /// Puts behind the other events that the request has changed its state; for where its lock is held.
     func appendChange(to state: RequestState) {
         switch state {
-        case .resumed: append { await $0.requestDidResume($1) }
-        case .suspended: append { await $0.requestDidSuspend($1) }
-        case .cancelled: append { await $0.requestDidCancel($1) }
+        case .resumed: append(.didResume)
+        case .suspended: append(.didSuspend)
+        case .cancelled: append(.didCancel)
         case .initialized, .finished: break
         }
     }
 
     /// Tells of the end, and lets the request go.
     func finish() {
-        tell { await $0.requestDidFinish($1) }
+        tell(.didFinish)
         let request = state.withLock { state in
             state.isFinished = true
             return state.underWay.take()
@@ -118,7 +105,7 @@ final class RequestEvents: Sendable {
                 id: state.exchanges, attempt: attempt, isRedirect: isRedirect, request: request)
             return (record, exchange(&state.exchange, with: record))
         }
-        tell { await $0.request($1, didCreateTask: record) }
+        tell(.didCreateTask(record))
     }
 
     func headReceived(_ response: HTTPResponse) {
@@ -126,7 +113,7 @@ final class RequestEvents: Sendable {
             state.exchange?.response = response
             state.hasHead = true
         }
-        tell { await $0.request($1, didReceiveResponse: response) }
+        tell(.didReceiveResponse(response))
     }
 
     /// Tells of the end of the exchange, if one had begun.
@@ -135,28 +122,63 @@ final class RequestEvents: Sendable {
         guard var record = ended else { return }
         if let response = outcome.response {
             record.response = response
-            if !hasHead { append { await $0.request($1, didReceiveResponse: response) } }
+            if !hasHead { append(.didReceiveResponse(response)) }
         }
         if let metrics = outcome.metrics {
             record.metrics = metrics
-            append { await $0.request($1, didGatherMetrics: metrics) }
+            append(.didGatherMetrics(metrics))
         }
         let error = outcome.error?.during(record.request, attempts: record.attempt)
-        tellEnd(of: record, error)
+        switch error?.kind {
+        case .trust: if let error { append(.didFailTask(record, error)) }
+        case .requestBody, .multipartEncoding: if let error { append(.didFailToCreateUploadable(error)) }
+        default: break
+        }
+        tell(.didCompleteTask(record, error))
     }
 
-    private func tellEnd(of record: ExchangeRecord, _ error: RequestError?) {
-        if let error {
-            switch error.kind {
-            case .trust: append { await $0.request($1, didFailTask: record, earlyWithError: error) }
-            case .requestBody, .multipartEncoding:
-                append { monitor, request in
-                    guard let request = request as? UploadRequest else { return }
-                    await monitor.request(request, didFailToCreateUploadableWithError: error)
-                }
-            default: break
-            }
+    // MARK: Responses
+
+    /// Tells what the validators made of a response.
+    func validated(
+        _ response: HTTPResponse, of sent: HTTPRequest?, data: Data?, fileURL: URL? = nil, _ result: ValidationResult
+    ) {
+        tell(.didValidateRequest(sent, response, data: data, fileURL: fileURL, result))
+    }
+
+    /// Tells what became of the file of a body that is complete.
+    func downloaded(_ attempt: CompletedAttempt, _ result: Result<URL, RequestError>) {
+        guard let sent = attempt.request else { return }
+        let record = ExchangeRecord(
+            id: exchangeCount, attempt: attempt.attempts, isRedirect: !(attempt.response?.history.isEmpty ?? true),
+            request: sent, response: attempt.response, metrics: attempt.metrics)
+        if case .success(let url) = result { append(.didCreateDestinationURL(url)) }
+        tell(.didFinishDownloading(record, result))
+    }
+
+    /// Tells of an element of a stream, or of an error in its place.
+    func streamed<Value: Sendable>(_ result: Result<Value, RequestError>) {
+        guard let request = state.withLock({ $0.underWay ?? $0.request }) as? DataStreamRequest else { return }
+        tell(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
+    }
+
+    /// What tells of the answer of a serializer of a data request.
+    func answerOfData<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
+        { [self] answer in
+            let response = DataResponse<Value, RequestError>(
+                attempt: answer.attempt, serializationDuration: answer.duration,
+                result: PendingValue<Value>.result(of: answer))
+            tell(.didParseResponse(response))
         }
-        tell { await $0.request($1, didCompleteTask: record, with: error) }
+    }
+
+    /// What tells of the answer of a serializer of a download.
+    func answerOfDownload<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
+        { [self] answer in
+            let response = DownloadResponse<Value, RequestError>(
+                attempt: answer.attempt, fileURL: answer.attempt.fileURL, resumeData: answer.attempt.resumeData,
+                serializationDuration: answer.duration, result: PendingValue<Value>.result(of: answer))
+            tell(.didParseResponse(response))
+        }
     }
 }

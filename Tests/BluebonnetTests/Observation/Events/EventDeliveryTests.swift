@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct EventDeliveryTests {
     private let transport = StubTransport { _ in .text("x") }
 
-    private func session(_ monitors: any EventMonitor...) -> Session {
+    private func session(_ monitors: any RequestEventHandler...) -> Session {
         Session(eventMonitors: monitors, transport: transport)
     }
 
