@@ -1,3 +1,5 @@
+public import Bluebonnet
+
 /// Tells whether the machine has a way to a host, or to the Internet, and when that changes.
 ///
 /// It asks the kernel which way packets would take, by rtnetlink, and hears from it when links, addresses, routes or rules

@@ -1,3 +1,4 @@
+import Bluebonnet
 import CSystem
 import Glibc
 

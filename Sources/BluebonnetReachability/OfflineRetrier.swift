@@ -1,3 +1,4 @@
+public import Bluebonnet
 import FoundationEssentials
 
 /// Tells whether the machine has a network.
@@ -61,39 +62,21 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Creates a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: Who knows whether there is a network.
+    ///   - monitor: Who knows whether there is a network; the kernel is asked by default.
     ///   - maximumWait: How long a request waits for the network.
     ///   - retryLimit: How often a request may be tried again.
     ///   - isOfflineError: Says whether a failure may be that of a missing network; those of ``offlineErrorKinds`` by
     ///     default. Runs on the global pool.
     public init(
-        monitor: any ConnectivityMonitoring, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
+        monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = { error in
             (error as? RequestError).map { OfflineRetrier.offlineErrorKinds.contains($0.kind) } ?? false
         }
     ) {
-        self.monitor = monitor
+        self.monitor = monitor ?? NetworkReachabilityManager.ofInternet
         self.maximumWait = maximumWait
         self.retryLimit = retryLimit
         self.isOfflineError = isOfflineError
-    }
-
-    /// Creates a retrier that asks the kernel whether there is a network.
-    ///
-    /// - Parameters:
-    ///   - maximumWait: How long a request waits for the network.
-    ///   - retryLimit: How often a request may be tried again.
-    ///   - isOfflineError: Says whether a failure may be that of a missing network; those of ``offlineErrorKinds`` by
-    ///     default. Runs on the global pool.
-    public init(
-        maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
-        isOfflineError: @escaping @Sendable (any Error) -> Bool = { error in
-            (error as? RequestError).map { OfflineRetrier.offlineErrorKinds.contains($0.kind) } ?? false
-        }
-    ) {
-        self.init(
-            monitor: NetworkReachabilityManager.ofInternet, maximumWait: maximumWait, retryLimit: retryLimit,
-            isOfflineError: isOfflineError)
     }
 
     /// Waits for the network if it is missing.
@@ -111,7 +94,7 @@ public struct OfflineRetrier: RequestInterceptor {
         let host = request.requests.last?.url.host(percentEncoded: false)
         let monitor = host.map { self.monitor.connectivity(toHost: $0) } ?? self.monitor
         guard !monitor.isConnected else { return .doNotRetry }
-        return await isConnectedInTime(monitor, session.context.sleep) ? .retry : .doNotRetry
+        return await isConnectedInTime(monitor, session.sleep) ? .retry : .doNotRetry
     }
 
     private func isConnectedInTime(
@@ -141,18 +124,10 @@ extension RequestRetrier where Self == OfflineRetrier {
     /// A retrier that waits for a network.
     ///
     /// - Parameters:
-    ///   - monitor: Who knows whether there is a network.
+    ///   - monitor: Who knows whether there is a network; the kernel is asked by default.
     ///   - maximumWait: How long a request waits for the network.
     /// - Returns: The retrier.
     public static func offlineRetrier(
-        monitor: any ConnectivityMonitoring, maximumWait: Duration = .seconds(5)
+        monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5)
     ) -> OfflineRetrier { OfflineRetrier(monitor: monitor, maximumWait: maximumWait) }
-
-    /// A retrier that asks the kernel whether there is a network.
-    ///
-    /// - Parameter maximumWait: How long a request waits for the network.
-    /// - Returns: The retrier.
-    public static func offlineRetrier(maximumWait: Duration = .seconds(5)) -> OfflineRetrier {
-        OfflineRetrier(maximumWait: maximumWait)
-    }
 }
