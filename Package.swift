@@ -41,10 +41,10 @@ let package = Package(
             name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks", "BluebonnetReachability"],
             swiftSettings: settings),
         .target(
-            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
+            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/TestSupport",
-            swiftSettings: settings),
+            name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting", "COpenSSL"],
+            path: "Tests/Support/TestSupport", swiftSettings: settings),
         // A program that downloads a file, for tests that kill it; that they depend on it makes SwiftPM build it.
         .executableTarget(
             name: "DownloadProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/DownloadProgram",

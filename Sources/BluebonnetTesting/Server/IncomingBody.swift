@@ -28,7 +28,6 @@ struct IncomingBody {
     private let counts: Counts
     private let window: Int
     private let recordedBytes: Int
-    private let digest: BodyDigest?
     /// What has come and was not read yet.
     private var bytes = Data()
 
@@ -40,7 +39,6 @@ struct IncomingBody {
         self.counts = counts
         window = max(1, options.bodyWindowBytes)
         recordedBytes = max(0, options.recordedBodyBytes)
-        digest = options.recordsBodyDigests ? BodyDigest() : nil
     }
 
     /// Whether more of it may come.
@@ -65,7 +63,6 @@ struct IncomingBody {
         awaitsContinue = false
         counts.received.add(piece.count)
         request.bodyLength += piece.count
-        digest?.update(piece)
         let missing = recordedBytes - request.body.count
         if missing > 0 { request.body.append(contentsOf: piece.prefix(missing)) }
         if !isAnswered { bytes.append(contentsOf: piece) }
@@ -109,7 +106,6 @@ struct IncomingBody {
         guard !isRecorded else { return nil }
         isRecorded = true
         request.bodyIsComplete = phase == .complete
-        request.bodyDigest = digest?.finish()
         defer { request.body = Data() }
         return request
     }

@@ -17,9 +17,6 @@ extension LocalServer {
         /// How much is kept of a recorded request's body, in bytes; 1 MiB by default.
         public var recordedBodyBytes = 1024 * 1024
 
-        /// Whether the SHA-256 digests of all bodies are recorded; see ``LocalServer/Request/bodyDigest``.
-        public var recordsBodyDigests = false
-
         /// How much of a body is read ahead of a route that reads it piece by piece, in bytes; 256 KiB by default.
         public var bodyWindowBytes = 256 * 1024
 

@@ -36,11 +36,6 @@ extension LocalServer {
         /// Whether all of the body was received; only ``Router/streaming(_:method:continue:_:)`` records others.
         public internal(set) var bodyIsComplete = true
 
-        /// The SHA-256 digest of the body as received, in lowercase hexadecimal digits.
-        ///
-        /// Recorded requests have it when ``Options/recordsBodyDigests`` is set.
-        public internal(set) var bodyDigest: String?
-
         /// The fields that came after a chunked body.
         public let trailers: HTTPHeaders
 

@@ -19,12 +19,10 @@ final class ServerRecord: Sendable {
     }
 
     private let bodyLimit: Int
-    private let digestsBodies: Bool
     private let state: Watched<State>
 
     init(_ options: LocalServer.Options) {
         bodyLimit = max(0, options.recordedBodyBytes)
-        digestsBodies = options.recordsBodyDigests
         state = Watched(State(requests: RecentElements(capacity: options.recordedRequests)))
     }
 
@@ -40,11 +38,9 @@ final class ServerRecord: Sendable {
     /// Notes a request and returns its number.
     func requestReceived(_ request: LocalServer.Request) -> Int {
         let body = request.body.count > bodyLimit ? Data(request.body.prefix(bodyLimit)) : request.body
-        let digest = request.bodyDigest ?? (digestsBodies ? BodyDigest.digest(of: request.body) : nil)
         return state.change { state in
             var kept = request
             kept.body = body
-            kept.bodyDigest = digest
             kept.sequence = state.requests.count + 1
             state.requests.append(kept)
             return kept.sequence

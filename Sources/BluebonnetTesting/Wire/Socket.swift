@@ -7,8 +7,8 @@ import Glibc
 /// A value that names a descriptor: whoever owns it closes it, once. All sockets are non-blocking and are not handed to
 /// child processes. A peer that is gone shows as a result, never as a signal.
 // Safety: every pointer below is used within the closure that provides it, with the length of the memory behind it.
-struct Socket: Hashable, Sendable {
-    let descriptor: Int32
+package struct Socket: Hashable, Sendable {
+    package let descriptor: Int32
 
     /// What a call that moves bytes, or accepts a connection, came to.
     enum Outcome<Value> {
@@ -23,7 +23,7 @@ struct Socket: Hashable, Sendable {
     // MARK: Making sockets
 
     /// Makes a socket bound to a free port of 127.0.0.1.
-    static func bound() throws(LocalServer.Failure) -> Socket {
+    package static func bound() throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
         var address = loopback(port: 0)
         let code = unsafe withUnsafePointer(to: &address) { pointer in
@@ -40,7 +40,7 @@ struct Socket: Hashable, Sendable {
     }
 
     /// Begins to connect to a port of 127.0.0.1, without waiting for it.
-    static func connecting(to port: UInt16) throws(LocalServer.Failure) -> Socket {
+    package static func connecting(to port: UInt16) throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
         made.connect(to: port)
         return made
@@ -74,7 +74,7 @@ struct Socket: Hashable, Sendable {
     }
 
     /// Lets connections in, as many as the system allows unless a backlog is given.
-    func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
+    package func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
         guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
@@ -88,7 +88,7 @@ struct Socket: Hashable, Sendable {
     }
 
     /// The port it is bound to; 0 if it is not.
-    var port: UInt16 {
+    package var port: UInt16 {
         var address = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let code = unsafe withUnsafeMutablePointer(to: &address) { pointer in
@@ -185,7 +185,7 @@ struct Socket: Hashable, Sendable {
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    func close() {
+    package func close() {
         _ = Glibc.close(descriptor)
     }
 

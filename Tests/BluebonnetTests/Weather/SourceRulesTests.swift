@@ -22,7 +22,6 @@ struct SourceRulesTests {
         "Sources/BluebonnetReachability/NameResolver.swift",
         "Sources/BluebonnetReachability/Netlink.swift",
         "Sources/BluebonnetTesting/Server/ServerCore.swift",
-        "Sources/BluebonnetTesting/Support/BodyDigest.swift",
         "Sources/BluebonnetTesting/Wire/Socket.swift",
     ]
 

@@ -1,3 +1,4 @@
+import BluebonnetTesting
 public import FoundationEssentials
 
 /// Takes a port of 127.0.0.1 that no connection can be made to, for tests of failing to connect.
