@@ -48,15 +48,12 @@ public final class NetworkReachabilityManager: Sendable {
 
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
-    private struct Listening {
-        var task: Task<Void, Never>?
-    }
-
     /// For those who listen, and may be stopped.
     private let listeners: ReachabilityDesk
     /// For those who wait for a network, whom stopping the others does not concern.
     private let waiters: ReachabilityDesk
-    private let listening = Locked(Listening())
+    /// The task that calls the handler.
+    private let listening = Locked<Task<Void, Never>?>(nil)
 
     init(_ target: ReachabilityTarget, watcher: NetworkWatcher = .shared) {
         listeners = ReachabilityDesk(target, watcher: watcher)
@@ -84,7 +81,7 @@ public final class NetworkReachabilityManager: Sendable {
     }
 
     deinit {
-        listening.withLock { $0.task.take() }?.cancel()
+        listening.withLock { $0.take() }?.cancel()
         listeners.close()
         waiters.close()
     }
@@ -132,18 +129,14 @@ public final class NetworkReachabilityManager: Sendable {
                 handler(status)
             }
         }
-        let previous = listening.withLock { listening in
-            defer { listening.task = task }
-            return listening.task
-        }
-        previous?.cancel()
+        listening.withLock { exchange(&$0, with: task) }?.cancel()
     }
 
     /// Ends all sequences of ``statuses``, and calls the handler no longer.
     ///
     /// Sequences that are asked for later, and handlers that are given later, begin anew.
     public func stopListening() {
-        listening.withLock { $0.task.take() }?.cancel()
+        listening.withLock { $0.take() }?.cancel()
         listeners.end()
     }
 }

@@ -192,11 +192,7 @@ private struct KernelQuestions {
     }
 
     let socket: NetlinkSocket
-    private var sequence: UInt32 = 0
-
-    init(socket: NetlinkSocket) {
-        self.socket = socket
-    }
+    var sequence: UInt32 = 0
 
     mutating func way(to address: IPAddress) -> NetworkWay {
         let zone = address.zoneNumber

@@ -39,7 +39,7 @@ extension ConnectivityMonitoring {
 /// or to the host if its URL has an address: a server on the machine itself that refuses is not waited for. Requests by
 /// a proxy are judged by their own host.
 ///
-/// Names may be found a moment later than routes. Have a ``RetryPolicy`` come after this one, which tries the request once
+/// Names may be found a moment later than routes. Have a `RetryPolicy` come after this one, which tries the request once
 /// more then: `Interceptor(retriers: [.offlineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// Who knows whether there is a network.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 
 /// Knows what has come of a body that a route reads piece by piece; a value without I/O.
 struct IncomingBody {
@@ -108,5 +109,16 @@ struct IncomingBody {
         request.bodyIsComplete = phase == .complete
         defer { request.body = Data() }
         return request
+    }
+}
+
+/// Counts bytes on the loop, for everyone to see.
+final class ByteCount: Sendable {
+    private let bytes = Atomic<Int>(0)
+
+    var value: Int { bytes.load(ordering: .relaxed) }
+
+    func add(_ count: Int) {
+        bytes.add(count, ordering: .relaxed)
     }
 }

@@ -1,14 +1,15 @@
 import COpenSSL
 public import FoundationEssentials
 
+// Safety: the context belongs to this object alone, from its making until `deinit`.
 /// Computes the SHA-256 digest of bytes that come piece by piece.
 ///
 /// Belongs to one task; it is not for several at once.
-// Safety: the context belongs to this object alone, from its making until `deinit`.
 @safe
 public final class BodyDigest {
     private let context: OpaquePointer?
 
+    /// Begins a digest.
     public init() {
         unsafe context = EVP_MD_CTX_new()
         unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil)

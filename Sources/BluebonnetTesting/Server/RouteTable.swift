@@ -109,3 +109,25 @@ struct RoutePattern: Equatable, Sendable {
         path.split(separator: "/", omittingEmptySubsequences: false)
     }
 }
+
+extension StringProtocol {
+    /// The text with `%XX` decoded, malformed ones left as they are; `+` becomes a space if asked for.
+    func percentDecoded(plusIsSpace: Bool = false) -> String {
+        guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return String(self) }
+        let bytes = Array(utf8)
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+                let high = PercentEncoding.digit(bytes[index + 1]), let low = PercentEncoding.digit(bytes[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+                continue
+            }
+            decoded.append(plusIsSpace && bytes[index] == UInt8(ascii: "+") ? .space : bytes[index])
+            index += 1
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+}
