@@ -18,6 +18,7 @@ let package = Package(
     name: "Bluebonnet",
     products: [
         .library(name: "Bluebonnet", targets: ["Bluebonnet"]),
+        .library(name: "BluebonnetReachability", targets: ["BluebonnetReachability"]),
         .library(name: "BluebonnetFoundation", targets: ["BluebonnetFoundation"]),
         .library(name: "BluebonnetCallbacks", targets: ["BluebonnetCallbacks"]),
         .library(name: "BluebonnetCompatibility", targets: ["BluebonnetCompatibility"]),
@@ -31,15 +32,19 @@ let package = Package(
         .systemLibrary(name: "CSystem"),
         .target(
             name: "Bluebonnet", dependencies: ["CCurl", "COpenSSL", "CZlib", "CSystem"], swiftSettings: settings),
+        .target(
+            name: "BluebonnetReachability", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
         .target(name: "BluebonnetFoundation", dependencies: ["Bluebonnet"], swiftSettings: settings),
         .target(
             name: "BluebonnetCallbacks", dependencies: ["Bluebonnet", "BluebonnetFoundation"], swiftSettings: settings),
-        .target(name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks"], swiftSettings: settings),
         .target(
-            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "COpenSSL", "CSystem"], swiftSettings: settings),
-        .target(
-            name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting"], path: "Tests/Support/TestSupport",
+            name: "BluebonnetCompatibility", dependencies: ["BluebonnetCallbacks", "BluebonnetReachability"],
             swiftSettings: settings),
+        .target(
+            name: "BluebonnetTesting", dependencies: ["Bluebonnet", "CSystem"], swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["Bluebonnet", "BluebonnetTesting", "COpenSSL"],
+            path: "Tests/Support/TestSupport", swiftSettings: settings),
         // A program that downloads a file, for tests that kill it; that they depend on it makes SwiftPM build it.
         .executableTarget(
             name: "DownloadProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/DownloadProgram",
@@ -54,8 +59,8 @@ let package = Package(
             swiftSettings: settings),
         // A program that watches how hosts can be reached, for tests that change the network of a namespace under it.
         .executableTarget(
-            name: "ReachabilityProgram", dependencies: ["Bluebonnet"], path: "Tests/Support/ReachabilityProgram",
-            swiftSettings: settings),
+            name: "ReachabilityProgram", dependencies: ["Bluebonnet", "BluebonnetReachability"],
+            path: "Tests/Support/ReachabilityProgram", swiftSettings: settings),
         // A program that ends at a random moment, for tests that it ends well.
         .executableTarget(
             name: "ExitProgram", dependencies: ["Bluebonnet", "COpenSSL"], path: "Tests/Support/ExitProgram",
@@ -71,8 +76,9 @@ let package = Package(
         .testTarget(
             name: "BluebonnetTests",
             dependencies: [
-                "Bluebonnet", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL", "CSystem", "CZlib",
-                "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram", "ReachabilityProgram",
+                "Bluebonnet", "BluebonnetReachability", "BluebonnetTesting", "TestSupport", "CCurl", "COpenSSL",
+                "CSystem", "CZlib", "DownloadProgram", "CookieProgram", "EnvironmentProgram", "ExitProgram",
+                "ReachabilityProgram",
             ],
             swiftSettings: settings),
         .testTarget(

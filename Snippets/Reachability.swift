@@ -1,6 +1,7 @@
 // Tells whether there is a network, tries again when there is one, and tells people why something failed.
 
 import Bluebonnet
+import BluebonnetReachability
 import BluebonnetTesting
 
 enum Reachability {

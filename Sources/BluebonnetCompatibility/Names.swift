@@ -1,6 +1,7 @@
 // Code that was written with completion handlers gives these names to protocols in Foundation's terms. A module that
 // imports this one, and Bluebonnet only through it, finds those under them; see the article about migrating.
 @_exported public import BluebonnetCallbacks
+@_exported public import BluebonnetReachability
 
 /// An adapter that answers by a completion handler.
 public typealias RequestAdapter = CallbackRequestAdapter

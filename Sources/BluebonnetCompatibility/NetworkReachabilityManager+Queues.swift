@@ -1,4 +1,5 @@
 public import BluebonnetCallbacks
+public import BluebonnetReachability
 
 extension NetworkReachabilityManager {
     /// The status under the name that code has which was written for Alamofire.

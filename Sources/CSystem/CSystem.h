@@ -187,6 +187,12 @@ static inline int bb_socket_ends(int socket, bb_ends *ends) {
 
 static inline int bb_errno(void) { return errno; }
 
+// Takes the next connection of a listener, which neither blocks nor is handed to child processes; returns it, or -1. The C
+// library declares accept4 for GNU programs only.
+static inline int bb_accept(int listener) {
+    return (int)syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
 // Puts a socket whose peer is gone in the place of a descriptor's; returns whether it could.
 static inline int bb_replace_by_dead_socket(int descriptor) {
     int pair[2];

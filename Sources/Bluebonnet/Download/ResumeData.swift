@@ -21,32 +21,6 @@ struct ResumeData: Hashable, Sendable {
     /// How many bytes were there when this was written; beside a file, what is there counts.
     var bytes: Int64
 
-    init(
-        id: String, url: URL, headers: HTTPHeaders, validator: ResumeValidator, total: Int64?, path: String,
-        bytes: Int64
-    ) {
-        self.id = id
-        self.url = url
-        self.headers = headers
-        self.validator = validator
-        self.total = total
-        self.path = path
-        self.bytes = bytes
-    }
-
-    /// Takes from an exchange what is needed to go on with it; nil when it could not be gone on with.
-    ///
-    /// Only the whole of a representation (200) that was asked for by GET (RFC 9110 §14.2), without a range of the user's
-    /// own and without a content coding, with a strong validator.
-    init?(request: HTTPRequest, response: HTTPResponse, path: String) {
-        guard response.statusCode == 200, Self.isResumable(request), response.isUncoded,
-            let validator = ResumeValidator(response)
-        else { return nil }
-        self.init(
-            id: FileName.token(), url: Self.withoutUserInfo(request.url), headers: Self.harmless(request.headers),
-            validator: validator, total: response.expectedContentLength, path: path, bytes: 0)
-    }
-
     /// Whether a part of the answer to the request could be asked for.
     static func isResumable(_ request: HTTPRequest) -> Bool {
         request.method == .get && !request.headers.contains("Range")
@@ -89,5 +63,97 @@ struct ResumeData: Hashable, Sendable {
         components.percentEncodedUser = nil
         components.percentEncodedPassword = nil
         return components.url ?? url
+    }
+}
+
+extension ResumeData {
+    /// Takes from an exchange what is needed to go on with it; nil when it could not be gone on with.
+    ///
+    /// Only the whole of a representation (200) that was asked for by GET (RFC 9110 §14.2), without a range of the user's
+    /// own and without a content coding, with a strong validator.
+    init?(request: HTTPRequest, response: HTTPResponse, path: String) {
+        guard response.statusCode == 200, Self.isResumable(request), response.head.isUncoded,
+            let validator = ResumeValidator(response)
+        else { return nil }
+        self.init(
+            id: FileName.token(), url: Self.withoutUserInfo(request.url), headers: Self.harmless(request.headers),
+            validator: validator, total: response.expectedContentLength, path: path, bytes: 0)
+    }
+
+    /// The version of the format that is written; others are refused.
+    static let version = 1
+
+    /// How large resume data may be, in bytes.
+    static let limit = 1 << 20
+
+    /// The JSON that stands for this.
+    func encoded() -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Texts and whole numbers only: there is nothing in it that could not be encoded.
+        return (try? encoder.encode(Coded(self))) ?? Data()
+    }
+
+    /// Reads what ``encoded()`` made.
+    ///
+    /// It may come from anywhere: everything in it is checked before anything is done with it.
+    ///
+    /// - Parameter data: The JSON.
+    /// - Throws: `.download(.resumeDataInvalid)` when it is not that, or of another version.
+    init(decoding data: Data) throws(RequestError) {
+        guard data.count <= Self.limit, let coded = try? JSONDecoder().decode(Coded.self, from: data) else {
+            throw RequestError(.download(.resumeDataInvalid))
+        }
+        guard coded.version == Self.version else {
+            throw RequestError(.download(.resumeDataInvalid), detail: "it is of version \(coded.version)")
+        }
+        guard let decoded = coded.checked() else { throw RequestError(.download(.resumeDataInvalid)) }
+        self = decoded
+    }
+
+    /// The members of the JSON.
+    private struct Coded: Codable {
+        var version: Int
+        var id: String
+        var url: String
+        var headers: [[String]]
+        var entityTag: String?
+        var lastModified: String?
+        var total: Int64?
+        var path: String
+        var bytes: Int64
+
+        init(_ data: ResumeData) {
+            version = ResumeData.version
+            id = data.id
+            url = data.url.absoluteString
+            headers = data.headers.map { [$0.name, $0.value] }
+            switch data.validator {
+            case .entityTag(let tag): entityTag = tag
+            case .lastModified(let date): lastModified = date
+            }
+            total = data.total
+            path = data.path
+            bytes = data.bytes
+        }
+
+        func checked() -> ResumeData? {
+            guard let url = URL(string: url), headers.allSatisfy({ $0.count == 2 }) else { return nil }
+            let validator =
+                entityTag.map { ResumeValidator.entityTag($0) }
+                ?? lastModified.map { ResumeValidator.lastModified($0) }
+            guard let validator, validator.isWellFormed, bytes >= 0, total.map({ $0 >= 0 }) ?? true else { return nil }
+            let data = ResumeData(
+                id: id, url: url, headers: HTTPHeaders(headers.map { HTTPHeader(name: $0[0], value: $0[1]) }),
+                validator: validator, total: total, path: path, bytes: bytes)
+            guard (try? data.request.validate()) != nil, data.hasPartialPath else { return nil }
+            return data
+        }
+    }
+
+    /// Whether the path is one that a partial file can have: no other file is ever opened because of resume data.
+    private var hasPartialPath: Bool {
+        let name = FileSystem.name(of: path)
+        return path.utf8.first == 0x2f && !path.utf8.contains(0) && name.utf8.first == 0x2e && name.hasSuffix(".part")
     }
 }

@@ -59,7 +59,7 @@ struct ResumeDecision: Hashable, Sendable {
     }
 
     private func partialContent(_ response: HTTPResponse) -> Answer {
-        guard !validator.isContradicted(by: response), response.isUncoded,
+        guard !validator.isContradicted(by: response), response.head.isUncoded,
             let range = response.headers["Content-Range"].flatMap({ ContentRange($0) }),
             case .bytes(let first, let last, let total) = range
         else { return .startOver }
@@ -78,10 +78,155 @@ struct ResumeDecision: Hashable, Sendable {
     }
 }
 
-extension HTTPResponse {
-    /// Whether the body is the representation itself, not a coded form of it.
-    var isUncoded: Bool {
-        guard let coding = headers["Content-Encoding"] else { return true }
-        return coding.isEmpty || coding.isSameIgnoringCase(as: "identity")
+/// Tells one state of a resource from every other, byte for byte (RFC 9110 §8.8.1).
+enum ResumeValidator: Hashable, Sendable {
+    /// A strong entity tag, with its quotes.
+    case entityTag(String)
+    /// A date as the server wrote it.
+    case lastModified(String)
+
+    /// How long before the response the last change must have been for its date to tell the states apart.
+    ///
+    /// Two changes within one second have the same date. RFC 9110 §8.8.2.2 wants a second between them if both dates are
+    /// of the same clock, "enough" otherwise; a client cannot know, so this is what RFC 7232 had for enough.
+    static let margin: TimeInterval = 60
+
+    /// Takes the strong validator out of a response; nil when there is none.
+    ///
+    /// A date is not used beside an entity tag, not even beside a weak one (RFC 9110 §13.1.5).
+    init?(_ response: HTTPResponse) {
+        if let tag = response.headers["ETag"] {
+            guard Self.isStrongTag(tag) else { return nil }
+            self = .entityTag(tag)
+            return
+        }
+        guard let text = response.headers["Last-Modified"], let modified = HTTPDate.parse(text),
+            let date = response.headers["Date"].flatMap({ HTTPDate.parse($0) }),
+            date.timeIntervalSince(modified) >= Self.margin
+        else { return nil }
+        self = .lastModified(text)
+    }
+
+    /// The value of `If-Range`.
+    var fieldValue: String {
+        switch self {
+        case .entityTag(let text), .lastModified(let text): text
+        }
+    }
+
+    /// Whether the validator could be one, whoever says so.
+    var isWellFormed: Bool {
+        switch self {
+        case .entityTag(let tag): Self.isStrongTag(tag)
+        case .lastModified(let text): HTTPDate.parse(text) != nil && text.utf8.isFieldValue
+        }
+    }
+
+    /// Returns whether a response speaks of another state of the resource; one that says nothing does not.
+    func isContradicted(by response: HTTPResponse) -> Bool {
+        switch self {
+        case .entityTag(let tag):
+            return response.headers["ETag"].map { $0 != tag } ?? false
+        case .lastModified(let text):
+            guard let other = response.headers["Last-Modified"], other != text else { return false }
+            guard let left = HTTPDate.parse(text), let right = HTTPDate.parse(other) else { return true }
+            return left != right
+        }
+    }
+
+    /// Whether the text is a strong entity tag (RFC 9110 §8.8.3); several joined to one value are not.
+    private static func isStrongTag(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
+        return bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7f) }
+    }
+}
+
+/// Says which bytes of a representation a response holds, or that there are none such (RFC 9110 §14.4).
+enum ContentRange: Hashable, Sendable {
+    /// The bytes from the first to the last, both included, and how many the whole has, if that is known.
+    case bytes(first: Int64, last: Int64, total: Int64?)
+    /// There is nothing of what was asked for; the whole has so many bytes.
+    case unsatisfied(total: Int64)
+
+    /// Parses the value of a `Content-Range` field.
+    ///
+    /// `nil` when it breaks the grammar, names another unit than bytes or contradicts itself: a last byte before the first
+    /// or beyond the total, numbers that are too large.
+    init?(_ text: String) {
+        let words = text.split { $0 == " " || $0 == "\t" }
+        guard words.count == 2, String(words[0]).isSameIgnoringCase(as: "bytes") else { return nil }
+        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        let total = Int64(digits: parts[1])
+        if parts[0] == "*" {
+            guard let total else { return nil }
+            self = .unsatisfied(total: total)
+            return
+        }
+        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last,
+            last < Int64.max
+        else { return nil }
+        if let total {
+            guard last < total else { return nil }
+        } else {
+            guard parts[1] == "*" else { return nil }
+        }
+        self = .bytes(first: first, last: last, total: total)
+    }
+}
+
+/// Decides whether an interrupted download goes on by itself, and when.
+///
+/// A pure value that is told of every interruption. Attempts that get on with the body may follow each other without
+/// end; those that do not are few, and further and further apart.
+struct AutomaticResumption: Hashable, Sendable {
+    /// What an attempt must have fetched to count as one that got on, in bytes.
+    static let minimumProgress: Int64 = 1024
+
+    /// How many attempts in a row may get nowhere.
+    static let limit = 5
+
+    /// How long to wait before the first attempt.
+    static let shortestDelay: Duration = .milliseconds(500)
+
+    /// How many attempts in a row got nowhere.
+    private(set) var fruitless = 0
+
+    enum Verdict: Hashable, Sendable {
+        case resume(after: Duration)
+        case giveUp
+    }
+
+    /// Takes note of an interruption and returns what to do about it.
+    ///
+    /// - Parameters:
+    ///   - kind: Why the attempt failed.
+    ///   - fetched: How many bytes it added to the file.
+    ///   - canResume: Whether there is anything to go on from.
+    ///   - spread: From 0 to 1, at random: delays grow by up to half, so that clients that were interrupted together do
+    ///     not all come back together.
+    /// - Returns: Whether to go on.
+    mutating func interrupted(
+        by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
+    ) -> Verdict {
+        guard canResume, Self.isInterruption(kind) else { return .giveUp }
+        fruitless = fetched >= Self.minimumProgress ? 0 : fruitless + 1
+        guard fruitless < Self.limit else { return .giveUp }
+        let delay = Self.shortestDelay * (1 << fruitless)
+        return .resume(after: delay + delay / 2 * min(max(spread, 0), 1))
+    }
+
+    /// Whether the failure is one of the way between here and the server, which the next attempt may not meet.
+    ///
+    /// The time limit of the exchange as a whole is the user's wish, not an interruption.
+    static func isInterruption(_ kind: RequestError.Kind) -> Bool {
+        switch kind {
+        case .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2): true
+        case .timedOut(.connect), .timedOut(.idle): true
+        case .invalidResponse(.truncated), .invalidResponse(.http2Stream): true
+        default: false
+        }
     }
 }

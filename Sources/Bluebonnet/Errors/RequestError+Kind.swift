@@ -1,7 +1,7 @@
 extension RequestError {
     /// Names a failure.
     @nonexhaustive
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable, CustomStringConvertible {
         /// The text is not a URL that can be requested; ``RequestError/url`` has the text, redacted like a URL.
         case invalidURL
         /// The request cannot be sent as it is.
@@ -47,11 +47,39 @@ extension RequestError {
         case sessionShutDown
         /// The library or libcurl met a condition that should not occur; the detail says which.
         case `internal`
+
+        /// The failure in a few words.
+        public var description: String {
+            switch self {
+            case .invalidURL: "not a URL that can be requested"
+            case .invalidRequest(let reason): reason.description
+            case .parameterEncoding(let reason): reason.description
+            case .multipartEncoding(let reason): reason.description
+            case .requestBody(let reason): reason.description
+            case .adaptation: "an adapter failed"
+            case .retry(let original): "a retrier gave another error than: \(original)"
+            case .redirect(let reason): reason.description
+            case .cache(let reason): reason.description
+            case .cookies(let reason): reason.description
+            case .authentication(let reason): reason.description
+            case .connection(let reason): reason.description
+            case .timedOut(let stage): stage.description
+            case .trust(let reason): reason.description
+            case .invalidResponse(let reason): reason.description
+            case .validation(let reason): reason.description
+            case .serialization(let reason): reason.description
+            case .download(let reason): reason.description
+            case .eventSource(let reason): reason.description
+            case .cancelled: "the request was cancelled"
+            case .sessionShutDown: "the session was shut down"
+            case .internal: "an internal error"
+            }
+        }
     }
 
     /// Says why a request cannot be sent as it is.
     @nonexhaustive
-    public enum InvalidRequestReason: Hashable, Sendable {
+    public enum InvalidRequestReason: Hashable, Sendable, CustomStringConvertible {
         /// The scheme is neither `http` nor `https`.
         case unsupportedScheme(String)
         /// The method is not a token (RFC 9110 §5.6.2).
@@ -66,18 +94,34 @@ extension RequestError {
         case configuration(String)
         /// Converting the user's own type to a request threw; see ``RequestError/underlying``.
         case conversion
+
+        /// The reason in a few words.
+        public var description: String {
+            switch self {
+            case .unsupportedScheme(let scheme): "the scheme \"\(scheme)\" is not supported, only http and https are"
+            case .method(let method): "the method \(method.debugDescription) is not a token"
+            case .fieldName(let name): "the field name \(name.debugDescription) is not a token"
+            case .fieldValue(let name): "the value of the field \(name) holds a CR, LF or NUL"
+            case .bodyDataInGETRequest: "a GET, HEAD or TRACE request has a body"
+            case .configuration(let text): "the configuration cannot be used: \(text)"
+            case .conversion: "the request could not be made"
+            }
+        }
     }
 
     /// Says why parameters could not be encoded.
     @nonexhaustive
-    public enum ParameterEncodingReason: Hashable, Sendable {
+    public enum ParameterEncodingReason: Hashable, Sendable, CustomStringConvertible {
         /// The encoder threw; see ``RequestError/underlying``.
         case encoderFailed
+
+        /// The reason in a few words.
+        public var description: String { "the parameters could not be encoded" }
     }
 
     /// Says why a multipart form could not be encoded.
     @nonexhaustive
-    public enum MultipartEncodingReason: Hashable, Sendable {
+    public enum MultipartEncodingReason: Hashable, Sendable, CustomStringConvertible {
         /// The URL is not one of a file.
         case bodyPartURLInvalid(String)
         /// The file's URL has no last component to make a file name of.
@@ -104,11 +148,32 @@ extension RequestError {
         case outputFileURLInvalid(String)
         /// The form could not be written; the detail has the system's words.
         case outputFileWriteFailed(String)
+
+        /// The reason in a few words.
+        public var description: String {
+            switch self {
+            case .bodyPartURLInvalid(let url): "a part of the form is to be read from \(url), which is not a file's URL"
+            case .bodyPartFilenameInvalid(let url): "a part of the form has no file name in \(url)"
+            case .bodyPartFileNotReachable(let path): "the form's file \(path) cannot be reached"
+            case .bodyPartFileIsDirectory(let path): "the form's file \(path) is a directory"
+            case .bodyPartFileUnreadable(let path): "the form's file \(path) cannot be read"
+            case .bodyPartLengthMismatch(let name, let expected, let actual):
+                "the part \(name.debugDescription) of the form has \(actual) bytes instead of \(expected)"
+            case .bodyPartSequenceFailed(let name): "the sequence of the form's part \(name.debugDescription) failed"
+            case .bodyPartNotReplayable(let name):
+                "the sequence of the form's part \(name.debugDescription) cannot be read a second time"
+            case .boundaryInvalid(let boundary): "\(boundary.debugDescription) cannot be the form's boundary"
+            case .bodyPartHeaderInvalid(let name): "the field \(name.debugDescription) of a part cannot be sent"
+            case .outputFileAlreadyExists(let path): "there is a file at \(path) already"
+            case .outputFileURLInvalid(let url): "\(url) is not a file's URL"
+            case .outputFileWriteFailed(let path): "the form cannot be written to \(path)"
+            }
+        }
     }
 
     /// Says what is wrong with a request's body.
     @nonexhaustive
-    public enum RequestBodyReason: Hashable, Sendable {
+    public enum RequestBodyReason: Hashable, Sendable, CustomStringConvertible {
         /// The URL is not one of a file.
         case notAFileURL(String)
         /// The file cannot be opened or read; the detail has the system's words.
@@ -121,175 +186,134 @@ extension RequestError {
         case sequenceFailed
         /// The body can be read once only, and would have to be sent a second time.
         case notReplayable
+
+        /// The reason in a few words.
+        public var description: String {
+            switch self {
+            case .notAFileURL(let url): "the body is to be read from \(url), which is not a file's URL"
+            case .fileUnreadable(let path): "the body's file \(path) cannot be read"
+            case .fileIsDirectory(let path): "the body's file \(path) is a directory"
+            case .lengthMismatch(let expected, let actual): "the body has \(actual) bytes instead of \(expected)"
+            case .sequenceFailed: "the sequence of the body failed"
+            case .notReplayable: "the body cannot be sent a second time"
+            }
+        }
     }
 
-    /// Says what happened to the connection.
+    /// Says why a redirect is not followed.
     @nonexhaustive
-    public enum ConnectionReason: Hashable, Sendable {
-        /// The host's name could not be resolved.
-        case nameNotResolved
-        /// The proxy's name could not be resolved.
-        case proxyNameNotResolved
-        /// No connection could be made, to the server or to a proxy: refused, unreachable.
-        case refused
-        /// The interface or the address that connections were to leave by is not there.
-        case interface
-        /// The connection was closed before the response began, or reset while it arrived; a body that just ends too early is
-        /// `.invalidResponse(.truncated)`.
-        case lost
-        /// A proxy was reached, and refused or failed.
-        case proxy
-        /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), such as by GOAWAY.
-        case http2
-        /// The connection could not be set up for another reason; the detail says which.
-        case failed
+    public enum RedirectReason: Hashable, Sendable, CustomStringConvertible {
+        /// There were as many redirects as are allowed, and one more.
+        case tooMany(limit: Int)
+        /// The request was led back to where it had been, in the same way.
+        case loop(url: String)
+        /// A redirect leads from `https` to `http`, which is not allowed.
+        case insecure(url: String)
+        /// The `Location` is not a URL that can be requested.
+        case invalidLocation(String)
+        /// The body would have to be sent a second time, and cannot be.
+        case bodyNotReplayable
+        /// The handler gave a request that cannot be sent; see ``RequestError/underlying``.
+        case invalidRequest
+
+        /// The reason in a few words.
+        public var description: String {
+            switch self {
+            case .tooMany(let limit): "the request was redirected more than \(limit) times"
+            case .loop(let url): "the request is redirected in a circle, back to \(url)"
+            case .insecure(let url): "a redirect from https leads to \(url)"
+            case .invalidLocation(let text): "the redirect's location \(text.debugDescription) cannot be requested"
+            case .bodyNotReplayable: "the body cannot be sent again to where the request is redirected"
+            case .invalidRequest: "the redirect handler gave a request that cannot be sent"
+            }
+        }
     }
 
-    /// Names the time limit that ran out.
+    /// Says why there is no answer without the network.
     @nonexhaustive
-    public enum TimeoutStage: Hashable, Sendable {
-        /// Name lookup, connecting and TLS together took too long.
-        case connect
-        /// Nothing was sent or received for too long.
-        case idle
-        /// One exchange as a whole took too long; see ``Timeouts/total``.
-        case total
+    public enum CacheReason: Hashable, Sendable, CustomStringConvertible {
+        /// Nothing is stored that could be the answer, or the request's kind is not answered with what is stored.
+        case notStored
+
+        /// The reason in a few words.
+        public var description: String { "no stored response can be the answer, and the network must not be asked" }
     }
 
-    /// Says why the server was not trusted.
+    /// Says why a challenge cannot be answered.
     @nonexhaustive
-    public enum TrustReason: Hashable, Sendable {
-        /// The certificate has expired or is not valid yet.
-        case certificateExpired
-        /// No trusted authority vouches for the certificate.
-        case untrustedIssuer
-        /// The certificate is signed by itself.
-        case selfSigned
-        /// The certificate is for other hosts.
-        case hostMismatch
-        /// To find out who vouches for the certificate takes more than 100 signature checks.
-        case chainTooLong
-        /// The certificate was refused for another reason; the detail says which.
-        case certificateRefused
-        /// The handshake failed: no common version or cipher, or an alert from the server.
-        case handshake
-        /// The server demands a certificate of the client, and was shown none.
-        case clientCertificateRequired
-        /// The server does not accept the certificate that it was shown, or that there was none.
-        case clientCertificateRefused
-        /// A certificate, a key or authorities of the configuration cannot be used.
-        case configuration
-        /// The session's ``ServerTrustManager`` has no evaluator for the host, and needs one.
-        case noRequiredEvaluator(host: String)
-        /// No certificate is pinned, or there is none where one was to be read.
-        case noCertificatesFound
-        /// No public key is pinned, or there is none where one was to be read.
-        case noPublicKeysFound
-        /// None of the certificates is a pinned one.
-        case certificatePinningFailed
-        /// None of the certificates has a pinned key.
-        case publicKeyPinningFailed
-        /// A certificate was revoked, or it is not known that it was not.
-        case revocationCheckFailed(RevocationReason)
-        /// An evaluator of the user's own refused; see ``RequestError/underlying``.
-        case customEvaluationFailed
-        /// The evaluator could not be asked, and so nothing was sent.
-        case notEvaluated
+    public enum AuthenticationReason: Hashable, Sendable, CustomStringConvertible {
+        /// The server offers no algorithm for Digest that libcurl gets right: MD5 and SHA-256.
+        case unsupportedDigestAlgorithm(String)
+        /// The server offers no quality of protection for Digest that libcurl gets right: `auth`, or for a request
+        /// without a body `auth-int`.
+        case unsupportedDigestProtection(String)
+        /// Libcurl is built without a scheme that the credential asks for.
+        case unsupportedScheme(String)
+
+        /// The reason in a few words.
+        public var description: String {
+            switch self {
+            case .unsupportedDigestAlgorithm(let name):
+                "the server asks for Digest with \(name.debugDescription), which is not supported"
+            case .unsupportedDigestProtection(let name):
+                "the server asks for Digest with the protection \(name.debugDescription), which is not supported"
+            case .unsupportedScheme(let name): "libcurl is built without \(name)"
+            }
+        }
     }
 
-    /// Says what is known of the revocation of a certificate that is not accepted.
+    /// Says why a cookie is not kept, or a file of cookies cannot be used.
     @nonexhaustive
-    public enum RevocationReason: Hashable, Sendable {
-        /// It was revoked.
-        case revoked
-        /// Whoever was asked does not know it.
-        case unknown
-        /// Nothing was said about it.
-        case noResponse
-        /// What was said does not hold any more, or not yet.
-        case stale
-        /// What was said is not signed by one who may say it.
-        case untrustedResponse
-        /// What was said may be an old answer: it lacks the question's nonce.
-        case replayedResponse
-    }
-
-    /// Says what is wrong with a response.
-    @nonexhaustive
-    public enum InvalidResponseReason: Hashable, Sendable {
-        /// The status line, a field or the framing breaks the rules of HTTP.
+    public enum CookieReason: Hashable, Sendable, CustomStringConvertible {
+        /// The session keeps no cookies.
+        case notKept
+        /// The value of `Set-Cookie` has not the form of a cookie.
         case malformed
-        /// The head is larger than the limit, in bytes.
-        case headTooLarge(limit: Int)
-        /// The body is larger than the limit, in bytes; compressed bodies are counted as decoded.
-        case bodyTooLarge(limit: Int64)
-        /// The body ended before it was complete.
-        case truncated
-        /// The body does not decode as its `Content-Encoding` says.
-        case undecodableContent
-        /// The HTTP/2 stream was reset or broke the rules (RFC 9113 §5.4.2).
-        case http2Stream
-    }
+        /// The name is empty, or holds white space, `=`, `;` or a control character.
+        case invalidName
+        /// The value holds `;` or a control character, or begins or ends with white space.
+        case invalidValue(name: String)
+        /// The path does not begin with a slash, or holds `;` or a control character.
+        case invalidPath(name: String)
+        /// The domain is not the name of a host, or is an address and to include subdomains.
+        case invalidDomain(name: String)
+        /// The name and the value have more than 4,096 bytes.
+        case tooLarge(name: String)
+        /// The cookie was to go to all hosts below a public suffix, such as `co.uk`.
+        case publicSuffix(name: String, domain: String)
+        /// The host that set the cookie does not belong to its domain.
+        case foreignDomain(name: String, domain: String)
+        /// A secure cookie was set without TLS.
+        case insecure(name: String)
+        /// The cookie is not what the prefix of its name promises (`__Secure-`, `__Host-`).
+        case prefix(name: String)
+        /// The URL is not one of a file.
+        case notAFileURL(String)
+        /// The file of cookies cannot be read; the detail has the system's words.
+        case fileUnreadable(path: String)
+        /// The file of cookies cannot be written; the detail has the system's words.
+        case fileUnwritable(path: String)
 
-    /// Says which check a response failed.
-    @nonexhaustive
-    public enum ValidationReason: Hashable, Sendable {
-        /// The status code is not an acceptable one.
-        case unacceptableStatusCode(Int)
-        /// The response has a body, but no content type.
-        case missingContentType(acceptable: [String])
-        /// The content type is not an acceptable one.
-        case unacceptableContentType(String, acceptable: [String])
-        /// A validator of the user's own refused it; see ``RequestError/underlying``.
-        case customValidationFailed
-    }
-
-    /// Says why a response could not be turned into a value.
-    @nonexhaustive
-    public enum SerializationReason: Hashable, Sendable {
-        /// The body is empty, and neither the method nor the status code allows that.
-        case inputDataNilOrZeroLength
-        /// The body is empty, allowed, but the type has no value for that.
-        case invalidEmptyResponse(type: String)
-        /// The body is not text in the named encoding.
-        case stringSerializationFailed(encoding: String)
-        /// The body is not JSON.
-        case jsonSerializationFailed
-        /// The decoder threw; see ``RequestError/underlying``.
-        case decodingFailed
-        /// A serializer of the user's own threw; see ``RequestError/underlying``.
-        case customSerializationFailed
-    }
-
-    /// Says why a downloaded body could not be kept.
-    @nonexhaustive
-    public enum DownloadReason: Hashable, Sendable {
-        /// The destination is not the URL of a file.
-        case destinationInvalid(String)
-        /// There is a file at the destination already, and it is not to be removed.
-        case destinationExists(path: String)
-        /// The destination is a directory.
-        case destinationIsDirectory(path: String)
-        /// The partial file cannot be made; the detail has the system's words.
-        case cannotCreateFile(path: String)
-        /// The partial file cannot be written, as on a full disk; the detail has the system's words.
-        case cannotWriteFile(path: String)
-        /// The complete file cannot be moved to its destination; the detail has the system's words.
-        case cannotMoveFile(from: String, to: String)
-        /// The file with the body cannot be read; the detail has the system's words.
-        case cannotReadFile(path: String)
-        /// The data to resume with is not resume data.
-        case resumeDataInvalid
-        /// The server answered the request for the rest with something that neither is the rest nor the whole.
-        case cannotResume(statusCode: Int)
-    }
-
-    /// Says why there is no stream of server-sent events.
-    @nonexhaustive
-    public enum EventSourceReason: Hashable, Sendable {
-        /// The status code is not 200.
-        case unacceptableStatusCode(Int)
-        /// The content type is not `text/event-stream`.
-        case unacceptableContentType(String?)
+        /// The reason in a few words, without the cookie's value.
+        public var description: String {
+            switch self {
+            case .notKept: "the session keeps no cookies"
+            case .malformed: "the value of Set-Cookie is not a cookie"
+            case .invalidName: "the name of a cookie cannot be sent"
+            case .invalidValue(let name): "the value of the cookie \(name.debugDescription) cannot be sent"
+            case .invalidPath(let name): "the path of the cookie \(name.debugDescription) is not one"
+            case .invalidDomain(let name): "the domain of the cookie \(name.debugDescription) is not a host"
+            case .tooLarge(let name): "the cookie \(name.prefix(40).debugDescription) has more than 4,096 bytes"
+            case .publicSuffix(let name, let domain):
+                "the cookie \(name.debugDescription) would go to all hosts of \(domain.debugDescription)"
+            case .foreignDomain(let name, let domain):
+                "the cookie \(name.debugDescription) is for another domain, \(domain.debugDescription)"
+            case .insecure(let name): "the secure cookie \(name.debugDescription) was set without TLS"
+            case .prefix(let name): "the cookie \(name.debugDescription) is not what its prefix promises"
+            case .notAFileURL(let url): "the URL \(url.debugDescription) is not one of a file"
+            case .fileUnreadable(let path): "the cookies in \(path) cannot be read"
+            case .fileUnwritable(let path): "the cookies cannot be written to \(path)"
+            }
+        }
     }
 }

@@ -40,7 +40,34 @@ public struct RequestError: Error, Sendable {
     /// Where in Bluebonnet the error was made, as `#fileID:#line`.
     public var origin: String { "\(storage.fileID):\(storage.line)" }
 
-    private var storage: Storage
+    private var storage: Storage {
+        get { box.storage }
+        set { box = Box(newValue) }
+    }
+
+    /// On the heap, so that passing the error on is cheap.
+    private var box: Box
+
+    private final class Box: Sendable {
+        let storage: Storage
+
+        init(_ storage: Storage) { self.storage = storage }
+    }
+
+    /// What an error is made of.
+    private struct Storage {
+        let kind: Kind
+        let detail: String?
+        let underlying: (any Error)?
+        let fileID: String
+        let line: Int
+        var method: HTTPMethod?
+        var url: String?
+        var attempts = 0
+        var response: HTTPResponse?
+        var body: Data?
+        var resumeData: Data?
+    }
 
     /// Creates an error.
     ///
@@ -53,85 +80,44 @@ public struct RequestError: Error, Sendable {
     public init(
         _ kind: Kind, detail: String? = nil, underlying: (any Error)? = nil, fileID: String = #fileID, line: Int = #line
     ) {
-        storage = Storage(kind: kind, detail: detail, underlying: underlying, fileID: fileID, line: line)
+        box = Box(Storage(kind: kind, detail: detail, underlying: underlying, fileID: fileID, line: line))
     }
 
     /// Makes the error of a text that is not a URL; the text is redacted already.
     package static func invalidURL(
         _ text: String, detail: String? = nil, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
-        var error = RequestError(.invalidURL, detail: detail, fileID: fileID, line: line)
-        error.storage = Storage(
-            kind: .invalidURL, detail: detail, underlying: nil, fileID: fileID, line: line, url: text)
-        return error
+        RequestError(.invalidURL, detail: detail, fileID: fileID, line: line).with { $0.url = text }
     }
 
     /// How many bytes of a failed response's body an error keeps.
     package static let bodyLimit = 64 * 1024
 
-    /// What an error is made of, on the heap so that passing the error on is cheap.
-    private final class Storage: Sendable {
-        let kind: Kind
-        let detail: String?
-        let underlying: (any Error)?
-        let fileID: String
-        let line: Int
-        let method: HTTPMethod?
-        let url: String?
-        let attempts: Int
-        let response: HTTPResponse?
-        let body: Data?
-        let resumeData: Data?
-
-        init(
-            kind: Kind, detail: String?, underlying: (any Error)?, fileID: String, line: Int, method: HTTPMethod? = nil,
-            url: String? = nil, attempts: Int = 0, response: HTTPResponse? = nil, body: Data? = nil,
-            resumeData: Data? = nil
-        ) {
-            self.kind = kind
-            self.detail = detail
-            self.underlying = underlying
-            self.fileID = fileID
-            self.line = line
-            self.method = method
-            self.url = url
-            self.attempts = attempts
-            self.response = response
-            self.body = body
-            self.resumeData = resumeData
-        }
+    private func with(_ change: (inout Storage) -> Void) -> RequestError {
+        var error = self
+        change(&error.storage)
+        return error
     }
-}
 
-extension RequestError {
     /// Returns the error with the circumstances filled in; what it already says stays.
     package func during(_ request: HTTPRequest?, attempts: Int) -> RequestError {
-        var error = self
-        error.storage = Storage(
-            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method ?? request?.method, url: url ?? request.map { $0.url.redactedDescription },
-            attempts: attempts, response: response, body: body, resumeData: resumeData)
-        return error
+        with { storage in
+            storage.method = storage.method ?? request?.method
+            storage.url = storage.url ?? request.map { $0.url.redactedDescription }
+            storage.attempts = attempts
+        }
     }
 
     /// Returns the error with the response that it is about.
     package func about(_ response: HTTPResponse?, body: Data?) -> RequestError {
-        var error = self
-        error.storage = Storage(
-            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method, url: url, attempts: attempts, response: response,
-            body: body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 }, resumeData: resumeData)
-        return error
+        with { storage in
+            storage.response = response
+            storage.body = body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 }
+        }
     }
 
     /// Returns the error with what the download can be resumed with.
-    package func resumable(with resumeData: Data?) -> RequestError {
-        var error = self
-        error.storage = Storage(
-            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method, url: url, attempts: attempts, response: response, body: body, resumeData: resumeData)
-        return error
-    }
+    package func resumable(with resumeData: Data?) -> RequestError { with { $0.resumeData = resumeData } }
 
     /// Returns a cancellation that keeps an earlier error as the underlying one.
     package static func cancelled(after earlier: RequestError?) -> RequestError {

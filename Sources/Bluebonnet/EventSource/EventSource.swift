@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Receives server-sent events for as long as it takes, over as many connections as it takes.
 ///
 /// ```swift
@@ -27,7 +29,7 @@ public struct EventSource: AsyncSequence, Sendable {
     public typealias Failure = RequestError
 
     /// Makes a connection with these fields in its request, and waits for the head of the response.
-    package typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
+    typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
 
     /// How the source reconnects.
     public let configuration: Configuration
@@ -42,7 +44,7 @@ public struct EventSource: AsyncSequence, Sendable {
     ///   - configuration: How the source reconnects.
     ///   - timing: How it waits.
     ///   - open: Makes a connection. It is called in the reader's task, one connection after the other.
-    package init(
+    init(
         configuration: Configuration = Configuration(), timing: EventSourceTiming = EventSourceTiming(),
         open: @escaping Open
     ) {
@@ -93,4 +95,92 @@ public struct EventSource: AsyncSequence, Sendable {
             try await run.next()
         }
     }
+}
+
+extension EventSource {
+    /// Says how a source reconnects.
+    public struct Configuration: Hashable, Sendable {
+        /// The ID of the event after which the stream is to go on; none when empty.
+        ///
+        /// It may hold no CR, LF or NUL: a request with one is never sent.
+        public var initialLastEventID: String
+
+        /// How long to wait before reconnecting until the server says otherwise; 3 seconds by default.
+        public var reconnectionTime: Duration
+
+        /// How long the wait may become while no connection can be made; 30 seconds by default.
+        ///
+        /// A longer reconnection time counts nevertheless. A quarter may come on top of it by chance, so that the clients
+        /// of a server that was away do not come back all at once.
+        public var maximumReconnectionDelay: Duration
+
+        /// After how many attempts in a row without a connection the source gives up; never by default.
+        ///
+        /// It throws why the last one failed. At least one is made.
+        public var maximumAttempts: Int?
+
+        /// Whether the source reconnects at all; so it does by default.
+        public var reconnects: Bool
+
+        /// How many bytes the data of an event and a line of the stream may have; 16 MiB by default.
+        ///
+        /// More ends the sequence with `.invalidResponse(.bodyTooLarge)`.
+        public var maximumEventBytes: Int
+
+        /// Creates a configuration.
+        ///
+        /// - Parameters:
+        ///   - initialLastEventID: The event after which the stream is to go on.
+        ///   - reconnectionTime: How long to wait before reconnecting until the server says otherwise.
+        ///   - maximumReconnectionDelay: How long the wait may become while no connection can be made.
+        ///   - maximumAttempts: After how many attempts in a row without a connection the source gives up.
+        ///   - reconnects: Whether the source reconnects at all.
+        ///   - maximumEventBytes: How many bytes the data of an event and a line of the stream may have.
+        public init(
+            initialLastEventID: String = "", reconnectionTime: Duration = .seconds(3),
+            maximumReconnectionDelay: Duration = .seconds(30), maximumAttempts: Int? = nil, reconnects: Bool = true,
+            maximumEventBytes: Int = 16 * 1024 * 1024
+        ) {
+            self.initialLastEventID = initialLastEventID
+            self.reconnectionTime = reconnectionTime
+            self.maximumReconnectionDelay = maximumReconnectionDelay
+            self.maximumAttempts = maximumAttempts
+            self.reconnects = reconnects
+            self.maximumEventBytes = maximumEventBytes
+        }
+    }
+}
+
+extension EventSource {
+    /// What a source's connection is doing.
+    public enum State: Hashable, Sendable {
+        /// A connection is being made.
+        case connecting
+        /// Events can come.
+        case open
+        /// The connection has ended, or could not be made: for which reason, none when the server has closed it.
+        case waiting(Duration, after: RequestError.Kind?)
+        /// No more events come: the sequence has ended or its loop was left.
+        case closed
+    }
+}
+
+/// A connection of an ``EventSource`` whose response has begun.
+struct EventSourceConnection: Sendable {
+    /// The head of the response.
+    let response: HTTPResponse
+    /// The body, decoded from its content coding; iterated once or never.
+    let chunks: any AsyncSequence<Data, RequestError> & Sendable
+    /// Closes the connection, also one that is closed already, and ends a wait for the next chunk.
+    ///
+    /// Callable from anywhere, cancellation handlers included, so it must not block.
+    let cancel: @Sendable () -> Void
+}
+
+/// How an ``EventSource`` waits: tests put a clock of their own here.
+struct EventSourceTiming: Sendable {
+    /// Waits; throws when the task is cancelled meanwhile.
+    var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+    /// Returns the next random number between 0 and 1.
+    var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
 }

@@ -1,8 +1,8 @@
 /// Knows the bytes that names and values of fields are made of (RFC 9110 §5).
-enum FieldSyntax {
+package enum FieldSyntax {
     /// Whether the byte may be part of a token (RFC 9110 §5.6.2).
     @inline(__always)
-    static func isTokenByte(_ byte: UInt8) -> Bool {
+    package static func isTokenByte(_ byte: UInt8) -> Bool {
         // One bit for each of ! # $ % & ' * + - . 0-9 A-Z ^ _ ` a-z | ~
         switch byte {
         case 0..<64: 0x03ff_6cfa_0000_0000 as UInt64 >> UInt64(byte) & 1 == 1
@@ -19,7 +19,7 @@ enum FieldSyntax {
 
     /// Whether the byte is a space or a tab.
     @inline(__always)
-    static func isWhitespace(_ byte: UInt8) -> Bool {
+    package static func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09
     }
 
@@ -76,7 +76,7 @@ extension String.UTF8View {
 
 extension String {
     /// Whether two strings are the same but for the case of ASCII letters.
-    func isSameIgnoringCase(as other: String) -> Bool {
+    package func isSameIgnoringCase(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         return FieldSyntax.isSame(utf8.span, other.utf8.span)
     }
@@ -90,5 +90,70 @@ extension StringProtocol {
             let last = text.utf8.lastIndex(where: { !FieldSyntax.isWhitespace($0) })
         else { return "" }
         return text[first...last]
+    }
+}
+
+extension Substring.UTF8View {
+    /// Takes the value of a parameter from the front: a token, or a quoted string (RFC 9110 §5.6.4, §5.6.6).
+    ///
+    /// - Parameter ends: The bytes that end a value without quotes.
+    /// - Returns: The value, without quotes and without white space around it.
+    mutating func takeValue(until ends: [UInt8]) -> String {
+        guard first == 0x22 else {
+            let value = Substring(prefix { !ends.contains($0) })
+            self = self[value.endIndex...]
+            return String(value.trimmed)
+        }
+        var bytes: [UInt8] = []
+        self = dropFirst()
+        while let byte = popFirst(), byte != 0x22 {
+            bytes.append(byte == 0x5c ? popFirst() ?? byte : byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Reads and writes percent-encoded text (RFC 3986 §2.1).
+package enum PercentEncoding {
+    /// Returns the bytes that the text stands for, or nil when a percent sign is not followed by two digits.
+    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var iterator = text.makeIterator()
+        while let byte = iterator.next() {
+            guard byte == 0x25 else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    /// Appends `%` and two digits in upper case.
+    static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(0x25)
+        bytes.append(hexadecimal(byte >> 4))
+        bytes.append(hexadecimal(byte & 15))
+    }
+
+    private static func hexadecimal(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x37 + value
+    }
+
+    /// The value of a hexadecimal digit.
+    package static func digit(_ byte: UInt8) -> UInt8? {
+        let decimal = byte &- 0x30
+        let letter = FieldSyntax.lowercased(byte) &- 0x61
+        return decimal < 10 ? decimal : letter < 6 ? letter + 10 : nil
+    }
+}
+
+extension Int64 {
+    /// The number that digits and nothing else stand for, if it is not too large.
+    init?(digits text: some StringProtocol) {
+        guard text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        self.init(text)
     }
 }

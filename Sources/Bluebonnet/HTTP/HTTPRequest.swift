@@ -203,3 +203,151 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
         return Mirror(self, children: children, displayStyle: .struct)
     }
 }
+
+/// Names what a request asks of a resource (RFC 9110 §9).
+///
+/// Methods are case-sensitive. Any token is a method; the well-known ones are here as constants.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
+    /// Asks a proxy for a tunnel.
+    public static let connect = HTTPMethod(rawValue: "CONNECT")
+    /// Removes the resource.
+    public static let delete = HTTPMethod(rawValue: "DELETE")
+    /// Fetches a representation.
+    public static let get = HTTPMethod(rawValue: "GET")
+    /// Fetches what a GET would, without the body.
+    public static let head = HTTPMethod(rawValue: "HEAD")
+    /// Asks what the resource can do.
+    public static let options = HTTPMethod(rawValue: "OPTIONS")
+    /// Changes a part of the resource (RFC 5789).
+    public static let patch = HTTPMethod(rawValue: "PATCH")
+    /// Hands the resource something to process.
+    public static let post = HTTPMethod(rawValue: "POST")
+    /// Replaces the resource.
+    public static let put = HTTPMethod(rawValue: "PUT")
+    /// Fetches what the body asks for, safely and idempotently.
+    public static let query = HTTPMethod(rawValue: "QUERY")
+    /// Asks for the request as the server received it.
+    public static let trace = HTTPMethod(rawValue: "TRACE")
+
+    /// The method as it is sent.
+    public let rawValue: String
+
+    /// Creates a method.
+    ///
+    /// - Parameter rawValue: The method as it is sent; what is not a token is refused when a request is started.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// Whether the method is a token (RFC 9110 §5.6.2).
+    package var isValid: Bool { rawValue.utf8.isToken }
+
+    /// Whether doing it twice is like doing it once (RFC 9110 §9.2.2); unknown methods are taken not to be.
+    package var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .put, .delete, .options, .trace, .query: true
+        default: false
+        }
+    }
+}
+
+extension HTTPMethod: CustomStringConvertible {
+    /// The method as it is sent.
+    public var description: String { rawValue }
+}
+
+/// Says which version of HTTP a request should be sent in.
+@nonexhaustive
+public enum HTTPVersionPreference: Hashable, Sendable {
+    /// HTTP/2 where TLS negotiates it (ALPN), HTTP/1.1 otherwise.
+    case automatic
+    /// HTTP/1.1 only.
+    case http1_1
+    /// HTTP/2 without asking, where there is no TLS (RFC 9113 §3.3).
+    ///
+    /// With TLS, it is the same as ``automatic``: the handshake says whether the server speaks HTTP/2 (§3.2).
+    case http2PriorKnowledge
+}
+
+/// Says how a request is served beside others on the same HTTP/2 connection; servers may ignore it.
+///
+/// It is told in both ways that there are: in the field `Priority` (RFC 9218), unless the request has such a field
+/// already or the priority is the default one; and over HTTP/2 as the weight of the stream (RFC 7540 §5.3.2, which
+/// RFC 9113 has given up).
+public struct HTTPPriority: Hashable, Sendable {
+    /// How urgent the response is: 0, the most, to 7; without a priority it is 3.
+    public let urgency: Int
+
+    /// Whether the response is of use while it comes in, so that it may share the connection with others as urgent.
+    public let isIncremental: Bool
+
+    /// The share of the connection in proportion to that of other requests: 1 to 256; HTTP/2's own default is 16.
+    public let weight: Int
+
+    /// Creates a priority as RFC 9218 has it, with the weight that fits.
+    ///
+    /// - Parameters:
+    ///   - urgency: How urgent the response is; brought into the range of 0 to 7.
+    ///   - isIncremental: Whether the response is of use while it comes in.
+    public init(urgency: Int, isIncremental: Bool = false) {
+        self.urgency = min(7, max(0, urgency))
+        self.isIncremental = isIncremental
+        weight = Self.weights[self.urgency]
+    }
+
+    /// Creates a priority of a weight, with the urgency that fits: from 1 for 256 to 5 for less than 4.
+    ///
+    /// - Parameter weight: The share; brought into the range of 1 to 256.
+    public init(weight: Int) {
+        let weight = min(256, max(1, weight))
+        self.weight = weight
+        urgency = Self.weights.dropFirst().firstIndex { $0 <= weight } ?? 3
+        isIncremental = false
+    }
+
+    /// Before others: the urgency 1, the weight 256.
+    public static var high: HTTPPriority { HTTPPriority(urgency: 1) }
+    /// As others: the urgency 3, the weight 16.
+    public static var normal: HTTPPriority { HTTPPriority(urgency: 3) }
+    /// After others: the urgency 5, the weight 1.
+    public static var low: HTTPPriority { HTTPPriority(urgency: 5) }
+
+    /// The weights of the urgencies 0 to 7.
+    private static let weights = [256, 256, 64, 16, 4, 1, 1, 1]
+
+    /// The value of the field `Priority`, in which defaults are left out; `nil` when nothing else is left.
+    var fieldValue: String? {
+        let parts = (urgency == 3 ? [] : ["u=\(urgency)"]) + (isIncremental ? ["i"] : [])
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}
+
+/// Limits how long the stages of a request may take; `nil` means no limit.
+public struct Timeouts: Hashable, Sendable {
+    /// 30 seconds to connect, 60 seconds idle, no limit in total.
+    public static let `default` = Timeouts()
+
+    /// The limit for name lookup, connecting and TLS together.
+    public var connect: Duration?
+
+    /// The longest time in which nothing is sent or received, to an eighth of itself; suspension does not count.
+    public var idle: Duration?
+
+    /// The limit for one exchange as a whole, from its start to the last byte of the body; suspension counts.
+    ///
+    /// Each redirect and each retry is an exchange of its own: a request may take as many times as long, and the waits
+    /// between. To bound a request as a whole, cancel the task that awaits it.
+    public var total: Duration?
+
+    /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - connect: The limit for name lookup, connecting and TLS together; 30 seconds by default.
+    ///   - idle: The longest time in which nothing is sent or received; 60 seconds by default.
+    ///   - total: The limit for the exchange as a whole; none by default.
+    public init(connect: Duration? = .seconds(30), idle: Duration? = .seconds(60), total: Duration? = nil) {
+        self.connect = connect
+        self.idle = idle
+        self.total = total
+    }
+}

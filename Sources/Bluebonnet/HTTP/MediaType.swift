@@ -15,16 +15,9 @@ public struct MediaType: Sendable {
     /// - Parameter text: The value of a `Content-Type` field or an element of `Accept`; parameters that cannot be parsed
     ///   are left out.
     public init?(_ text: String) {
-        let bytes = text.utf8
-        let start = bytes.firstIndex { !FieldSyntax.isWhitespace($0) } ?? bytes.endIndex
-        let slash = bytes[start...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
-        guard slash > start, slash < bytes.endIndex, bytes[slash] == 0x2f else { return nil }
-        let subtypeStart = bytes.index(after: slash)
-        let end = bytes[subtypeStart...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
-        let next = bytes[end...].first { !FieldSyntax.isWhitespace($0) }
-        guard end > subtypeStart, next == nil || next == 0x3b || next == 0x2c else { return nil }
-        type = text[start..<slash].lowercased()
-        subtype = text[subtypeStart..<end].lowercased()
+        guard let range = MediaRange(text[...]) else { return nil }
+        type = range.type.lowercased()
+        subtype = range.subtype.lowercased()
         self.text = text
     }
 
@@ -83,5 +76,37 @@ extension MediaType: Hashable {
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(subtype)
+    }
+}
+
+/// A media type or range of them, as slices of a field.
+struct MediaRange {
+    let type: Substring
+    let subtype: Substring
+
+    /// Reads what precedes the parameters; `*` alone, which Java's clients ask for (`*; q=.2`), only where that is said.
+    init?(_ text: Substring, orAsterisk: Bool = false) {
+        let bytes = text.utf8
+        let start = bytes.firstIndex { !FieldSyntax.isWhitespace($0) } ?? bytes.endIndex
+        let typeEnd = bytes[start...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
+        let hasSlash = typeEnd < bytes.endIndex && bytes[typeEnd] == 0x2f
+        let subtypeStart = hasSlash ? bytes.index(after: typeEnd) : start
+        let end = bytes[subtypeStart...].firstIndex { !FieldSyntax.isTokenByte($0) } ?? bytes.endIndex
+        let next = bytes[end...].first { !FieldSyntax.isWhitespace($0) }
+        guard typeEnd > start, end > subtypeStart, next == nil || next == 0x3b || next == 0x2c else { return nil }
+        type = text[start..<typeEnd]
+        subtype = text[subtypeStart..<end]
+        guard hasSlash || orAsterisk && type == "*" else { return nil }
+    }
+
+    var isEverything: Bool { type == "*" && subtype == "*" }
+
+    func includes(_ other: MediaRange) -> Bool {
+        Self.includes(type, other.type) && Self.includes(subtype, other.subtype)
+    }
+
+    private static func includes(_ range: Substring, _ value: Substring) -> Bool {
+        range == "*"
+            || range.utf8.elementsEqual(value.utf8) { FieldSyntax.lowercased($0) == FieldSyntax.lowercased($1) }
     }
 }

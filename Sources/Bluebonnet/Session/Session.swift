@@ -10,6 +10,9 @@ public actor Session {
 
     nonisolated let context: SessionContext
 
+    /// Waits; a test that steers the time has its own.
+    package nonisolated var sleep: @Sendable (Duration) async throws -> Void { context.sleep }
+
     /// Creates a session.
     ///
     /// Nothing is opened or started before the first request.

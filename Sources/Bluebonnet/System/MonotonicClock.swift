@@ -1,7 +1,7 @@
 import CSystem
 
 /// The system's clock that never goes back, whatever is done to the time of day.
-enum MonotonicClock {
+package enum MonotonicClock {
     /// Nanoseconds since some moment before the program began.
-    static func now() -> Int64 { bb_monotonic_now() }
+    package static func now() -> Int64 { bb_monotonic_now() }
 }

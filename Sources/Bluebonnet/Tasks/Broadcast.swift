@@ -38,10 +38,13 @@ package final class Broadcast<Element: Sendable>: Sendable {
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
     ) -> StreamOf<Element> {
-        StreamOf { [core] in
-            core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination)
-        }
+        StreamOf { [core] in core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }
     }
+
+    /// Begins one observation, which the hook is told the end of.
+    package func subscribe(
+        bufferingPolicy: StreamBufferingPolicy, onTermination: (@Sendable (StreamTermination) -> Void)? = nil
+    ) -> any StreamSource<Element> { core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }
 }
 
 /// How an observation ended.

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// connection as far as it can go without waiting.
 final class Connection {
     /// What the connection is about.
-    enum Phase {
+    private enum Phase {
         /// A request is awaited or being read.
         case reading
         /// A route makes the answer.
@@ -23,35 +23,40 @@ final class Connection {
         case closed
     }
 
-    let id: Int
-    let socket: Socket
-    let context: ServerContext
-    var phase = Phase.reading
-    var parser: RequestParser
-    var outgoing = OutgoingQueue()
+    /// Is told what a read came to.
+    typealias Reader = CheckedContinuation<IncomingBody.Answer, Never>
+
+    private let id: Int
+    private let socket: Socket
+    private let context: ServerContext
+    private var phase = Phase.reading
+    private var parser: RequestParser
+    private var outgoing = OutgoingQueue()
     /// Whether the client has closed its side.
-    private(set) var peerHasEnded = false
+    private var peerHasEnded = false
     /// Whether the client has closed its side behind bytes that have not been read.
     private var peerIsEnding = false
     /// The route or the condition that is being waited for.
-    var task: Task<Void, Never>?
-    var timer: TimerID?
+    private var task: Task<Void, Never>?
+    private var timer: TimerID?
 
     /// The current request, or the latest.
-    var exchange: ExchangeID
-    var head: RequestHead?
-    var target = RequestTarget("/")
-    var match = LocalServer.Router.Match.notFound
+    private(set) var exchange: ExchangeID
+    private var head: RequestHead?
+    private var target = RequestTarget("/")
+    private var match = LocalServer.Router.Match.nothing
     /// Its body, for a route that waits for all of it.
-    var body = Data()
+    private var body = Data()
     /// Its body, for a route that reads it piece by piece; goes on while that answers.
-    var incoming: IncomingBody?
-    var continuePolicy = LocalServer.ContinuePolicy.immediately
+    private var incoming: IncomingBody?
+    private var continuePolicy = LocalServer.ContinuePolicy.immediately
     /// Those who wait for more of ``incoming``, the first to come first.
-    var readers: [Reader] = []
+    private var readers: [Reader] = []
     /// Counts what the socket has taken of the streamed body that is being written.
-    var bodySent: ByteCount?
+    private var bodySent: ByteCount?
     private var interest: Interest = .readable
+    /// That the peer has closed its side; tells without reading (`EPOLLRDHUP`).
+    private static let closing = Interest(rawValue: Readiness.peerClosed.rawValue)
 
     init(id: Int, socket: Socket, context: ServerContext) {
         self.id = id
@@ -106,7 +111,7 @@ final class Connection {
     private func read() {
         switch socket.read(into: &context.readBuffer) {
         case .done(let count):
-            context.record.bytesMoved(received: count)
+            context.record.change { $0.traffic.bytesReceived += count }
             if case .draining = phase { return }
             parser.append(context.readBuffer[..<count])
         case .wouldBlock: break
@@ -126,11 +131,11 @@ final class Connection {
         }
     }
 
-    func flush() {
+    private func flush() {
         guard !outgoing.isEmpty else { return }
         let outcome = outgoing.send(on: socket)
         let counts = outgoing.takeCounts()
-        if counts.all > 0 { context.record.bytesMoved(sent: counts.all) }
+        if counts.all > 0 { context.record.change { $0.traffic.bytesSent += counts.all } }
         bodySent?.add(counts.body)
         switch outcome {
         case .sent: for waiter in outgoing.takeWaiters() { waiter.resume(returning: nil) }
@@ -140,7 +145,7 @@ final class Connection {
     }
 
     /// Goes on as far as possible.
-    func proceed() {
+    private func proceed() {
         while goOn() {}
         updateInterest()
     }
@@ -175,13 +180,13 @@ final class Connection {
         case .closed: return
         case .reading, .draining: wanted.insert(.readable)
         case .scripted(let cursor):
-            if !peerHasEnded { wanted.insert(cursor.waitsForBytes ? .readable : .peerClosed) }
+            if !peerHasEnded { wanted.insert(cursor.waitsForBytes ? .readable : Self.closing) }
         case .routing, .streaming, .sending:
             // Reading on shows that the client is gone; within bounds, as it may be sending the next requests.
             let isBody = incoming?.isOpen == true
             let hasRoom = isBody ? incoming?.hasRoom == true : parser.bufferedCount < 256 * 1024
             if !peerHasEnded, hasRoom { wanted.insert(.readable) }
-            if isBody, !hasRoom, !peerIsEnding { wanted.insert(.peerClosed) }
+            if isBody, !hasRoom, !peerIsEnding { wanted.insert(Self.closing) }
         }
         guard wanted != interest else { return }
         interest = wanted
@@ -196,14 +201,299 @@ final class Connection {
         socket.shutDownWriting()
         timer = context.loop.schedule(after: .seconds(1)) { [weak self] in self?.close() }
     }
-}
 
-extension Interest {
-    /// The peer has closed its side; tells without reading (`EPOLLRDHUP`).
-    static let peerClosed = Interest(rawValue: 0x2000)
-}
+    // MARK: Reading requests, and finding who answers them
 
-extension Readiness {
-    /// The peer has closed its side; tells without reading (`EPOLLRDHUP`).
-    static let peerClosed = Readiness(rawValue: 0x2000)
+    /// Reads on in a request; says whether more may be possible.
+    private func readRequest() -> Bool {
+        switch parser.next() {
+        case .needsBytes:
+            if peerHasEnded { close() }
+            return false
+        case .head(let head):
+            begin(head)
+        case .body(let piece):
+            body.append(contentsOf: piece)
+        case .end(let trailers):
+            complete(trailers)
+        case .failed(let failure):
+            let context = ResponseEncoder.Context(method: .get, version: .http1_1, keepsAlive: false)
+            send(.text("\(failure.reason)\n", status: failure.status), to: context)
+        }
+        return true
+    }
+
+    private func begin(_ head: RequestHead) {
+        self.head = head
+        target = RequestTarget(head.target)
+        match = context.router.match(head.method, target.path)
+        body = Data()
+        if case .found(.streaming(let route), let parameters) = match {
+            var request = LocalServer.Request(head, target: target, body: body, trailers: [:], connection: id)
+            request.parameters = parameters
+            exchange = exchange.next
+            return beginStreaming(head, route, request)
+        }
+        if case .length(let length) = head.framing { body.reserveCapacity(min(length, 1024 * 1024)) }
+        guard head.expectsContinue, head.framing != .none, parser.bufferedCount == 0 else { return }
+        if case .found = match { return outgoing.append(ResponseEncoder.continue) }
+        // The final answer comes instead of the 100; since the body may come nevertheless, nothing can follow.
+        self.head?.keepsAlive = false
+        complete([:])
+    }
+
+    private func complete(_ trailers: HTTPHeaders) {
+        guard let head else { return }
+        // A script that stood for the answer has left the end of the body to be read.
+        if case .found(.streaming, _) = match { return }
+        var request = LocalServer.Request(head, target: target, body: body, trailers: trailers, connection: id)
+        body = Data()
+        request.sequence = record(request)
+        exchange = exchange.next
+        switch match {
+        case .found(.fixed(let response), _) where !response.needsTask(for: head.method):
+            answer(response)
+        case .found(.fixed(let response), let parameters):
+            request.parameters = parameters
+            startTask(request) { _ in response }
+        case .found(.handler(let handler), let parameters):
+            request.parameters = parameters
+            startTask(request, handler)
+        case .found(.streaming, _):
+            break
+        case .otherMethods(let allowed):
+            let list = allowed.map(\.rawValue).joined(separator: ", ")
+            let allow = HTTPHeaders([HTTPHeader(name: "Allow", value: list)])
+            answer(.text("\(target.path) allows \(list)\n", status: 405, headers: allow))
+        case .nothing:
+            answer(.text("there is no route for \(target.path)\n", status: 404))
+        }
+    }
+
+    private func startTask(_ request: LocalServer.Request, _ handler: @escaping LocalServer.Router.Handler) {
+        guard let core = context.core else { return close() }
+        phase = .routing
+        let exchange = exchange
+        task = Task { await RouteRun(core: core, exchange: exchange, request: request).run(handler) }
+    }
+
+    // MARK: Bodies that a route reads piece by piece, while it may be answering already
+
+    /// Has a route answer a request of which the head has been read.
+    private func beginStreaming(
+        _ head: RequestHead, _ route: LocalServer.Router.StreamingRoute, _ request: LocalServer.Request
+    ) {
+        guard let core = context.core else { return close() }
+        let expects = head.expectsContinue && head.framing != .none && parser.bufferedCount == 0
+        let counts = IncomingBody.Counts()
+        continuePolicy = route.continues
+        incoming = IncomingBody(of: request, awaitsContinue: expects, options: context.options, counts: counts)
+        if route.continues == .immediately { sendContinue() }
+        let length: Int? =
+            switch head.framing {
+            case .none: 0
+            case .length(let length): length
+            case .chunked: nil
+            }
+        let reader = LocalServer.BodyReader(length: length, core: core, exchange: exchange, counts: counts)
+        startTask(request) { try await route.handler($0, reader) }
+    }
+
+    /// Has a reader told what comes next of the body.
+    func readBody(_ reader: Reader) {
+        guard incoming != nil else { return reader.resume(returning: .failure(.connectionClosed)) }
+        readers.append(reader)
+        if continuePolicy == .whenRead, case .routing = phase { sendContinue() }
+        answerReaders()
+        proceed()
+    }
+
+    /// Takes in what there is of the body, as far as there is room.
+    private func receiveBody() {
+        guard incoming != nil else { return }
+        if case .sending = phase { incoming?.answered() }
+        while incoming?.hasRoom == true {
+            switch parser.next() {
+            case .body(let piece):
+                incoming?.pieceReceived(piece)
+                answerReaders()
+            case .end:
+                incoming?.completed()
+                recordIncoming()
+            case .failed(let failure):
+                incoming?.failed(.malformedBody(status: failure.status, reason: failure.reason))
+                recordIncoming()
+            case .needsBytes where peerHasEnded:
+                incoming?.failed(.connectionClosed)
+                recordIncoming()
+            case .needsBytes, .head:
+                return answerReaders()
+            }
+        }
+        answerReaders()
+    }
+
+    /// Gives up what has not come yet of the body.
+    private func abandonBody() {
+        guard incoming != nil else { return }
+        incoming?.failed(.connectionClosed)
+        incoming?.answered()
+        recordIncoming()
+        answerReaders()
+        incoming = nil
+    }
+
+    private func sendContinue() {
+        guard incoming?.awaitsContinue == true else { return }
+        outgoing.append(ResponseEncoder.continue)
+        incoming?.continueSent()
+    }
+
+    private func answerReaders() {
+        while !readers.isEmpty, let answer = incoming?.read() {
+            readers.removeFirst().resume(returning: answer)
+        }
+    }
+
+    private func recordIncoming() {
+        if let request = incoming?.takeRecord() { record(request) }
+    }
+
+    /// Records a request; returns its number.
+    @discardableResult
+    private func record(_ request: LocalServer.Request) -> Int {
+        context.record.change { $0.requestReceived(request) }
+    }
+
+    // MARK: Answering: whole responses, and bodies that are written piece by piece
+
+    /// Begins the answer of a route; a streamed body is then written with ``writeBody(_:_:)``.
+    func answer(_ response: LocalServer.Response, counting sent: ByteCount) {
+        bodySent = sent
+        answer(response)
+        proceed()
+    }
+
+    private func answer(_ response: LocalServer.Response) {
+        if case .script(let steps) = response.body.storage {
+            abandonBody()
+            phase = .scripted(ScriptCursor(steps))
+            return
+        }
+        let keepsAlive = head?.keepsAlive == true && incoming?.isLast != true
+        send(
+            response,
+            to: ResponseEncoder.Context(
+                method: head?.method ?? .get, version: head?.version ?? .http1_1, keepsAlive: keepsAlive))
+    }
+
+    private func send(_ response: LocalServer.Response, to context: ResponseEncoder.Context) {
+        switch response.body.storage {
+        case .script: break
+        case .data(let data):
+            let encoder = ResponseEncoder(response, length: data.count, to: context)
+            let sentData = encoder.framing == .none ? Data() : data
+            // One system call for a small response; no copy of a large one.
+            if sentData.count <= 16 * 1024 {
+                outgoing.append(encoder.head + sentData)
+            } else {
+                outgoing.append(encoder.head)
+                outgoing.append(sentData)
+            }
+            phase = .sending(keepsAlive: encoder.keepsAlive)
+        case .stream(let length, _):
+            let encoder = ResponseEncoder(response, length: length, to: context)
+            outgoing.append(encoder.head)
+            phase =
+                encoder.framing == .none
+                ? .sending(keepsAlive: encoder.keepsAlive)
+                : .streaming(encoder.framing, left: length, keepsAlive: encoder.keepsAlive)
+        }
+    }
+
+    func writeBody(_ data: Data, _ waiter: OutgoingQueue.Waiter) {
+        guard case .streaming(let framing, let left, let keepsAlive) = phase else {
+            return waiter.resume(returning: .connectionClosed)
+        }
+        // An empty chunk would be the last one.
+        guard !data.isEmpty else { return waiter.resume(returning: nil) }
+        if case .length(let promised) = framing, let left {
+            guard data.count <= left else { return waiter.resume(returning: .bodyTooLong(promised: promised)) }
+            phase = .streaming(framing, left: left - data.count, keepsAlive: keepsAlive)
+        }
+        if framing == .chunked {
+            outgoing.append(ResponseEncoder.chunkHead(data.count))
+            outgoing.append(body: data)
+            outgoing.append(ResponseEncoder.chunkEnd)
+        } else {
+            outgoing.append(body: data)
+        }
+        outgoing.notify(waiter)
+        proceed()
+    }
+
+    func endBody(failed: Bool) {
+        guard case .streaming(let framing, let left, let keepsAlive) = phase else { return }
+        let isComplete = !failed && (left ?? 0) == 0
+        if isComplete, framing == .chunked { outgoing.append(ResponseEncoder.lastChunk) }
+        // A body that is not complete must not look so.
+        phase = .sending(keepsAlive: isComplete && keepsAlive)
+        proceed()
+    }
+
+    // MARK: Scripts
+
+    /// Takes a script one step further; says whether more may be possible.
+    private func runScript() -> Bool {
+        guard case .scripted(var cursor) = phase else { return false }
+        let action = cursor.next(reading: &parser, isSent: outgoing.isEmpty, peerHasEnded: peerHasEnded)
+        phase = .scripted(cursor)
+        switch action {
+        case .goOn: return true
+        case .nothing: return false
+        case .send(let bytes, let pause):
+            outgoing.append(bytes)
+            flush()
+            if let pause { satisfyCursor(after: pause) }
+            return true
+        case .pause(let duration): satisfyCursor(after: duration)
+        case .wait(let condition): satisfyCursor(when: condition)
+        case .record(let head, let body, let trailers):
+            target = RequestTarget(head.target)
+            record(LocalServer.Request(head, target: target, body: body, trailers: trailers, connection: id))
+        case .halfClose: socket.shutDownWriting()
+        case .serve: phase = .reading
+        case .closeAfterReading:
+            // So that the client sees an orderly end (`FIN`), unless it goes on sending.
+            for _ in 0..<64 { guard case .done = socket.read(into: &context.readBuffer) else { break } }
+            close()
+        case .close: close()
+        case .reset: close(resetting: true)
+        }
+        return true
+    }
+
+    private func satisfyCursor(after duration: Duration) {
+        timer = context.loop.schedule(after: duration) { [weak self] in
+            self?.timer = nil
+            self?.satisfyCursor()
+        }
+    }
+
+    private func satisfyCursor(when condition: @escaping @Sendable () async -> Void) {
+        guard let core = context.core else { return close() }
+        let exchange = exchange
+        task = Task {
+            await condition()
+            core.submit { $0.connection(exchange)?.satisfyCursor() }
+        }
+    }
+
+    private func satisfyCursor() {
+        guard case .scripted(var cursor) = phase else { return }
+        task = nil
+        cursor.isSatisfied = true
+        phase = .scripted(cursor)
+        proceed()
+    }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 
 /// Knows what has come of a body that a route reads piece by piece; a value without I/O.
 struct IncomingBody {
@@ -28,7 +29,6 @@ struct IncomingBody {
     private let counts: Counts
     private let window: Int
     private let recordedBytes: Int
-    private let digest: BodyDigest?
     /// What has come and was not read yet.
     private var bytes = Data()
 
@@ -40,7 +40,6 @@ struct IncomingBody {
         self.counts = counts
         window = max(1, options.bodyWindowBytes)
         recordedBytes = max(0, options.recordedBodyBytes)
-        digest = options.recordsBodyDigests ? BodyDigest() : nil
     }
 
     /// Whether more of it may come.
@@ -65,7 +64,6 @@ struct IncomingBody {
         awaitsContinue = false
         counts.received.add(piece.count)
         request.bodyLength += piece.count
-        digest?.update(piece)
         let missing = recordedBytes - request.body.count
         if missing > 0 { request.body.append(contentsOf: piece.prefix(missing)) }
         if !isAnswered { bytes.append(contentsOf: piece) }
@@ -109,8 +107,18 @@ struct IncomingBody {
         guard !isRecorded else { return nil }
         isRecorded = true
         request.bodyIsComplete = phase == .complete
-        request.bodyDigest = digest?.finish()
         defer { request.body = Data() }
         return request
+    }
+}
+
+/// Counts bytes on the loop, for everyone to see.
+final class ByteCount: Sendable {
+    private let bytes = Atomic<Int>(0)
+
+    var value: Int { bytes.load(ordering: .relaxed) }
+
+    func add(_ count: Int) {
+        bytes.add(count, ordering: .relaxed)
     }
 }

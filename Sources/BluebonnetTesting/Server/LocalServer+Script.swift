@@ -1,3 +1,4 @@
+import Bluebonnet
 public import FoundationEssentials
 
 extension LocalServer {
@@ -129,4 +130,126 @@ extension LocalServer.Script.Step {
 
     /// Goes on as an ordinary server, with the routes; the last step.
     public static let serve = Self(kind: .serve)
+}
+
+/// Where a script stands, and what it does next; a pure value.
+struct ScriptCursor {
+    /// What the connection has to do.
+    enum Action {
+        /// Ask again.
+        case goOn
+        /// Nothing, until bytes come or have been sent, or what was waited for has happened.
+        case nothing
+        case send([UInt8], thenPause: Duration?)
+        case pause(Duration)
+        case wait(@Sendable () async -> Void)
+        case record(RequestHead, body: Data, trailers: HTTPHeaders)
+        case halfClose
+        case serve
+        /// Close when what the client has sent so far is read.
+        case closeAfterReading
+        case close
+        case reset
+    }
+
+    private let steps: [LocalServer.Script.Step]
+    private var index = 0
+
+    /// Whether the current step has begun.
+    private var hasBegun = false
+    /// Whether what the current step waits for, other than bytes, has happened.
+    var isSatisfied = false
+    /// How many bytes the current step has dealt with.
+    private var progress = 0
+    /// The request of which the head has been read, and whether it has been recorded with that alone.
+    private var request: (head: RequestHead, body: Data, isRecorded: Bool)?
+
+    init(_ steps: [LocalServer.Script.Step]) {
+        self.steps = steps
+    }
+
+    /// The current step; `nil` after the last.
+    private var step: LocalServer.Script.Step.Kind? { index < steps.count ? steps[index].kind : nil }
+
+    /// Whether the current step can only go on with bytes from the client.
+    var waitsForBytes: Bool {
+        switch step {
+        case .waitForHead, .waitForRequest, .waitForBytes, .waitForClose: true
+        default: false
+        }
+    }
+
+    /// Whether it waits for the client to go away.
+    var isStalled: Bool { if case .stall = step { true } else { false } }
+
+    /// Takes the current step as far as it can go; `isSent` says whether nothing waits to be sent.
+    mutating func next(reading parser: inout RequestParser, isSent: Bool, peerHasEnded: Bool) -> Action {
+        // What is waited for cannot come any more from a client that is gone.
+        let awaited = peerHasEnded ? Action.close : .nothing
+        switch step {
+        case .send(let bytes):
+            if begins() { return .send(bytes, thenPause: nil) }
+            return isSent ? advanced(.goOn) : .nothing
+        case .drip(let bytes, let piece, let interval):
+            guard begins() || isSatisfied else { return .nothing }
+            guard progress < bytes.count else { return advanced(.goOn) }
+            let end = min(bytes.count, progress + piece)
+            defer { (progress, isSatisfied) = (end, false) }
+            return .send(Array(bytes[progress..<end]), thenPause: interval)
+        case .pause(let duration):
+            if begins() { return .pause(duration) }
+            return isSatisfied ? advanced(.goOn) : .nothing
+        case .wait(let condition):
+            if begins() { return .wait(condition) }
+            return isSatisfied ? advanced(.goOn) : .nothing
+        case .waitForHead: return readRequest(&parser, headOnly: true) ?? awaited
+        case .waitForRequest: return readRequest(&parser, headOnly: false) ?? awaited
+        case .waitForBytes(let count):
+            progress += parser.takeRawBytes(count - progress).count
+            return progress >= count ? advanced(.goOn) : awaited
+        case .waitForClose:
+            _ = parser.takeRawBytes(.max)
+            return peerHasEnded ? advanced(.goOn) : .nothing
+        case .halfClose: return advanced(.halfClose)
+        case .reset: return .reset
+        case .close, nil: return .closeAfterReading
+        case .stall: return awaited
+        case .serve: return .serve
+        }
+    }
+
+    /// Reads a request, or its head; `nil` until it is there.
+    private mutating func readRequest(_ parser: inout RequestParser, headOnly: Bool) -> Action? {
+        while true {
+            switch parser.next() {
+            case .needsBytes: return nil
+            case .head(let head):
+                request = (head, Data(), isRecorded: headOnly)
+                if headOnly { return advanced(.record(head, body: Data(), trailers: [:])) }
+            case .body(let piece):
+                if request?.isRecorded == false { request?.body.append(contentsOf: piece) }
+            case .end(let trailers):
+                let request = request.take()
+                if !headOnly { _ = advanced(.goOn) }
+                if let request, !request.isRecorded {
+                    return .record(request.head, body: request.body, trailers: trailers)
+                }
+                if !headOnly { return .goOn }
+            case .failed: return .close
+            }
+        }
+    }
+
+    /// Notes that the current step begins; says whether it had not before.
+    private mutating func begins() -> Bool {
+        defer { hasBegun = true }
+        return !hasBegun
+    }
+
+    /// Goes on to the next step, after an action.
+    private mutating func advanced(_ action: Action) -> Action {
+        index += 1
+        (hasBegun, isSatisfied, progress) = (false, false, 0)
+        return action
+    }
 }

@@ -23,7 +23,7 @@ public final class LocalServer: Sendable {
     /// The port that the server listens on.
     public let port: Int
 
-    let record: ServerRecord
+    private let record: Watched<ServerRecord>
     private let core: ServerCore
 
     /// Starts a server that answers with routes.
@@ -54,8 +54,9 @@ public final class LocalServer: Sendable {
             listener.close()
             throw error
         }
-        record = ServerRecord(options)
-        core = ServerCore(listener: listener, options: options, router: router, script: script, record: record)
+        record = Watched(ServerRecord(options))
+        core = ServerCore(
+            ServerContext(listener: listener, options: options, router: router, script: script, record: record))
         core.start()
     }
 
@@ -133,6 +134,188 @@ public final class LocalServer: Sendable {
                 work($0)
                 continuation.resume()
             }
+        }
+    }
+}
+
+extension LocalServer {
+    /// Sets the limits of a server.
+    public struct Options: Hashable, Sendable {
+        /// The longest head of a request that is accepted, in bytes; 65,536 by default.
+        ///
+        /// A longer one is answered with 431, or with 414 when its first line alone is longer.
+        public var maximumHeadBytes = 64 * 1024
+
+        /// The longest body of a request that is accepted, in bytes; 1 GiB by default.
+        ///
+        /// A longer one is answered with 413, as soon as its length is known to be too much.
+        public var maximumBodyBytes = 1024 * 1024 * 1024
+
+        /// How many requests are kept in ``LocalServer/requests``, the latest; 10,000 by default.
+        public var recordedRequests = 10_000
+
+        /// How much is kept of a recorded request's body, in bytes; 1 MiB by default.
+        public var recordedBodyBytes = 1024 * 1024
+
+        /// How much of a body is read ahead of a route that reads it piece by piece, in bytes; 256 KiB by default.
+        public var bodyWindowBytes = 256 * 1024
+
+        /// The size of the system's receive buffer of each connection, in bytes; `nil` for what the system thinks best.
+        ///
+        /// The system doubles it, for its own needs. What a client can send that nobody reads is bounded by this, its own
+        /// send buffer and ``bodyWindowBytes``.
+        public var receiveBufferBytes: Int?
+
+        /// The size of the system's send buffer of each connection, in bytes; `nil` for what the system thinks best.
+        ///
+        /// The system doubles it, for its own needs. What can be sent to a client that does not read is bounded by this
+        /// and its own receive buffer; left to itself, the system lets both grow to several MiB.
+        public var sendBufferBytes: Int?
+
+        /// Creates options with the default limits.
+        public init() {}
+    }
+}
+
+extension LocalServer {
+    /// The requests that were received, the oldest first; at most the latest ``Options/recordedRequests``.
+    ///
+    /// A request is received when its body is complete; a script may also record one whose head is, and a route
+    /// that reads the body itself (``Router/streaming(_:method:continue:_:)``) one whose body never was.
+    public var requests: [Request] { record.read { $0.requests.elements } }
+
+    /// How many requests were received, ever.
+    public var requestCount: Int { record.read { $0.requests.count } }
+
+    /// How many connections were accepted, ever.
+    public var connectionCount: Int { record.read { $0.connectionCount } }
+
+    /// How many connections are open.
+    public var openConnectionCount: Int { record.read { $0.openConnectionCount } }
+
+    /// Forgets the recorded requests; the counts go on.
+    public func forgetRequests() {
+        record.change { $0.forgetRequests() }
+    }
+
+    /// Waits for the next request that this method has not returned yet, beginning with the server's first.
+    ///
+    /// - Returns: The request.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    public func nextRequest() async throws -> Request {
+        try await record.wait { $0.nextRequest() }
+    }
+
+    /// Waits until a number of requests were received.
+    ///
+    /// - Parameter number: The number; 1 for the first.
+    /// - Returns: The request with that number.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is, and
+    ///   ``Failure/notRecorded`` when the request is not kept any more.
+    public func request(_ number: Int) async throws -> Request {
+        try await record.wait { $0.request(number) }
+    }
+
+    /// Waits until no more than a number of connections are open.
+    ///
+    /// - Parameter count: The number.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    public func waitForOpenConnections(atMost count: Int) async throws {
+        try await record.wait { $0.once($0.openConnectionCount <= count) }
+    }
+
+    /// Waits until a number of connections were accepted, ever.
+    ///
+    /// - Parameter count: The number.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    public func waitForConnections(atLeast count: Int) async throws {
+        try await record.wait { $0.once($0.connectionCount >= count) }
+    }
+}
+
+extension LocalServer {
+    /// Counts the bytes that have gone over all connections of a server, heads and framing included.
+    public struct Traffic: Hashable, Sendable {
+        /// How many bytes the system has accepted from the server.
+        ///
+        /// The client need not have them: what it does not read fills the system's buffers first; see
+        /// ``Options/sendBufferBytes``.
+        public internal(set) var bytesSent = 0
+
+        /// How many bytes the server has read.
+        public internal(set) var bytesReceived = 0
+    }
+
+    /// The bytes that were sent and received so far.
+    public var traffic: Traffic { record.read { $0.traffic } }
+
+    /// Waits until at least so many bytes were sent, over all connections.
+    ///
+    /// - Parameter count: The number of bytes.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    public func waitForBytesSent(atLeast count: Int) async throws {
+        try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesSent >= count) }
+    }
+
+    /// Waits until at least so many bytes were received, over all connections.
+    ///
+    /// - Parameter count: The number of bytes.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    public func waitForBytesReceived(atLeast count: Int) async throws {
+        try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesReceived >= count) }
+    }
+
+    /// Waits until nothing has been sent or received for a while, as when one side is held back by the other.
+    ///
+    /// It is quiet before the first byte, too, and when the machine is busy with something else: first wait for what has
+    /// to move in any case. What moves later shows that it was too early, never that too much was sent.
+    ///
+    /// - Parameter duration: How long it has to be quiet.
+    /// - Returns: The bytes that were sent and received until then.
+    /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
+    @discardableResult
+    public func waitForQuiet(of duration: Duration = .milliseconds(250)) async throws -> Traffic {
+        var last = traffic
+        while true {
+            try await Task.sleep(for: duration)
+            // Throws when the server was stopped.
+            try await record.wait { $0.once(!$0.isStopped) }
+            let now = traffic
+            if now == last { return now }
+            last = now
+        }
+    }
+}
+
+extension LocalServer {
+    /// Says why a server could not do what it was asked for.
+    @nonexhaustive
+    public enum Failure: Error, Hashable, Sendable {
+        /// A system call failed, with its `errno`; such as when the process has no descriptors left.
+        case system(call: String, code: Int32)
+        /// The server was stopped.
+        case stopped
+        /// The client went away, or the server closed its connection.
+        case connectionClosed
+        /// The request was received, but is not kept any more; see ``LocalServer/Options/recordedRequests``.
+        case notRecorded
+        /// A body was written that is longer than the length which was promised, in bytes.
+        case bodyTooLong(promised: Int)
+        /// The body of a request cannot be understood, or is too long; with the status to answer.
+        case malformedBody(status: Int, reason: String)
+    }
+}
+
+extension LocalServer.Failure: CustomStringConvertible {
+    /// What went wrong, in one line.
+    public var description: String {
+        switch self {
+        case .system(let call, let code): "\(call): \(Socket.text(for: code))"
+        case .stopped: "the server was stopped"
+        case .notRecorded: "the request is not kept any more"
+        case .connectionClosed: "the connection is closed"
+        case .bodyTooLong(let promised): "the body is longer than the promised \(promised) bytes"
+        case .malformedBody(_, let reason): reason
         }
     }
 }

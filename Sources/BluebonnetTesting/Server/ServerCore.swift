@@ -11,14 +11,9 @@ actor ServerCore {
     // Safety: the actor keeps the loop alive.
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    init(
-        listener: Socket, options: LocalServer.Options, router: LocalServer.Router,
-        script: (@Sendable (Int) -> LocalServer.Script)?, record: ServerRecord
-    ) {
-        let loop = EventLoop(name: "local-server")
-        self.loop = loop
-        context = ServerContext(
-            loop: loop, listener: listener, options: options, router: router, script: script, record: record)
+    init(_ context: sending ServerContext) {
+        loop = context.loop
+        self.context = context
     }
 
     /// Begins to accept connections.
@@ -38,5 +33,141 @@ actor ServerCore {
     /// Has something done on the loop.
     nonisolated func submit(_ work: @escaping @Sendable (ServerContext) -> Void) {
         loop.submit { [self] in assumeIsolated { work($0.context) } }
+    }
+}
+
+/// Owns a server's listener and connections; belongs to the loop of a ``ServerCore``.
+final class ServerContext {
+    let loop = EventLoop(name: "local-server")
+    let options: LocalServer.Options
+    let record: Watched<ServerRecord>
+    var router: LocalServer.Router
+
+    /// What all connections read into, one after the other.
+    var readBuffer = [UInt8](repeating: 0, count: 64 * 1024)
+
+    /// The way back to the loop for tasks; `nil` when the server is not running.
+    private(set) var core: ServerCore?
+
+    private var script: (@Sendable (Int) -> LocalServer.Script)?
+    private var listener: Socket?
+    private var connections: [Int: Connection] = [:]
+    private var isStopped = false
+
+    init(
+        listener: Socket, options: LocalServer.Options, router: LocalServer.Router,
+        script: (@Sendable (Int) -> LocalServer.Script)?, record: Watched<ServerRecord>
+    ) {
+        self.listener = listener
+        self.options = options
+        self.router = router
+        self.script = script
+        self.record = record
+    }
+
+    func start(core: ServerCore) {
+        guard !isStopped, let listener else { return }
+        self.core = core
+        loop.watch(listener.descriptor, for: .readable) { [unowned self] _ in acceptConnections() }
+    }
+
+    /// Closes everything; says whether there was anything to close.
+    func stop() -> Bool {
+        guard !isStopped else { return false }
+        isStopped = true
+        stopListening()
+        for connection in connections.values { connection.close() }
+        core = nil
+        // Routes may refer to the server.
+        router = LocalServer.Router()
+        script = nil
+        record.change { $0.isStopped = true }
+        return true
+    }
+
+    /// Refuses further connections.
+    func stopListening() {
+        guard let listener else { return }
+        loop.unwatch(listener.descriptor)
+        listener.close()
+        self.listener = nil
+    }
+
+    func closeConnections(resetting: Bool) {
+        for connection in connections.values { connection.close(resetting: resetting) }
+    }
+
+    // MARK: Connections
+
+    private func acceptConnections() {
+        // Others get their turn after this many.
+        for _ in 0..<256 {
+            guard let listener else { return }
+            switch listener.accept() {
+            case .done(let socket):
+                open(socket)
+            case .wouldBlock, .ended:
+                return
+            case .failed:
+                // Out of descriptors or memory: try again when some may have been given back.
+                loop.setInterest([], of: listener.descriptor)
+                _ = loop.schedule(after: .milliseconds(20)) { [weak self] in
+                    guard let self, let listener = self.listener else { return }
+                    loop.setInterest(.readable, of: listener.descriptor)
+                }
+                return
+            }
+        }
+    }
+
+    private func open(_ socket: Socket) {
+        let id = record.change { $0.connectionOpened() }
+        let connection = Connection(id: id, socket: socket, context: self)
+        connections[id] = connection
+        connection.begin(script?(id))
+    }
+
+    func connectionClosed(_ id: Int) {
+        connections[id] = nil
+        record.change { $0.connectionClosed() }
+    }
+
+    /// The connection on which an exchange is still going on.
+    func connection(_ exchange: ExchangeID) -> Connection? {
+        guard let connection = connections[exchange.connection], connection.exchange == exchange else { return nil }
+        return connection
+    }
+}
+
+/// Runs a route for one request, on the global pool, and brings what it answers back to the loop.
+struct RouteRun: Sendable {
+    let core: ServerCore
+    let exchange: ExchangeID
+    let request: LocalServer.Request
+
+    func run(_ handler: LocalServer.Router.Handler) async {
+        let response: LocalServer.Response
+        let sent = ByteCount()
+        do {
+            response = try await handler(request)
+        } catch {
+            response = .failure(error)
+        }
+        onConnection { $0.answer(response, counting: sent) }
+        guard case .stream(_, let producer) = response.body.storage, response.needsTask(for: request.method) else {
+            return
+        }
+        do {
+            try await producer(LocalServer.BodyWriter(core: core, exchange: exchange, sent: sent))
+            onConnection { $0.endBody(failed: false) }
+        } catch {
+            onConnection { $0.endBody(failed: true) }
+        }
+    }
+
+    private func onConnection(_ work: @escaping @Sendable (Connection) -> Void) {
+        core.submit { [exchange] context in
+            if let connection = context.connection(exchange) { work(connection) }
+        }
     }
 }

@@ -1,117 +1,110 @@
 import FoundationEssentials
 
-/// Knows what a server has received so far, and tells those who wait for more.
-final class ServerRecord: Sendable {
-    private struct State: Sendable {
-        var requests: RecentElements<LocalServer.Request>
-        var opened = 0
-        var open = 0
-        var traffic = LocalServer.Traffic()
-        /// The number of the last request that was given to those who asked for the next.
-        var given = 0
-        var isStopped = false
-
-        func request(_ number: Int) -> Result<LocalServer.Request, any Error>? {
-            if let request = requests[number] { return .success(request) }
-            if number <= requests.count { return .failure(LocalServer.Failure.notRecorded) }
-            return isStopped ? .failure(LocalServer.Failure.stopped) : nil
-        }
-    }
-
+/// Knows what a server has received so far; a pure value.
+struct ServerRecord: Sendable {
     private let bodyLimit: Int
-    private let digestsBodies: Bool
-    private let state: Watched<State>
+    private(set) var requests: RecentElements<LocalServer.Request>
+    private(set) var connectionCount = 0
+    private(set) var openConnectionCount = 0
+    var traffic = LocalServer.Traffic()
+    /// The number of the last request that was given to those who asked for the next.
+    private var given = 0
+    var isStopped = false
 
     init(_ options: LocalServer.Options) {
         bodyLimit = max(0, options.recordedBodyBytes)
-        digestsBodies = options.recordsBodyDigests
-        state = Watched(State(requests: RecentElements(capacity: options.recordedRequests)))
+        requests = RecentElements(capacity: options.recordedRequests)
     }
-
-    var requests: [LocalServer.Request] { state.read { $0.requests.elements } }
-    var requestCount: Int { state.read { $0.requests.count } }
-    var connectionCount: Int { state.read { $0.opened } }
-    var openConnectionCount: Int { state.read { $0.open } }
-
-    var traffic: LocalServer.Traffic { state.read { $0.traffic } }
 
     // MARK: What happened
 
     /// Notes a request and returns its number.
-    func requestReceived(_ request: LocalServer.Request) -> Int {
-        let body = request.body.count > bodyLimit ? Data(request.body.prefix(bodyLimit)) : request.body
-        let digest = request.bodyDigest ?? (digestsBodies ? BodyDigest.digest(of: request.body) : nil)
-        return state.change { state in
-            var kept = request
-            kept.body = body
-            kept.bodyDigest = digest
-            kept.sequence = state.requests.count + 1
-            state.requests.append(kept)
-            return kept.sequence
-        }
+    mutating func requestReceived(_ request: LocalServer.Request) -> Int {
+        var kept = request
+        if kept.body.count > bodyLimit { kept.body = Data(kept.body.prefix(bodyLimit)) }
+        kept.sequence = requests.count + 1
+        requests.append(kept)
+        return kept.sequence
     }
 
     /// Notes a new connection and returns its number.
-    func connectionOpened() -> Int {
-        state.change {
-            $0.opened += 1
-            $0.open += 1
-            return $0.opened
-        }
+    mutating func connectionOpened() -> Int {
+        connectionCount += 1
+        openConnectionCount += 1
+        return connectionCount
     }
 
-    func connectionClosed() {
-        state.change { $0.open -= 1 }
-    }
+    mutating func connectionClosed() { openConnectionCount -= 1 }
 
-    func bytesMoved(sent: Int = 0, received: Int = 0) {
-        state.change {
-            $0.traffic.bytesSent += sent
-            $0.traffic.bytesReceived += received
-        }
-    }
+    mutating func forgetRequests() { requests.removeAll() }
 
-    func stopped() {
-        state.change { $0.isStopped = true }
-    }
-
-    func forgetRequests() {
-        state.change { $0.requests.removeAll() }
-    }
-
-    // MARK: Waiting
+    // MARK: What is waited for; `nil` until it is there
 
     /// The first request that this has not returned yet and that is still kept.
-    func nextRequest() async throws -> LocalServer.Request {
-        try await state.wait { state in
-            let number = max(state.given, state.requests.droppedCount) + 1
-            let result = state.request(number)
-            if case .success = result { state.given = number }
-            return result
-        }
+    mutating func nextRequest() -> Result<LocalServer.Request, any Error>? {
+        let number = max(given, requests.droppedCount) + 1
+        let result = request(number)
+        if case .success = result { given = number }
+        return result
     }
 
     /// The request with a number, from 1 on.
-    func request(_ number: Int) async throws -> LocalServer.Request {
-        try await state.wait { $0.request(number) }
+    func request(_ number: Int) -> Result<LocalServer.Request, any Error>? {
+        if let request = requests[number] { return .success(request) }
+        if number <= requests.count { return .failure(LocalServer.Failure.notRecorded) }
+        return isStopped ? .failure(LocalServer.Failure.stopped) : nil
     }
 
-    func waitForOpenConnections(atMost count: Int) async throws {
-        try await wait { $0.open <= count }
+    /// Success when something is so; failure when the server was stopped before.
+    func once(_ isSo: Bool) -> Result<Void, any Error>? {
+        if isSo { return .success(()) }
+        return isStopped ? .failure(LocalServer.Failure.stopped) : nil
+    }
+}
+
+/// Keeps the latest elements, up to a number, and counts all; a pure value.
+struct RecentElements<Element: Sendable>: Sendable {
+    private let capacity: Int
+    /// A ring; `start` is the oldest once it is full.
+    private var ring: [Element] = []
+    private var start = 0
+
+    /// How many elements there have been.
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        self.capacity = max(0, capacity)
     }
 
-    func waitForConnections(atLeast count: Int) async throws {
-        try await wait { $0.opened >= count }
+    /// What is kept, the oldest first.
+    var elements: [Element] { Array(ring[start...] + ring[..<start]) }
+
+    /// How many elements have been dropped.
+    var droppedCount: Int { count - ring.count }
+
+    /// The element with a number, from 1 on, if it is kept.
+    subscript(number: Int) -> Element? {
+        let index = number - droppedCount - 1
+        guard index >= 0, index < ring.count else { return nil }
+        return ring[(start + index) % ring.count]
     }
 
-    func waitForTraffic(_ condition: @escaping @Sendable (LocalServer.Traffic) -> Bool) async throws {
-        try await wait { !$0.isStopped && condition($0.traffic) }
-    }
-
-    private func wait(until condition: @escaping @Sendable (State) -> Bool) async throws {
-        try await state.wait { state in
-            if condition(state) { return .success(()) }
-            return state.isStopped ? .failure(LocalServer.Failure.stopped) : nil
+    /// Adds an element; returns the one that had to make room.
+    @discardableResult
+    mutating func append(_ element: Element) -> Element? {
+        count += 1
+        guard capacity > 0 else { return nil }
+        guard ring.count == capacity else {
+            ring.append(element)
+            return nil
         }
+        defer { start = (start + 1) % capacity }
+        return exchange(&ring[start], with: element)
+    }
+
+    /// Drops everything; the count stays.
+    mutating func removeAll() {
+        ring.removeAll()
+        start = 0
     }
 }

@@ -104,3 +104,110 @@ final class StubExchange: Exchange {
         ended()
     }
 }
+
+/// Decides what an exchange of the stub does next, and that it ends once; a pure value.
+///
+/// Whoever is told to deliver an outcome is the only one ever to be told so.
+struct StubExchangeState<Outcome: Sendable>: Sendable {
+    enum Action {
+        case nothing
+        /// Start to make the answer.
+        case begin
+        /// Tell the observer.
+        case deliver(Outcome)
+    }
+
+    private enum Phase {
+        /// Suspended before it began.
+        case waiting
+        /// The answer is being made.
+        case answering(isSuspended: Bool)
+        /// The answer is there, but the exchange is suspended.
+        case holding(Outcome)
+        /// An outcome is being or has been delivered.
+        case ended
+    }
+
+    private var phase = Phase.waiting
+
+    /// Whether an outcome is being or has been delivered.
+    var isEnded: Bool { if case .ended = phase { true } else { false } }
+
+    mutating func resumed() -> Action {
+        switch phase {
+        case .waiting:
+            phase = .answering(isSuspended: false)
+            return .begin
+        case .answering:
+            phase = .answering(isSuspended: false)
+            return .nothing
+        case .holding(let outcome):
+            phase = .ended
+            return .deliver(outcome)
+        case .ended:
+            return .nothing
+        }
+    }
+
+    mutating func suspended() {
+        if case .answering = phase { phase = .answering(isSuspended: true) }
+    }
+
+    mutating func answered(_ outcome: Outcome) -> Action {
+        switch phase {
+        case .answering(isSuspended: false):
+            phase = .ended
+            return .deliver(outcome)
+        case .answering(isSuspended: true):
+            phase = .holding(outcome)
+            return .nothing
+        case .waiting, .holding, .ended:
+            // It was ended while the answer was being made.
+            return .nothing
+        }
+    }
+
+    /// Cancelled, or shut down.
+    mutating func aborted(_ outcome: Outcome) -> Action {
+        if case .ended = phase { return .nothing }
+        phase = .ended
+        return .deliver(outcome)
+    }
+}
+
+/// Makes the outcome of an exchange from what a stub answered.
+struct StubOutcome {
+    let request: HTTPRequest
+    /// The longest body that is allowed, in bytes.
+    let limit: Int64?
+    let duration: Duration
+
+    func outcome(_ result: Result<StubTransport.Response.Storage, RequestError>) -> ExchangeOutcome {
+        switch result {
+        case .failure(let error), .success(.failure(let error)):
+            return ExchangeOutcome(response: nil, error: error, metrics: metrics(received: 0, nil))
+        case .success(.response(let status, let version, let headers, let body)):
+            let response = HTTPResponse(
+                url: request.url, statusCode: status, httpVersion: version, headers: headers)
+            let metrics = metrics(received: body.count, version)
+            guard let limit, body.count > limit else {
+                return ExchangeOutcome(response: response, body: body, metrics: metrics)
+            }
+            return ExchangeOutcome(
+                response: response, body: Data(body.prefix(Int(limit))),
+                error: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))), metrics: metrics)
+        case .success(.delayed), .success(.never):
+            // These have been waited for.
+            return ExchangeOutcome(response: nil, error: RequestError(.internal))
+        }
+    }
+
+    private func metrics(received: Int, _ version: HTTPVersion?) -> TransferMetrics {
+        var metrics = TransferMetrics()
+        metrics.total = duration
+        metrics.bytesSent = request.body?.length ?? 0
+        metrics.bytesReceived = Int64(received)
+        metrics.httpVersion = version
+        return metrics
+    }
+}

@@ -229,12 +229,212 @@ struct RequestParser {
 
     /// Reads a chunk's size; extensions are ignored (RFC 9112 §7.1).
     private static func chunkSize(of line: ArraySlice<UInt8>) throws(Failure) -> Int {
-        let digits = line.prefix { $0.hexadecimalDigit != nil }
+        let digits = line.prefix { PercentEncoding.digit($0) != nil }
         let isEnded = digits.count == line.count || line[digits.endIndex] == .semicolon
-        guard !digits.isEmpty, isEnded || line[digits.endIndex].isWhitespace else {
+        guard !digits.isEmpty, isEnded || FieldSyntax.isWhitespace(line[digits.endIndex]) else {
             throw .malformed("a chunk size is not a number")
         }
         guard digits.count <= 15 else { throw .malformed("a chunk size is too large") }
-        return digits.reduce(0) { $0 * 16 + ($1.hexadecimalDigit ?? 0) }
+        return digits.reduce(0) { $0 * 16 + Int(PercentEncoding.digit($1) ?? 0) }
     }
+}
+
+/// Reads the lines of a request's head.
+enum HeadParser {
+    typealias Failure = RequestParser.Failure
+
+    static func head(_ lines: [Range<Int>], of buffer: [UInt8]) throws(Failure) -> RequestHead {
+        guard let first = lines.first else { throw .malformed("the request line is empty") }
+        let (method, target, version) = try requestLine(buffer[first])
+        let fields = try fieldList(lines[1...], of: buffer)
+        var head = RequestHead(
+            method: method, target: target, version: version, headers: HTTPHeaders(fields),
+            keepsAlive: version != .http1_0)
+        try applyFraming(fields, to: &head)
+        return head
+    }
+
+    /// Reads the fields of a trailer section.
+    static func fields(_ lines: [Range<Int>], of buffer: [UInt8]) throws(Failure) -> HTTPHeaders {
+        HTTPHeaders(try fieldList(lines[...], of: buffer))
+    }
+
+    private static func requestLine(_ line: ArraySlice<UInt8>) throws(Failure) -> (HTTPMethod, String, HTTPVersion) {
+        guard let first = line.firstIndex(of: .space), let last = line.lastIndex(of: .space), first < last else {
+            throw .malformed("the request line has not three parts")
+        }
+        let method = line[..<first]
+        let target = line[(first + 1)..<last]
+        guard !method.isEmpty, method.allSatisfy(FieldSyntax.isTokenByte) else {
+            throw .malformed("the method is not a token")
+        }
+        guard !target.isEmpty, target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw .malformed("the target has characters that are not allowed")
+        }
+        let version: HTTPVersion
+        switch String(decoding: line[(last + 1)...], as: UTF8.self) {
+        case "HTTP/1.1": version = .http1_1
+        case "HTTP/1.0": version = .http1_0
+        case let text where text.hasPrefix("HTTP/"): throw Failure(status: 505, reason: "\(text) is not spoken here")
+        default: throw .malformed("the request line does not end with a version")
+        }
+        return (
+            HTTPMethod(rawValue: String(decoding: method, as: UTF8.self)), String(decoding: target, as: UTF8.self),
+            version
+        )
+    }
+
+    private static func fieldList(
+        _ lines: ArraySlice<Range<Int>>, of buffer: [UInt8]
+    ) throws(Failure) -> [HTTPHeader] {
+        var fields: [HTTPHeader] = []
+        fields.reserveCapacity(lines.count)
+        for range in lines {
+            let line = buffer[range]
+            guard let colon = line.firstIndex(of: .colon) else { throw .malformed("a field has no colon") }
+            let name = line[..<colon]
+            guard !name.isEmpty, name.allSatisfy(FieldSyntax.isTokenByte) else {
+                throw .malformed("a field's name is not a token")
+            }
+            var value = line[(colon + 1)...]
+            while let byte = value.first, FieldSyntax.isWhitespace(byte) { value.removeFirst() }
+            while let byte = value.last, FieldSyntax.isWhitespace(byte) { value.removeLast() }
+            guard value.allSatisfy(\.isFieldCharacter) else {
+                throw .malformed("a field's value has characters that are not allowed")
+            }
+            fields.append(HTTPHeader(name: String(decoding: name, as: UTF8.self), value: FieldLine.text(value)))
+        }
+        return fields
+    }
+
+    // MARK: What the fields say about the message
+
+    private static func applyFraming(_ fields: [HTTPHeader], to head: inout RequestHead) throws(Failure) {
+        var hosts = 0
+        var length: Int?
+        var codings: [String] = []
+        for field in fields {
+            switch field.name.utf8.count {
+            case 4 where field.name.isSameIgnoringCase(as: "host"):
+                hosts += 1
+            case 6 where field.name.isSameIgnoringCase(as: "expect"):
+                guard field.value.isSameIgnoringCase(as: "100-continue") else {
+                    throw Failure(status: 417, reason: "only 100-continue can be expected")
+                }
+                head.expectsContinue = head.version != .http1_0
+            case 10 where field.name.isSameIgnoringCase(as: "connection"):
+                let options = list(field.value)
+                if options.contains("close") {
+                    head.keepsAlive = false
+                } else if options.contains("keep-alive") {
+                    head.keepsAlive = true
+                }
+            case 14 where field.name.isSameIgnoringCase(as: "content-length"):
+                let value = try contentLength(field.value)
+                guard length == nil || length == value else { throw .malformed("there are two content lengths") }
+                length = value
+            case 17 where field.name.isSameIgnoringCase(as: "transfer-encoding"):
+                codings += list(field.value)
+            default: break
+            }
+        }
+        guard hosts == 1 || hosts == 0 && head.version == .http1_0 else {
+            throw .malformed(hosts == 0 ? "the Host field is missing" : "there is more than one Host field")
+        }
+        head.framing = try framing(length: length, codings: codings, version: head.version)
+    }
+
+    private static func framing(
+        length: Int?, codings: [String], version: HTTPVersion
+    ) throws(Failure) -> RequestHead.Framing {
+        guard !codings.isEmpty else {
+            guard let length, length > 0 else { return .none }
+            return .length(length)
+        }
+        guard version != .http1_0 else { throw .malformed("HTTP/1.0 has no transfer codings") }
+        guard length == nil else { throw .malformed("there are both a content length and a transfer coding") }
+        guard codings == ["chunked"] else {
+            throw Failure(status: 501, reason: "no other transfer coding than chunked is known here")
+        }
+        return .chunked
+    }
+
+    private static func contentLength(_ text: String) throws(Failure) -> Int {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let length = Int(text) else {
+            throw .malformed("the content length is not a number")
+        }
+        return length
+    }
+
+    /// The members of a list (RFC 9110 §5.6.1), in lower case.
+    private static func list(_ value: String) -> [String] {
+        value.lowercased().split(separator: ",").compactMap { member in
+            member.split(whereSeparator: { $0 == " " || $0 == "\t" }).first.map(String.init)
+        }
+    }
+}
+
+/// The head of a request as it was received, with what it says about the rest.
+struct RequestHead: Equatable, Sendable {
+    /// How the body is delimited (RFC 9112 §6.3).
+    enum Framing: Equatable, Sendable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    var method: HTTPMethod
+    var target: String
+    var version: HTTPVersion
+    var headers: HTTPHeaders
+    var framing = Framing.none
+    /// Whether the client allows the connection to be used again (RFC 9112 §9.3).
+    var keepsAlive: Bool
+    /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1).
+    var expectsContinue = false
+}
+
+/// A request's target, taken apart; any of the forms of RFC 9112 §3.2.
+struct RequestTarget: Equatable {
+    /// The path as sent, without scheme, host and query; `*` or `host:port` for the forms that have none.
+    var path: String
+    /// The query as sent, without the question mark.
+    var query: String?
+
+    init(_ target: String) {
+        let bytes = target.utf8
+        var start = bytes.startIndex
+        if bytes.first != UInt8(ascii: "/"), let afterScheme = Self.authority(in: bytes) {
+            // The absolute form, as sent to proxies.
+            let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
+            start = bytes[afterScheme...].firstIndex(where: isEnd) ?? bytes.endIndex
+        }
+        let rest = target[start...]
+        guard let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) else {
+            path = rest.isEmpty ? "/" : String(rest)
+            return
+        }
+        path = mark == start ? "/" : String(rest[..<mark])
+        query = String(rest[rest.utf8.index(after: mark)...])
+    }
+
+    /// Where the authority begins, after `://`.
+    private static func authority(in bytes: String.UTF8View) -> String.Index? {
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
+            return nil
+        }
+        return bytes.index(colon, offsetBy: 3)
+    }
+}
+
+/// The characters of HTTP's grammar, as bytes.
+extension UInt8 {
+    static let lineFeed = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
+    static let colon = UInt8(ascii: ":")
+    static let semicolon = UInt8(ascii: ";")
+
+    /// Whether it may be part of a field's value (RFC 9110 §5.5); bytes beyond ASCII may.
+    fileprivate var isFieldCharacter: Bool { self >= 0x20 && self != 0x7F || self == 0x09 }
 }

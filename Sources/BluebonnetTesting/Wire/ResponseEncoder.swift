@@ -38,14 +38,14 @@ struct ResponseEncoder: Equatable {
             || response.headers.values(for: "Connection").contains { $0.lowercased().contains("close") }
         keepsAlive = !closes
 
-        var text = "HTTP/1.1 \(response.status) \(response.reason ?? Self.reason(for: response.status))\r\n"
+        var text = "HTTP/1.1 \(response.status) \(response.reason ?? Self.reasons[response.status] ?? "")\r\n"
         for field in response.headers {
             switch field.name.utf8.count {
-            case 10 where field.name.isEqualIgnoringCase(to: "connection"): continue
-            case 14 where field.name.isEqualIgnoringCase(to: "content-length"):
+            case 10 where field.name.isSameIgnoringCase(as: "connection"): continue
+            case 14 where field.name.isSameIgnoringCase(as: "content-length"):
                 // Without a body on the wire it says how long the body would be (RFC 9110 §8.6).
                 guard isHead || response.status == 304 else { continue }
-            case 17 where field.name.isEqualIgnoringCase(to: "transfer-encoding"): continue
+            case 17 where field.name.isSameIgnoringCase(as: "transfer-encoding"): continue
             default: break
             }
             text += "\(field.name): \(field.value)\r\n"
@@ -78,57 +78,19 @@ struct ResponseEncoder: Equatable {
     /// The interim response to a client that expects it.
     static let `continue` = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
-    /// The usual reason phrase (RFC 9110 §15).
-    static func reason(for status: Int) -> String {
-        switch status {
-        case 100: "Continue"
-        case 101: "Switching Protocols"
-        case 200: "OK"
-        case 201: "Created"
-        case 202: "Accepted"
-        case 203: "Non-Authoritative Information"
-        case 204: "No Content"
-        case 205: "Reset Content"
-        case 206: "Partial Content"
-        case 300: "Multiple Choices"
-        case 301: "Moved Permanently"
-        case 302: "Found"
-        case 303: "See Other"
-        case 304: "Not Modified"
-        case 307: "Temporary Redirect"
-        case 308: "Permanent Redirect"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 406: "Not Acceptable"
-        case 407: "Proxy Authentication Required"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 411: "Length Required"
-        case 412: "Precondition Failed"
-        case 413: "Content Too Large"
-        case 414: "URI Too Long"
-        case 415: "Unsupported Media Type"
-        case 416: "Range Not Satisfiable"
-        case 417: "Expectation Failed"
-        case 418: "I'm a teapot"
-        case 421: "Misdirected Request"
-        case 422: "Unprocessable Content"
-        case 425: "Too Early"
-        case 426: "Upgrade Required"
-        case 428: "Precondition Required"
-        case 429: "Too Many Requests"
-        case 431: "Request Header Fields Too Large"
-        case 500: "Internal Server Error"
-        case 501: "Not Implemented"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
-        default: ""
-        }
-    }
+    /// The usual reason phrases (RFC 9110 §15).
+    private static let reasons = [
+        100: "Continue", 101: "Switching Protocols", 200: "OK", 201: "Created", 202: "Accepted",
+        203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content", 206: "Partial Content",
+        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+        403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+        407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
+        411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 414: "URI Too Long",
+        415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed", 418: "I'm a teapot",
+        421: "Misdirected Request", 422: "Unprocessable Content", 425: "Too Early", 426: "Upgrade Required",
+        428: "Precondition Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+        504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+    ]
 }

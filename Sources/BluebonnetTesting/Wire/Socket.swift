@@ -7,8 +7,8 @@ import Glibc
 /// A value that names a descriptor: whoever owns it closes it, once. All sockets are non-blocking and are not handed to
 /// child processes. A peer that is gone shows as a result, never as a signal.
 // Safety: every pointer below is used within the closure that provides it, with the length of the memory behind it.
-struct Socket: Hashable, Sendable {
-    let descriptor: Int32
+package struct Socket: Hashable, Sendable {
+    package let descriptor: Int32
 
     /// What a call that moves bytes, or accepts a connection, came to.
     enum Outcome<Value> {
@@ -23,15 +23,9 @@ struct Socket: Hashable, Sendable {
     // MARK: Making sockets
 
     /// Makes a socket bound to a free port of 127.0.0.1.
-    static func bound() throws(LocalServer.Failure) -> Socket {
+    package static func bound() throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
-        var address = loopback(port: 0)
-        let code = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe bind(made.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard code == 0 else {
+        guard unsafe withLoopback(port: 0, { unsafe bind(made.descriptor, $0, $1) }) == 0 else {
             let error = bb_errno()
             made.close()
             throw .system(call: "bind", code: error)
@@ -40,7 +34,7 @@ struct Socket: Hashable, Sendable {
     }
 
     /// Begins to connect to a port of 127.0.0.1, without waiting for it.
-    static func connecting(to port: UInt16) throws(LocalServer.Failure) -> Socket {
+    package static func connecting(to port: UInt16) throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
         made.connect(to: port)
         return made
@@ -48,13 +42,8 @@ struct Socket: Hashable, Sendable {
 
     /// Begins to connect to a port of 127.0.0.1, without waiting for it.
     func connect(to port: UInt16) {
-        var address = Self.loopback(port: port)
         // The result does not matter: a connection that fails is noticed when it is used.
-        _ = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        _ = unsafe Self.withLoopback(port: port) { unsafe Glibc.connect(descriptor, $0, $1) }
     }
 
     /// Makes a socket that is neither bound nor connected.
@@ -65,16 +54,21 @@ struct Socket: Hashable, Sendable {
         return Socket(descriptor: descriptor)
     }
 
-    private static func loopback(port: UInt16) -> sockaddr_in {
+    /// Calls with the address of a port of 127.0.0.1.
+    private static func withLoopback(port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return address
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
     }
 
     /// Lets connections in, as many as the system allows unless a backlog is given.
-    func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
+    package func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
         guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
@@ -88,32 +82,14 @@ struct Socket: Hashable, Sendable {
     }
 
     /// The port it is bound to; 0 if it is not.
-    var port: UInt16 {
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let code = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe getsockname(descriptor, $0, &length)
-            }
-        }
-        return code == 0 ? UInt16(bigEndian: address.sin_port) : 0
-    }
+    package var port: UInt16 { UInt16(bb_local_port(descriptor)) }
 
     // MARK: Using sockets
-
-    private typealias Accept4 =
-        @convention(c) (Int32, UnsafeMutableRawPointer?, UnsafeMutablePointer<socklen_t>?, Int32) -> Int32
-
-    /// The system call that accepts and sets flags in one go; Glibc's module hides it.
-    // Safety: accept4(2) has had this signature since Linux 2.6.28.
-    private static let accept4: Accept4? = unsafe dlsym(nil, "accept4").map {
-        unsafe unsafeBitCast($0, to: Accept4.self)
-    }
 
     /// Takes the next connection that is waiting.
     func accept() -> Outcome<Socket> {
         while true {
-            let accepted = Socket(descriptor: acceptedDescriptor())
+            let accepted = Socket(descriptor: bb_accept(descriptor))
             guard accepted.descriptor >= 0 else {
                 switch bb_errno() {
                 case EINTR, ECONNABORTED: continue
@@ -126,17 +102,6 @@ struct Socket: Hashable, Sendable {
         }
     }
 
-    private func acceptedDescriptor() -> Int32 {
-        if let accept4 = unsafe Self.accept4 {
-            return accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
-        }
-        let accepted = Glibc.accept(descriptor, nil, nil)
-        guard accepted >= 0 else { return accepted }
-        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
-        _ = fcntl(accepted, F_SETFL, O_NONBLOCK)
-        return accepted
-    }
-
     private func sendWithoutDelay() {
         var on: Int32 = 1
         _ = unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
@@ -144,27 +109,28 @@ struct Socket: Hashable, Sendable {
 
     /// Reads what is there, at most as much as `buffer` holds, and says how much that was.
     func read(into buffer: inout [UInt8]) -> Outcome<Int> {
-        while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-                unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
-            }
-            guard count < 0 else { return count == 0 ? .ended : .done(count) }
-            switch bb_errno() {
-            case EINTR: continue
-            case EAGAIN: return .wouldBlock
-            case let code: return .failed(code)
-            }
+        let outcome = moving {
+            unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
         }
+        if case .done(0) = outcome { return .ended }
+        return outcome
     }
 
     /// Writes from an offset on as much as the socket takes at once.
     func write(_ bytes: some ContiguousBytes, from offset: Int, moreFollows: Bool) -> Outcome<Int> {
         let flags = Int32(MSG_NOSIGNAL) | (moreFollows ? Int32(MSG_MORE) : 0)
-        while true {
-            let count = unsafe bytes.withUnsafeBytes { bytes in
+        return moving {
+            unsafe bytes.withUnsafeBytes { bytes in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
                 return unsafe send(descriptor, rest.baseAddress, rest.count, flags)
             }
+        }
+    }
+
+    /// Makes a system call that moves bytes, again where a signal interrupted it.
+    private func moving(_ call: () -> Int) -> Outcome<Int> {
+        while true {
+            let count = call()
             guard count < 0 else { return .done(count) }
             switch bb_errno() {
             case EINTR: continue
@@ -185,7 +151,7 @@ struct Socket: Hashable, Sendable {
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    func close() {
+    package func close() {
         _ = Glibc.close(descriptor)
     }
 

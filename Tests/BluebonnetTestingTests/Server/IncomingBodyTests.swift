@@ -1,5 +1,6 @@
 import Bluebonnet
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import BluebonnetTesting
@@ -78,10 +79,9 @@ import Testing
         #expect(body.takeRecord()?.bodyLength == 3)
     }
 
-    @Test func `It is recorded once, with length, beginning and digest`() throws {
+    @Test func `It is recorded once, with its length and its beginning`() throws {
         var options = LocalServer.Options()
         options.recordedBodyBytes = 2
-        options.recordsBodyDigests = true
         var body = Self.makeBody(options: options)
         body.pieceReceived(Self.piece("a"))
         body.pieceReceived(Self.piece("bc"))
@@ -92,7 +92,6 @@ import Testing
         #expect(request.bodyLength == 3)
         #expect(request.bodyIsChunked)
         #expect(request.bodyIsComplete)
-        #expect(request.bodyDigest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
         #expect(body.takeRecord() == nil)
     }
 
@@ -104,7 +103,6 @@ import Testing
         let request = try #require(taken)
         #expect(!request.bodyIsComplete)
         #expect(request.bodyLength == 1)
-        #expect(request.bodyDigest == nil)
     }
 
     @Test func `A client that waits for a 100 cannot be answered for another request`() {

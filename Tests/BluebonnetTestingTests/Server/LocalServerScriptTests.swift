@@ -1,5 +1,6 @@
 import Bluebonnet
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import BluebonnetTesting

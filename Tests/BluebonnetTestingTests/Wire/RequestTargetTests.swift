@@ -1,3 +1,4 @@
+import Bluebonnet
 import Testing
 
 @testable import BluebonnetTesting
@@ -38,6 +39,6 @@ import Testing
 
     @Test(arguments: [("host", "HOST", true), ("host", "hos", false), ("a[", "A{", false), ("é", "É", false)])
     func `Names are the same but for the case of ASCII letters`(left: String, right: String, isSame: Bool) {
-        #expect(left.isEqualIgnoringCase(to: right) == isSame)
+        #expect(left.isSameIgnoringCase(as: right) == isSame)
     }
 }

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 /// What the kernel says about routes and links, byte for byte as it said it once to a program on Linux 6.
 @Suite struct NetlinkTests {

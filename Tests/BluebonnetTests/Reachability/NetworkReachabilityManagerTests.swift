@@ -2,6 +2,7 @@ import BluebonnetTesting
 import Testing
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 /// Managers in a made-up world: routes, names and the kernel's messages come from the tests.
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 /// What is concluded from what the kernel says.
 @Suite struct ReachabilityDecisionTests {

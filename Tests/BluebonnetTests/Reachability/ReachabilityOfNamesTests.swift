@@ -2,6 +2,7 @@ import BluebonnetTesting
 import Testing
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 /// Managers of hosts with names, in a made-up world.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {

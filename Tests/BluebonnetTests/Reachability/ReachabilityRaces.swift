@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 /// Beginning, ending and changes at once; each with a made-up kernel, and with the real one.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct ReachabilityRaces {

@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 
 @testable import Bluebonnet
+@testable import BluebonnetReachability
 
 typealias Status = NetworkReachabilityManager.Status
 

@@ -1,4 +1,5 @@
 import Bluebonnet
+import BluebonnetReachability
 import BluebonnetTesting
 import FoundationEssentials
 import Testing

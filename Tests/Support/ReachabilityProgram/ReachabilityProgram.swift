@@ -1,4 +1,5 @@
 import Bluebonnet
+import BluebonnetReachability
 import FoundationEssentials
 import Glibc
 

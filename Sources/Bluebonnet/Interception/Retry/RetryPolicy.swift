@@ -25,7 +25,7 @@ package import FoundationEssentials
 /// connection the two look alike, so that a body whose method is not idempotent is not sent again there. A request that
 /// fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
 ///
-/// Without a network, the time that the policy waits is soon over: put an ``OfflineRetrier`` before it, which waits for the
+/// Without a network, the time that the policy waits is soon over: put an `OfflineRetrier` before it, which waits for the
 /// network itself.
 public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again unless something else is said: 2.

@@ -2,7 +2,7 @@ import CCurl
 
 /// The names of hosts, as they are compared.
 // Safety: libcurl's strings are copied before they are freed.
-enum HostName {
+package enum HostName {
     /// A host in lower case and in ASCII, without a dot at its end and without the brackets of an IPv6 address.
     ///
     /// An address is written in the one way in which libcurl writes it, so that it is the host that is connected to.
@@ -18,7 +18,7 @@ enum HostName {
     }
 
     /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
-    static func pattern(_ host: String) -> String? {
+    package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
         if IPAddress.isAddress(rest) { return name == rest ? name : nil }

@@ -1,2 +1,0 @@
-/// What a validator thinks of a response: success, or the error that refuses it.
-public typealias ValidationResult = Result<Void, any Error>

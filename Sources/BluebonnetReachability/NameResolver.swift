@@ -1,0 +1,96 @@
+import Bluebonnet
+import CSystem
+import Glibc
+
+/// What looking a name up came to.
+enum NameAnswer: Hashable, Sendable {
+    case addresses([IPAddress])
+    /// There is no such name, or it has no address.
+    case noSuchName
+    /// Nobody answered.
+    case noAnswer
+}
+
+/// Looks names of hosts up.
+protocol NameResolving: Sendable {
+    /// Looks a name up, and calls once with what came of it, on any thread.
+    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void)
+}
+
+/// Looks names up as the system is set up for it, on a few threads that end when there is nothing to do.
+///
+/// A look-up cannot be interrupted, and may take half a minute: several at once keep one from holding up all others.
+// Safety: the system's list is read before it is freed, and an address within the length that is said.
+final class NameResolver: NameResolving {
+    static let shared = NameResolver()
+
+    private struct Inquiry {
+        let name: String
+        let completion: @Sendable (NameAnswer) -> Void
+    }
+
+    private struct State {
+        var waiting: [Inquiry] = []
+        var threads = 0
+    }
+
+    private static let mostThreads = 4
+
+    private let state = Locked(State())
+
+    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) {
+        let needsThread = state.withLock { state in
+            state.waiting.append(Inquiry(name: name, completion: completion))
+            guard state.threads < Self.mostThreads else { return false }
+            state.threads += 1
+            return true
+        }
+        // A loop to which nobody is attached has its thread only as long as it has work.
+        if needsThread { EventLoop(name: "bb-names").submit { self.work() } }
+    }
+
+    private func work() {
+        while true {
+            let inquiry = state.withLock { state -> Inquiry? in
+                guard !state.waiting.isEmpty else {
+                    state.threads -= 1
+                    return nil
+                }
+                return state.waiting.removeFirst()
+            }
+            guard let inquiry else { return }
+            inquiry.completion(Self.answer(to: inquiry.name))
+        }
+    }
+
+    private static func answer(to name: String) -> NameAnswer {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(name, nil, &hints, &list)
+        guard code == 0 else { return code == EAI_NONAME || code == bb_eai_nodata ? .noSuchName : .noAnswer }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [IPAddress] = []
+        var entry = unsafe list
+        while let info = unsafe entry?.pointee {
+            if let address = unsafe address(info), !addresses.contains(address) { addresses.append(address) }
+            unsafe entry = info.ai_next
+        }
+        return addresses.isEmpty ? .noSuchName : .addresses(addresses)
+    }
+
+    private static func address(_ info: addrinfo) -> IPAddress? {
+        guard let start = unsafe info.ai_addr else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: Int(info.ai_addrlen))
+        // After the family and the port; before that of IPv6 there is a label of the flow, behind it the link's number.
+        switch unsafe info.ai_family {
+        case AF_INET where bytes.count >= 8:
+            return unsafe IPAddress(bytes: [UInt8](bytes[4..<8]))
+        case AF_INET6 where bytes.count >= 28:
+            let zone: UInt32? = unsafe [UInt8](bytes[24..<28])[...].number(at: 0)
+            return unsafe IPAddress(bytes: [UInt8](bytes[8..<24]), zone: zone == 0 ? nil : zone.map { "\($0)" })
+        default: return nil
+        }
+    }
+}

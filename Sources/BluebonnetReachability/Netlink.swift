@@ -1,0 +1,181 @@
+import CSystem
+import Glibc
+
+/// One message of the kernel's routing, or to it: what kind it is, and its body.
+struct NetlinkMessage: Equatable {
+    /// How long the head is, which says the length, the kind, flags, a number, and whose message it is.
+    static let headLength = 16
+
+    var type: UInt16
+    /// The number of the question that it answers; 0 in what nobody asked for.
+    var sequence: UInt32
+    var body: ArraySlice<UInt8>
+
+    /// Whether it tells of a change of links, addresses, routes or rules.
+    var isOfRouting: Bool { (bb_rtm_first...bb_rtm_last).contains(type) }
+
+    /// The error that the kernel answers with, as its positive number, 0 for "done"; `nil` if this is no such answer.
+    var error: Int32? {
+        guard type == bb_nlmsg_error, let code: Int32 = body.number(at: 0) else { return nil }
+        return code == .min ? .max : abs(code)
+    }
+
+    /// The bytes of a question.
+    static func question(_ type: UInt16, sequence: UInt32, body: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(number: UInt32(headLength + body.count))
+        bytes.append(number: type)
+        bytes.append(number: bb_nlm_f_request)
+        bytes.append(number: sequence)
+        bytes.append(number: UInt32(0))
+        return bytes + body
+    }
+}
+
+/// The messages of one datagram, as far as it is whole.
+struct NetlinkDatagram: Equatable {
+    private(set) var messages: [NetlinkMessage] = []
+    /// Whether something of it could not be read: what it told is unknown then.
+    private(set) var isDamaged = false
+
+    /// Takes a datagram apart; bytes of any kind may be handed to it.
+    init(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            guard let length: UInt32 = rest.number(at: 0), let type: UInt16 = rest.number(at: 4),
+                let sequence: UInt32 = rest.number(at: 8), length >= NetlinkMessage.headLength, length <= rest.count
+            else {
+                isDamaged = true
+                return
+            }
+            let body = rest.prefix(Int(length)).dropFirst(NetlinkMessage.headLength)
+            messages.append(NetlinkMessage(type: type, sequence: sequence, body: body))
+            rest = rest.dropFirst(Int(length).aligned)
+        }
+    }
+
+    /// Whether it may tell of a change: it does, or it says that messages were lost, or it cannot be read.
+    var mayTellOfChange: Bool {
+        isDamaged || messages.contains { $0.isOfRouting || $0.type == bb_nlmsg_overrun }
+    }
+}
+
+/// The attributes in the body of a message: each a number that says what it is, and bytes.
+struct NetlinkAttributes: Sequence, IteratorProtocol {
+    private var rest: ArraySlice<UInt8>
+
+    /// The attributes that follow a fixed part of a body; ends at the first that is damaged.
+    init(_ body: ArraySlice<UInt8>, after fixedLength: Int = 0) {
+        rest = body.dropFirst(fixedLength.aligned)
+    }
+
+    mutating func next() -> (type: UInt16, value: ArraySlice<UInt8>)? {
+        guard let length: UInt16 = rest.number(at: 0), let type: UInt16 = rest.number(at: 2), length >= 4,
+            length <= rest.count
+        else {
+            rest = []
+            return nil
+        }
+        let value = rest.prefix(Int(length)).dropFirst(4)
+        rest = rest.dropFirst(Int(length).aligned)
+        // The two highest bits are flags: of attributes in attributes, and of the order of bytes.
+        return (type & 0x3fff, value)
+    }
+}
+
+extension Int {
+    /// The length with the bytes that netlink fills up with.
+    fileprivate var aligned: Int { (self + 3) & ~3 }
+}
+
+extension ArraySlice<UInt8> {
+    /// The number in the machine's order of bytes at a distance from the beginning, if it is there.
+    func number<Number: FixedWidthInteger>(at offset: Int) -> Number? {
+        let size = Number.bitWidth / 8
+        guard offset >= 0, count >= offset + size else { return nil }
+        var number = Number.zero
+        for byte in self[(startIndex + offset)..<(startIndex + offset + size)] {
+            number = number << 8 | Number(truncatingIfNeeded: byte)
+        }
+        return Number(bigEndian: number)
+    }
+
+    /// Text up to the first zero, as C has it.
+    var text: String { String(decoding: prefix { $0 != 0 }, as: UTF8.self) }
+}
+
+extension [UInt8] {
+    /// Appends a number in the machine's order of bytes.
+    mutating func append<Number: FixedWidthInteger>(number: Number) {
+        var rest = number.littleEndian
+        for _ in 0..<(Number.bitWidth / 8) {
+            append(UInt8(truncatingIfNeeded: rest))
+            rest = rest >> 8
+        }
+    }
+
+    /// Appends an attribute.
+    mutating func append(attribute type: UInt16, _ value: [UInt8]) {
+        append(number: UInt16(4 + value.count))
+        append(number: type)
+        self += value
+        self += [UInt8](repeating: 0, count: (4 - value.count % 4) % 4)
+    }
+}
+
+/// A socket to the kernel's routing.
+// Safety: the kernel writes into the buffer within the call that it is given to, and no more than its length.
+final class NetlinkSocket: Sendable {
+    /// What came of receiving.
+    enum Received: Equatable {
+        case datagram([UInt8])
+        /// Nothing is there yet.
+        case nothing
+        /// Messages were lost: they came faster than they were read, or one was longer than can be.
+        case lost
+        /// The socket is of no use any longer.
+        case failed(Int32)
+    }
+
+    let descriptor: Int32
+
+    /// Takes over a socket, or minus an error in its place.
+    init?(owning descriptor: Int32) {
+        guard descriptor >= 0 else { return nil }
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// A socket for questions, which are answered at once; `nil` if the system does not give one.
+    static func forQuestions() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
+
+    /// A socket that hears of all changes, and never blocks; `nil` if the system does not give one.
+    static func forChanges() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
+
+    /// The number of a link, 0 if there is none of that name.
+    static func number(ofLink name: String) -> UInt32 { unsafe if_nametoindex(name) }
+
+    /// Sends a datagram; returns whether that went well.
+    func send(_ bytes: [UInt8]) -> Bool {
+        unsafe bytes.withUnsafeBytes { unsafe bb_netlink_send(descriptor, $0.baseAddress, $0.count) == 0 }
+    }
+
+    /// Receives a datagram; what did not come from the kernel is empty.
+    func receive() -> Received {
+        // The kernel's own limit for what it sends unasked is 32 KiB, and for an answer to our questions less.
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe bytes.withUnsafeMutableBytes {
+            unsafe bb_netlink_receive(descriptor, $0.baseAddress, $0.count)
+        }
+        switch count {
+        case 0...bytes.count: return .datagram(Array(bytes[..<count]))
+        case bytes.count...: return .lost
+        case -Int(EAGAIN): return .nothing
+        case -Int(ENOBUFS): return .lost
+        default: return .failed(Int32(clamping: -count))
+        }
+    }
+}

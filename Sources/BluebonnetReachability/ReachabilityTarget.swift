@@ -1,0 +1,154 @@
+import Bluebonnet
+import CSystem
+
+/// What somebody wants to know the reachability of.
+enum ReachabilityDestination: Hashable, Sendable {
+    /// The Internet at large.
+    case internet
+    /// A host by its addresses.
+    case addresses([IPAddress])
+    /// A host by its name.
+    case name(String)
+
+    /// Reads a host, as it stands in a URL; `nil` if it is none, such as the URL itself.
+    init?(host: String) {
+        if let address = IPAddress(host) {
+            self = .addresses([address])
+            return
+        }
+        guard let name = HostName.pattern(host), !name.hasPrefix("*"), name.utf8.count <= 255 else { return nil }
+        if let address = IPAddress(name) {
+            self = .addresses([address])
+        } else if name == "localhost" || name.hasSuffix(".localhost") {
+            // The name needs nobody to be asked (RFC 6761 §6.3).
+            self = .addresses([.loopback4, .loopback6])
+        } else {
+            self = .name(name)
+        }
+    }
+}
+
+/// Finds out how things stand with a destination, and remembers the addresses of one that has a name.
+final class ReachabilityTarget: Sendable {
+    typealias Status = NetworkReachabilityManager.Status
+
+    private enum Name {
+        case neverLookedUp
+        case addresses([IPAddress])
+        case failed
+    }
+
+    private struct State {
+        var name = Name.neverLookedUp
+        /// When the latest look-up began, on the monotonic clock.
+        var lookedUp = Int64.min
+        var didLastLookUpFail = false
+    }
+
+    let destination: ReachabilityDestination
+    private let table: any RoutingTable
+    private let resolver: any NameResolving
+    private let state = Locked(State())
+
+    init(
+        _ destination: ReachabilityDestination, table: any RoutingTable = KernelRoutingTable(),
+        resolver: any NameResolving = NameResolver.shared
+    ) {
+        self.destination = destination
+        self.table = table
+        self.resolver = resolver
+    }
+
+    /// Whether there is a name to look up.
+    var hasName: Bool { if case .name = destination { true } else { false } }
+
+    /// Whether the name has been looked up, with whatever success.
+    var isLookedUp: Bool {
+        state.withLock { if case .neverLookedUp = $0.name { false } else { true } }
+    }
+
+    /// Whether looking the name up is to be tried again.
+    var didLastLookUpFail: Bool { state.withLock { $0.didLastLookUpFail } }
+
+    /// How things stand now, with the addresses that are known.
+    ///
+    /// A name that was never looked up counts as one somewhere on the Internet.
+    func status() -> Status {
+        switch destination {
+        case .internet: return statusOfInternet()
+        case .addresses(let addresses): return status(of: addresses)
+        case .name: break
+        }
+        switch state.withLock({ $0.name }) {
+        case .neverLookedUp: return statusOfInternet()
+        case .addresses(let addresses): return status(of: addresses)
+        case .failed: return .notReachable
+        }
+    }
+
+    private func status(of addresses: [IPAddress]) -> Status {
+        Status(of: zip(table.ways(to: addresses), addresses).map { way, address in way.status(of: address) })
+    }
+
+    private func statusOfInternet() -> Status {
+        Status(of: table.ways(to: IPAddress.internet).map(\.statusOfInternet))
+    }
+
+    /// Looks the name up, and calls when that is done; addresses that are known stay when nobody answers.
+    func lookUp(_ completion: @escaping @Sendable () -> Void) {
+        guard case .name(let name) = destination else { return completion() }
+        state.withLock { $0.lookedUp = MonotonicClock.now() }
+        resolver.lookUp(name) { [self] answer in
+            state.withLock { state in
+                if case .addresses = answer { state.didLastLookUpFail = false } else { state.didLastLookUpFail = true }
+                switch (answer, state.name) {
+                case (.addresses(let addresses), _): state.name = .addresses(addresses)
+                case (.noAnswer, .addresses): break
+                case (.noAnswer, _), (.noSuchName, _): state.name = .failed
+                }
+            }
+            completion()
+        }
+    }
+
+    /// Looks the name up in the background if it is time for that; for when nobody listens, who would do it.
+    func lookUpIfDue() {
+        guard hasName else { return }
+        let isDue = state.withLock { state in
+            let age = state.didLastLookUpFail ? Self.failureAge : Self.successAge
+            let now = MonotonicClock.now()
+            guard state.lookedUp == .min || now - state.lookedUp >= age else { return false }
+            state.lookedUp = now
+            return true
+        }
+        if isDue { lookUp {} }
+    }
+
+    /// How long addresses, and their absence, are believed, in nanoseconds.
+    private static let successAge: Int64 = 60_000_000_000
+    private static let failureAge: Int64 = 1_000_000_000
+}
+
+extension IPAddress {
+    /// Whether it is one of IPv6.
+    var isIPv6: Bool { bytes.count == 16 }
+
+    /// Whether it is one of the machine's very own (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    var isLoopback: Bool { bytes == Self.loopback6.bytes || !isIPv6 && bytes.first == 127 }
+
+    /// The number of the link that it names: `nil` if it names none, 0 if there is no such link.
+    var zoneNumber: UInt32? {
+        zone.map { zone in UInt32(zone) ?? NetlinkSocket.number(ofLink: zone) }
+    }
+
+    static let loopback4 = IPAddress(bytes: [127, 0, 0, 1])
+    static let loopback6 = IPAddress(bytes: [UInt8](repeating: 0, count: 15) + [1])
+
+    /// Two addresses of the Internet at large, those of a root server of its names.
+    ///
+    /// Nothing is sent there: the kernel is only asked which way that would go.
+    static let internet = [
+        IPAddress(bytes: [198, 41, 0, 4]),
+        IPAddress(bytes: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30]),
+    ]
+}

@@ -1,0 +1,141 @@
+import Bluebonnet
+
+/// Holds tasks back until it is opened, so that a test decides when a route answers.
+///
+/// ```swift
+/// let gate = Gate()
+/// let server = try await LocalServer { router in
+///     router.get("/late") { _ in await gate.wait(); return .ok }
+/// }
+/// ```
+public final class Gate: Sendable {
+    private let state: Watched<Bool>
+
+    /// Creates a gate.
+    ///
+    /// - Parameter isOpen: Whether it is open from the beginning.
+    public init(isOpen: Bool = false) {
+        state = Watched(isOpen)
+    }
+
+    /// Whether it is open.
+    public var isOpen: Bool { state.read { $0 } }
+
+    /// How many tasks wait.
+    public var waiterCount: Int { state.waiterCount }
+
+    /// Lets everyone pass, those who wait and those who come.
+    public func open() {
+        state.change { $0 = true }
+    }
+
+    /// Holds everyone back who comes from now on.
+    public func close() {
+        state.change { $0 = false }
+    }
+
+    /// Returns when the gate is open, or when the task is cancelled.
+    public func wait() async {
+        try? await state.wait { $0 ? .success(()) : nil }
+    }
+}
+
+/// Guards a state that changes, and lets tasks wait until it is as they wish.
+final class Watched<State: Sendable>: Sendable {
+    /// Looks whether a wish has come true; if so, returns what remains to be done when the lock is released.
+    private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
+
+    private struct Waiter {
+        let attempt: Attempt
+        let cancel: @Sendable () -> Void
+    }
+
+    private struct Storage {
+        var state: State
+        /// By number, which says who came first.
+        var waiters: [Int: Waiter] = [:]
+        var lastNumber = 0
+        /// Those who were cancelled before they began to wait.
+        var cancelledNumbers: Set<Int> = []
+
+        /// Takes out those whose wishes have come true, the first to come first.
+        mutating func takeSatisfied() -> [@Sendable () -> Void] {
+            guard !waiters.isEmpty else { return [] }
+            var actions: [@Sendable () -> Void] = []
+            for (number, waiter) in waiters.sorted(by: { $0.key < $1.key }) {
+                guard let action = waiter.attempt(&state) else { continue }
+                waiters[number] = nil
+                actions.append(action)
+            }
+            return actions
+        }
+    }
+
+    private let storage: Locked<Storage>
+
+    init(_ state: State) {
+        storage = Locked(Storage(state: state))
+    }
+
+    /// How many tasks wait.
+    var waiterCount: Int { storage.withLock { $0.waiters.count } }
+
+    /// Returns something of the state.
+    func read<Result: Sendable>(_ body: @Sendable (State) -> Result) -> Result {
+        storage.withLock { body($0.state) }
+    }
+
+    /// Changes the state, and then resumes those who have waited for that.
+    @discardableResult
+    func change<Result: Sendable>(_ body: @Sendable (inout State) -> Result) -> Result {
+        let (result, actions) = storage.withLock { storage in
+            let result = body(&storage.state)
+            return (result, storage.takeSatisfied())
+        }
+        for action in actions { action() }
+        return result
+    }
+
+    /// Waits until the condition returns something; it may change the state then, but must not call out.
+    ///
+    /// Throws `CancellationError` when the task is cancelled, and whatever the condition returns as a failure.
+    func wait<Value: Sendable>(
+        _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?
+    ) async throws -> Value {
+        let number = storage.withLock { storage in
+            storage.lastNumber += 1
+            return storage.lastNumber
+        }
+        defer { storage.withLock { _ = $0.cancelledNumbers.remove(number) } }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                begin(number, condition, continuation)
+            }
+        } onCancel: {
+            let waiter = storage.withLock { storage in
+                let waiter = storage.waiters.removeValue(forKey: number)
+                if waiter == nil { storage.cancelledNumbers.insert(number) }
+                return waiter
+            }
+            waiter?.cancel()
+        }
+    }
+
+    private func begin<Value: Sendable>(
+        _ number: Int, _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?,
+        _ continuation: CheckedContinuation<Value, any Error>
+    ) {
+        let attempt: Attempt = { state in
+            guard let result = condition(&state) else { return nil }
+            return { continuation.resume(with: result) }
+        }
+        let cancel = { @Sendable in continuation.resume(throwing: CancellationError()) }
+        let action: (@Sendable () -> Void)? = storage.withLock { storage in
+            if storage.cancelledNumbers.contains(number) { return cancel }
+            if let action = attempt(&storage.state) { return action }
+            storage.waiters[number] = Waiter(attempt: attempt, cancel: cancel)
+            return nil
+        }
+        action?()
+    }
+}

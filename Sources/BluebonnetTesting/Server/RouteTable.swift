@@ -1,0 +1,133 @@
+import Bluebonnet
+
+/// Finds what belongs to a method and a path; a pure value.
+struct RouteTable<Endpoint: Sendable>: Sendable {
+    enum Match {
+        case found(Endpoint, parameters: [String: String])
+        /// The path is known, but only for these methods.
+        case otherMethods([HTTPMethod])
+        case nothing
+    }
+
+    /// What is known of one path.
+    private struct Route: Sendable {
+        var endpoints: [HTTPMethod: Endpoint] = [:]
+        var anyMethod: Endpoint?
+
+        func endpoint(for method: HTTPMethod) -> Endpoint? {
+            endpoints[method] ?? (method == .head ? endpoints[.get] : nil) ?? anyMethod
+        }
+
+        var allowedMethods: [HTTPMethod] {
+            var methods = Set(endpoints.keys)
+            if methods.contains(.get) { methods.insert(.head) }
+            return methods.sorted { $0.rawValue < $1.rawValue }
+        }
+    }
+
+    /// What answers when nothing else does.
+    var fallback: Endpoint?
+
+    private var exact: [String: Route] = [:]
+    private var patterns: [(pattern: RoutePattern, route: Route)] = []
+
+    mutating func set(_ endpoint: Endpoint, path: String, method: HTTPMethod?) {
+        guard let pattern = RoutePattern(path) else {
+            return Self.set(endpoint, method, in: &exact[path, default: Route()])
+        }
+        if let index = patterns.firstIndex(where: { $0.pattern == pattern }) {
+            return Self.set(endpoint, method, in: &patterns[index].route)
+        }
+        var route = Route()
+        Self.set(endpoint, method, in: &route)
+        patterns.append((pattern, route))
+    }
+
+    private static func set(_ endpoint: Endpoint, _ method: HTTPMethod?, in route: inout Route) {
+        if let method { route.endpoints[method] = endpoint } else { route.anyMethod = endpoint }
+    }
+
+    func match(_ method: HTTPMethod, _ path: String) -> Match {
+        var allowed: [HTTPMethod]?
+        if let route = exact[path] {
+            if let endpoint = route.endpoint(for: method) { return .found(endpoint, parameters: [:]) }
+            allowed = route.allowedMethods
+        }
+        for (pattern, route) in patterns {
+            guard let parameters = pattern.match(path) else { continue }
+            if let endpoint = route.endpoint(for: method) { return .found(endpoint, parameters: parameters) }
+            allowed = allowed ?? route.allowedMethods
+        }
+        if let fallback { return .found(fallback, parameters: [:]) }
+        guard let allowed else { return .nothing }
+        return .otherMethods(allowed)
+    }
+}
+
+/// A path with segments that stand for any.
+struct RoutePattern: Equatable, Sendable {
+    private enum Segment: Equatable, Sendable {
+        case literal(Substring)
+        case parameter(String)
+    }
+
+    private var segments: [Segment] = []
+    private var takesRest = false
+
+    /// Creates the pattern of a path; `nil` if no segment of it stands for another.
+    init?(_ path: String) {
+        let parts = Self.segments(of: path)
+        for (index, part) in parts.enumerated() {
+            if part == "*", index == parts.count - 1, path != "*" {
+                takesRest = true
+            } else {
+                segments.append(part.hasPrefix(":") ? .parameter(String(part.dropFirst())) : .literal(part))
+            }
+        }
+        let isPattern = segments.contains { if case .parameter = $0 { true } else { false } }
+        guard takesRest || isPattern else { return nil }
+    }
+
+    /// The values of the parameters, if the path fits.
+    func match(_ path: String) -> [String: String]? {
+        let parts = Self.segments(of: path)
+        guard takesRest ? parts.count >= segments.count : parts.count == segments.count else { return nil }
+        var parameters: [String: String] = [:]
+        for (segment, part) in zip(segments, parts) {
+            switch segment {
+            case .literal(let text):
+                guard text == part else { return nil }
+            case .parameter(let name):
+                guard !part.isEmpty else { return nil }
+                parameters[name] = part.percentDecoded()
+            }
+        }
+        return parameters
+    }
+
+    private static func segments(of path: String) -> [Substring] {
+        path.split(separator: "/", omittingEmptySubsequences: false)
+    }
+}
+
+extension StringProtocol {
+    /// The text with `%XX` decoded, malformed ones left as they are; `+` becomes a space if asked for.
+    func percentDecoded(plusIsSpace: Bool = false) -> String {
+        guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return String(self) }
+        let bytes = Array(utf8)
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+                let high = PercentEncoding.digit(bytes[index + 1]), let low = PercentEncoding.digit(bytes[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+                continue
+            }
+            decoded.append(plusIsSpace && bytes[index] == UInt8(ascii: "+") ? .space : bytes[index])
+            index += 1
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+}
