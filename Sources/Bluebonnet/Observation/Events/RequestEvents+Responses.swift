@@ -42,8 +42,7 @@ extension RequestEvents {
     func answerOfData<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
         { [self] answer in
             let response = DataResponse<Value, RequestError>(
-                attempt: answer.attempt, serializationDuration: answer.duration,
-                result: PendingValue<Value>.result(of: answer))
+                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
             tell(DataRequest.self) { monitor, request in
                 if let response = response as? DataResponse<Data?, RequestError> {
                     await monitor.request(request, didParseResponse: response)
@@ -58,8 +57,7 @@ extension RequestEvents {
     func answerOfDownload<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
         { [self] answer in
             let response = DownloadResponse<Value, RequestError>(
-                attempt: answer.attempt, fileURL: answer.attempt.fileURL, resumeData: answer.attempt.resumeData,
-                serializationDuration: answer.duration, result: PendingValue<Value>.result(of: answer))
+                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
             tell(DownloadRequest.self) { monitor, request in
                 if let response = response as? DownloadResponse<URL?, RequestError> {
                     await monitor.request(request, didParseResponse: response)
