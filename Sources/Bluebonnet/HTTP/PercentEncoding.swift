@@ -27,7 +27,8 @@ enum PercentEncoding {
         value < 10 ? 0x30 + value : 0x37 + value
     }
 
-    private static func digit(_ byte: UInt8) -> UInt8? {
+    /// Returns the value of a hexadecimal digit, in either case.
+    static func digit(_ byte: UInt8) -> UInt8? {
         let decimal = byte &- 0x30
         let letter = FieldSyntax.lowercased(byte) &- 0x61
         return decimal < 10 ? decimal : letter < 6 ? letter + 10 : nil

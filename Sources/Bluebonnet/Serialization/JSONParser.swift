@@ -209,13 +209,8 @@ extension JSONParser {
             guard position < bytes.count else {
                 throw JSONParsingError(reason: .unexpectedEnd, offset: bytes.count)
             }
-            let digit = bytes[position]
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt32(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt32(digit - UInt8(ascii: "a") + 10)
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value << 4 | UInt32(digit - UInt8(ascii: "A") + 10)
-            default: throw error(.malformedEscape)
-            }
+            guard let digit = PercentEncoding.digit(bytes[position]) else { throw error(.malformedEscape) }
+            value = value << 4 | UInt32(digit)
         }
         return value
     }

@@ -302,7 +302,9 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameter text: The number; `nil` results unless it has the form that RFC 8259 §6 prescribes.
     public init?(_ text: String) {
-        guard Self.isNumber(text) else { return nil }
+        var parser = JSONParser()
+        let bytes = text.utf8.span
+        guard (try? parser.parseNumber(bytes)) != nil, parser.index == bytes.count else { return nil }
         self.text = text
     }
 
@@ -313,29 +315,6 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
 
     /// The number as JSON writes it.
     public var description: String { text }
-
-    private static func isNumber(_ text: String) -> Bool {
-        var rest = Substring(text).utf8
-        func skipDigits() -> Int {
-            let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
-            rest = rest.dropFirst(digits)
-            return digits
-        }
-        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-        let beginsWithZero = rest.first == UInt8(ascii: "0")
-        let digits = skipDigits()
-        guard digits > 0, !(beginsWithZero && digits > 1) else { return false }
-        if rest.first == UInt8(ascii: ".") {
-            rest = rest.dropFirst()
-            guard skipDigits() > 0 else { return false }
-        }
-        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
-            rest = rest.dropFirst()
-            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-            guard skipDigits() > 0 else { return false }
-        }
-        return rest.isEmpty
-    }
 }
 
 /// Writes JSON text.
