@@ -5,12 +5,23 @@ struct FormEncoder: Encoder {
     /// How deep values may be nested; more is refused before the stack is used up (2 KiB a level in a debug build).
     static let maximumDepth = 128
 
-    let node: FormNode
-    let options: URLEncodedFormEncoder
+    fileprivate let node: FormNode
+    fileprivate let options: URLEncodedFormEncoder
     var codingPath: [any CodingKey] = []
     var depth = 0
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// Returns the pairs of a value that has keys.
+    static func pairs(of value: any Encodable, options: URLEncodedFormEncoder) throws -> String {
+        let root = FormNode()
+        try FormEncoder(node: root, options: options).encode(value)
+        switch root.content {
+        case .nothing, .keyed: return FormSerializer(options: options).serialize(root)
+        case .text: throw URLEncodedFormEncoder.Error.invalidRootObject("a single value")
+        case .unkeyed: throw URLEncodedFormEncoder.Error.invalidRootObject("an array")
+        }
+    }
 
     /// Encodes a value: what the options know how to write as text, others by their own `encode(to:)`.
     func encode(_ value: some Encodable) throws {
@@ -27,14 +38,14 @@ struct FormEncoder: Encoder {
     }
 
     /// Writes what stands for a missing value, if anything does.
-    func encodeNil(into node: () -> FormNode) {
+    fileprivate func encodeNil(into node: () -> FormNode) {
         if let text = options.nilEncoding.text() {
             node().write(text)
         }
     }
 
     /// Returns the encoder for a node within this one's.
-    func nested(_ node: FormNode, _ key: any CodingKey) -> FormEncoder {
+    fileprivate func nested(_ node: FormNode, _ key: any CodingKey) -> FormEncoder {
         FormEncoder(node: node, options: options, codingPath: codingPath + [key], depth: depth)
     }
 
@@ -57,29 +68,14 @@ struct FormEncoder: Encoder {
         case let data as Data: try options.dataEncoding.text(for: data)
         case let date as Date: try options.dateEncoding.text(for: date)
         case let url as URL: url.absoluteString
-        default: (value as? any FormDescribable)?.description
+        case is Int, is Int8, is Int16, is Int32, is Int64, is Int128, is UInt, is UInt8, is UInt16, is UInt32,
+            is UInt64, is UInt128, is Double, is Float, is Decimal:
+            // Of an optional, its value is cast.
+            (value as? any CustomStringConvertible)?.description
+        default: nil
         }
     }
 }
-
-/// Describes itself as it is written in a form; an optional is cast to this by its value.
-private protocol FormDescribable: CustomStringConvertible {}
-
-extension Int: FormDescribable {}
-extension Int8: FormDescribable {}
-extension Int16: FormDescribable {}
-extension Int32: FormDescribable {}
-extension Int64: FormDescribable {}
-extension Int128: FormDescribable {}
-extension UInt: FormDescribable {}
-extension UInt8: FormDescribable {}
-extension UInt16: FormDescribable {}
-extension UInt32: FormDescribable {}
-extension UInt64: FormDescribable {}
-extension UInt128: FormDescribable {}
-extension Double: FormDescribable {}
-extension Float: FormDescribable {}
-extension Decimal: FormDescribable {}
 
 /// Writes members.
 private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -199,5 +195,120 @@ private struct FormIndex: CodingKey {
 
     init?(intValue: Int) {
         self.init(intValue)
+    }
+}
+
+/// Holds what has been encoded at one place of a form.
+///
+/// Encoders of values write into it in whatever order and however often they like: a later shape replaces an earlier one
+/// only when something is written in it. Not Sendable: it lives as long as one call of the encoder.
+private final class FormNode {
+    /// What has been written.
+    enum Content {
+        case nothing
+        case text(String)
+        case keyed(Members)
+        case unkeyed([FormNode])
+    }
+
+    /// The members of a keyed value in the order of their first appearance.
+    struct Members {
+        private(set) var pairs: [(key: String, node: FormNode)] = []
+        private var positions: [String: Int] = [:]
+
+        /// Returns the member of the key, made when it is not there.
+        mutating func node(for key: String) -> FormNode {
+            if let position = positions[key] {
+                return pairs[position].node
+            }
+            let node = FormNode()
+            positions[key] = pairs.count
+            pairs.append((key, node))
+            return node
+        }
+    }
+
+    private(set) var content = Content.nothing
+
+    /// How many elements there are, if this is an array.
+    var count: Int { if case .unkeyed(let elements) = content { elements.count } else { 0 } }
+
+    /// Makes this a single value.
+    func write(_ text: String) {
+        content = .text(text)
+    }
+
+    /// Returns the member of the key, made when it is not there; makes this a keyed value.
+    func member(_ key: String) -> FormNode {
+        var members = Members()
+        if case .keyed(let existing) = content { members = existing }
+        content = .nothing
+        defer { content = .keyed(members) }
+        return members.node(for: key)
+    }
+
+    /// Returns a new element at the end; makes this an array.
+    func appendElement() -> FormNode {
+        var elements: [FormNode] = []
+        if case .unkeyed(let existing) = content { elements = existing }
+        content = .nothing
+        let element = FormNode()
+        elements.append(element)
+        content = .unkeyed(elements)
+        return element
+    }
+}
+
+/// Turns nodes into pairs.
+private struct FormSerializer {
+    let options: URLEncodedFormEncoder
+
+    /// Returns the pairs of a keyed value.
+    func serialize(_ root: FormNode) -> String {
+        guard case .keyed(let members) = root.content else { return "" }
+        return join(members.pairs.compactMap { serialize($0.node, key: $0.key) })
+    }
+
+    /// Returns the pairs of a node, or nil when nothing has been written in it.
+    private func serialize(_ node: FormNode, key: String) -> String? {
+        switch node.content {
+        case .nothing:
+            return nil
+        case .text(let text):
+            return "\(escape(options.keyEncoding.convert(key)))=\(escape(text))"
+        case .keyed(let members):
+            let pairs = members.pairs.compactMap { member in
+                serialize(member.node, key: key + options.keyPathEncoding.suffix(member.key))
+            }
+            return pairs.isEmpty ? nil : join(pairs)
+        case .unkeyed(let elements):
+            var pairs: [String] = []
+            for element in elements {
+                // An element in which nothing was written has no index.
+                guard let pair = serialize(element, key: options.arrayEncoding.key(key, at: pairs.count))
+                else { continue }
+                pairs.append(pair)
+            }
+            return pairs.isEmpty ? nil : join(pairs)
+        }
+    }
+
+    private func join(_ pairs: [String]) -> String {
+        (options.alphabetizeKeyValuePairs ? pairs.sorted() : pairs).joined(separator: "&")
+    }
+
+    private func escape(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            if byte == 0x20 && options.spaceEncoding == .plusReplaced {
+                bytes.append(0x2b)
+            } else if byte != 0x20 && options.allowedCharacters.contains(byte) {
+                bytes.append(byte)
+            } else {
+                PercentEncoding.append(byte, to: &bytes)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -120,39 +120,41 @@ extension Charset {
 
     private static func decodeUTF16(_ data: Data, _ declared: ByteOrder?) -> String? {
         guard data.count.isMultiple(of: 2) else { return nil }
-        let bytes = data.span
-        var units: [UInt16] = []
-        units.reserveCapacity(bytes.count / 2)
-        for index in stride(from: 0, to: bytes.count, by: 2) {
-            units.append(UInt16(bytes[index]) | UInt16(bytes[index + 1]) << 8)
-        }
-        let swaps: Bool
-        switch (declared, units.first) {
-        case (.big, _), (nil, 0xFFFE): swaps = true
-        default: swaps = false
-        }
-        if swaps { units = units.map(\.byteSwapped) }
+        let isBig = declared == .big || declared == nil && data.starts(with: [0xFE, 0xFF])
+        let units = utf16Units(of: data, isBig: isBig)
         return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF16.self)
     }
 
     private static func decodeUTF32(_ data: Data, _ declared: ByteOrder?) -> String? {
         guard data.count.isMultiple(of: 4) else { return nil }
-        var units: [UInt32] = []
-        units.reserveCapacity(data.count / 4)
-        var unit: UInt32 = 0
-        for (offset, byte) in data.enumerated() {
-            unit |= UInt32(byte) << UInt32(offset % 4 * 8)
-            guard offset % 4 == 3 else { continue }
-            units.append(unit)
-            unit = 0
-        }
-        let swaps: Bool
-        switch (declared, units.first) {
-        case (.big, _), (nil, 0xFFFE_0000): swaps = true
-        default: swaps = false
-        }
-        if swaps { units = units.map(\.byteSwapped) }
+        let isBig = declared == .big || declared == nil && data.starts(with: [0, 0, 0xFE, 0xFF])
+        let units = utf32Units(of: data, isBig: isBig)
         return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF32.self)
+    }
+
+    /// Returns the units of UTF-16 bytes, without half a one at the end.
+    static func utf16Units(of data: Data, isBig: Bool) -> [UInt16] {
+        let bytes = data.span
+        var units: [UInt16] = []
+        units.reserveCapacity(bytes.count / 2 + 1)
+        for index in stride(from: 0, to: bytes.count - 1, by: 2) {
+            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+            units.append(isBig ? first << 8 | second : second << 8 | first)
+        }
+        return units
+    }
+
+    /// Returns the units of UTF-32 bytes, without a part of one at the end.
+    static func utf32Units(of data: Data, isBig: Bool) -> [UInt32] {
+        let bytes = data.span
+        var units: [UInt32] = []
+        units.reserveCapacity(bytes.count / 4)
+        for index in stride(from: 0, to: bytes.count - 3, by: 4) {
+            var unit: UInt32 = 0
+            for offset in 0..<4 { unit = unit << 8 | UInt32(bytes[index + (isBig ? offset : 3 - offset)]) }
+            units.append(unit)
+        }
+        return units
     }
 
     /// Returns the text of the bytes, each one the Unicode scalar of the same number.
@@ -190,4 +192,28 @@ extension Charset {
         "\u{90}", "\u{2018}", "\u{2019}", "\u{201C}", "\u{201D}", "\u{2022}", "\u{2013}", "\u{2014}",
         "\u{2DC}", "\u{2122}", "\u{161}", "\u{203A}", "\u{153}", "\u{9D}", "\u{17E}", "\u{178}",
     ]
+}
+
+/// Turns bytes into text by the rules that ``StringResponseSerializer`` states.
+enum TextDecoder {
+    /// Returns the text of the bytes in the encoding that the caller insists on, or else that the response names.
+    static func decode(_ data: Data, encoding: String.Encoding?, charset: String?) throws(RequestError) -> String {
+        if let encoding { return try decode(data, Charset(encoding), name: nil) }
+        if let marked = Charset(byteOrderMarkOf: data) { return try decode(data, marked, name: nil) }
+        // As if no charset were named.
+        guard let charset, !charset.isEmpty else { return detect(data) }
+        return try decode(data, Charset(name: charset), name: charset)
+    }
+
+    private static func decode(_ data: Data, _ charset: Charset, name: String?) throws(RequestError) -> String {
+        guard let text = charset.decode(data) else {
+            throw RequestError(.serialization(.stringSerializationFailed(encoding: name ?? charset.name)))
+        }
+        return text
+    }
+
+    /// Returns the text of bytes about which nothing is known.
+    static func detect(_ data: Data) -> String {
+        Charset.utf8.decode(data) ?? Charset.decodeLatin1(data)
+    }
 }

@@ -54,3 +54,212 @@ package enum StreamTermination: Hashable, Sendable {
     /// The observer left: its loop was left, or its task was cancelled.
     case cancelled
 }
+
+/// What a ``Broadcast`` and its observers share: one lock around everything that is waiting.
+///
+/// One lock for all observers, so that every one of them sees concurrent sends in the same order.
+final class BroadcastCore<Element: Sendable>: Sendable {
+    /// What an observer that asks for a value gets at once.
+    enum Taken {
+        case element(Element)
+        case ended
+        /// Nothing yet.
+        case none
+    }
+
+    private typealias Continuation = Resumption<Element?>
+
+    private struct Observer {
+        let id: UInt64
+        var buffer: StreamBuffer<Element>
+        /// More than one only when copies of an iterator are used at once.
+        var waiting: [Continuation] = []
+        var onTermination: (@Sendable (StreamTermination) -> Void)?
+
+        /// Keeps a value, or returns whom to resume with it; and returns the value that had to make room.
+        mutating func receive(_ element: Element) -> (continuation: Continuation?, dropped: Element?) {
+            guard waiting.isEmpty else { return (waiting.removeFirst(), nil) }
+            return (nil, buffer.append(element))
+        }
+    }
+
+    private struct State {
+        let replaysLatest: Bool
+        var latest: Element?
+        var isFinished = false
+        /// Seldom more than a few.
+        var observers: [Observer] = []
+        var nextID: UInt64 = 0
+
+        mutating func take(_ id: UInt64) -> Taken {
+            // An observer that is not there was ended by its cancellation.
+            guard let index = index(of: id) else { return .ended }
+            if let element = observers[index].buffer.popFirst() { return .element(element) }
+            return isFinished ? .ended : .none
+        }
+
+        func index(of id: UInt64) -> Int? { observers.firstIndex { $0.id == id } }
+    }
+
+    private let state: Locked<State>
+
+    init(replaysLatest: Bool, latest: Element?) {
+        state = Locked(State(replaysLatest: replaysLatest, latest: replaysLatest ? latest : nil))
+    }
+
+    var latest: Element? { state.withLock { $0.latest } }
+
+    func subscribe(
+        bufferingPolicy: StreamBufferingPolicy, onTermination: (@Sendable (StreamTermination) -> Void)?
+    ) -> StreamSubscription<Element> {
+        let (id, isFinished) = state.withLock { state in
+            var observer = Observer(id: state.nextID, buffer: StreamBuffer(bufferingPolicy))
+            if let latest = state.latest { _ = observer.buffer.append(latest) }
+            if !state.isFinished { observer.onTermination = onTermination }
+            state.nextID += 1
+            state.observers.append(observer)
+            return (observer.id, state.isFinished)
+        }
+        if isFinished { onTermination?(.finished) }
+        return StreamSubscription(core: self, id: id)
+    }
+
+    func send(_ element: Element) {
+        // What is dropped goes when the lock is released: it may be of the user's.
+        let (waiting, _) = state.withLock { state -> ([Continuation], FewOf<Element>) in
+            var dropped = FewOf<Element>()
+            guard !state.isFinished else { return ([], dropped) }
+            if state.replaysLatest, let earlier = exchange(&state.latest, with: element) { dropped.append(earlier) }
+            var waiting: [Continuation] = []
+            for index in state.observers.indices {
+                let received = state.observers[index].receive(element)
+                if let continuation = received.continuation { waiting.append(continuation) }
+                if let element = received.dropped { dropped.append(element) }
+            }
+            return (waiting, dropped)
+        }
+        for continuation in waiting { continuation.resume(returning: element) }
+    }
+
+    func finish() {
+        let (waiting, hooks) = state.withLock { state in
+            guard !state.isFinished else { return ([Continuation](), [@Sendable (StreamTermination) -> Void]()) }
+            state.isFinished = true
+            var waiting: [Continuation] = []
+            var hooks: [@Sendable (StreamTermination) -> Void] = []
+            for index in state.observers.indices {
+                waiting += state.observers[index].waiting
+                state.observers[index].waiting = []
+                if let hook = state.observers[index].onTermination.take() { hooks.append(hook) }
+            }
+            return (waiting, hooks)
+        }
+        for continuation in waiting { continuation.resume(returning: nil) }
+        for hook in hooks { hook(.finished) }
+    }
+
+    /// Ends one observer; what waits for it is dropped.
+    func endObserver(_ id: UInt64) {
+        let observer = state.withLock { state in state.index(of: id).map { state.observers.remove(at: $0) } }
+        guard let observer else { return }
+        for continuation in observer.waiting { continuation.resume(returning: nil) }
+        observer.onTermination?(.cancelled)
+    }
+
+    /// Takes the next value of an observer if there is one.
+    func takeNow(_ id: UInt64) -> Taken {
+        state.withLock { $0.take(id) }
+    }
+
+    /// Resumes the continuation with the next value of an observer, as soon as there is one.
+    func take(_ id: UInt64, _ continuation: Resumption<Element?>) {
+        let taken = state.withLock { state in
+            let taken = state.take(id)
+            if case .none = taken, let index = state.index(of: id) {
+                state.observers[index].waiting.append(continuation)
+            }
+            return taken
+        }
+        switch taken {
+        case .element(let element): continuation.resume(returning: element)
+        case .ended: continuation.resume(returning: nil)
+        case .none: break
+        }
+    }
+}
+
+/// One observation of a ``Broadcast``; ends when it is dropped.
+package final class StreamSubscription<Element: Sendable>: StreamSource {
+    private let core: BroadcastCore<Element>
+    private let id: UInt64
+
+    init(core: BroadcastCore<Element>, id: UInt64) {
+        self.core = core
+        self.id = id
+    }
+
+    deinit {
+        core.endObserver(id)
+    }
+
+    /// Returns the next value, waiting for it, or `nil` when there is none to come.
+    package nonisolated(nonsending) func next() async -> Element? {
+        // Most values are there already, and then nothing needs to be set up for waiting.
+        switch Task.isCancelled ? .ended : core.takeNow(id) {
+        case .element(let element): return element
+        case .ended:
+            core.endObserver(id)
+            return nil
+        case .none: break
+        }
+        return await withTaskCancellationHandler {
+            await withResumption { continuation in
+                core.take(id, continuation)
+            }
+        } onCancel: {
+            core.endObserver(id)
+        }
+    }
+}
+
+/// The values that wait for one observer, oldest first, as many as its policy allows.
+private struct StreamBuffer<Element> {
+    private let policy: StreamBufferingPolicy
+    private var elements: [Element?] = []
+    private var head = 0
+
+    init(_ policy: StreamBufferingPolicy) {
+        self.policy = policy
+    }
+
+    /// How many values wait.
+    var count: Int { elements.count - head }
+
+    /// Adds a value, which may drop another one or be dropped itself; returns the other.
+    mutating func append(_ element: Element) -> Element? {
+        var dropped: Element?
+        switch policy {
+        case .unbounded: break
+        case .oldest(let limit):
+            guard count < limit else { return nil }
+        case .newest(let limit):
+            guard limit > 0 else { return nil }
+            if count >= limit { dropped = popFirst() }
+        }
+        elements.append(element)
+        return dropped
+    }
+
+    /// Takes the oldest value.
+    mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        let element = elements[head].take()
+        head += 1
+        // Moving what is left once half is used up costs each value at most one move on average.
+        if head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return element
+    }
+}

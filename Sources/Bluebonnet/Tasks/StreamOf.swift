@@ -79,3 +79,41 @@ private final class MappedSource<Original: Sendable, Element: Sendable>: StreamS
 
     nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
 }
+
+/// Says which elements of a sequence are kept for an observer that is slower than they come.
+public enum StreamBufferingPolicy: Hashable, Sendable {
+    /// Keeps all of them.
+    case unbounded
+    /// Keeps the newest ones, this many.
+    case newest(Int)
+    /// Keeps the oldest ones, this many, and drops what comes while they are waiting.
+    case oldest(Int)
+
+    /// Keeps the newest one: right for values of which only the latest counts, such as progress.
+    public static let latest = StreamBufferingPolicy.newest(1)
+
+    /// Keeps the newest 256: for events of which each one counts.
+    public static let events = StreamBufferingPolicy.newest(256)
+}
+
+/// What an observer of a ``StreamOf`` takes its values from; dropping it ends the observation.
+package protocol StreamSource<Element>: AnyObject, Sendable {
+    /// What it has.
+    associatedtype Element: Sendable
+
+    /// Returns the next value, waiting for it, or `nil` when there is none to come.
+    nonisolated(nonsending) func next() async -> Element?
+}
+
+/// Gives the first who claims it what was made beforehand, and everyone after that something of their own.
+final class Offer<Value: Sendable>: Sendable {
+    private let first: Locked<Value?>
+    private let makeAnother: @Sendable () -> Value
+
+    init(_ make: @escaping @Sendable () -> Value) {
+        first = Locked(make())
+        makeAnother = make
+    }
+
+    func claim() -> Value { first.withLock { $0.take() } ?? makeAnother() }
+}

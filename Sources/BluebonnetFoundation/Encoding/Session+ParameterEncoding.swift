@@ -1,4 +1,6 @@
 public import Bluebonnet
+import Foundation
+import FoundationNetworking
 
 extension Session {
     /// Makes a request with parameters that have no type of their own.
@@ -99,5 +101,29 @@ extension Session {
                 url: convertible, method: method, headers: headers, requestModifier: requestModifier,
                 parameters: ParameterCopy.result(of: parameters), encoding: encoding), interceptor: interceptor,
             to: destination)
+    }
+}
+
+/// A request whose parameters a ``ParameterEncoding`` puts in.
+private struct EncodedRequest: HTTPRequestConvertible {
+    let url: any URLConvertible
+    let method: HTTPMethod
+    let headers: HTTPHeaders?
+    let requestModifier: Session.RequestModifier?
+    let parameters: Result<Parameters?, RequestError>
+    let encoding: any ParameterEncoding
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = HTTPRequest(url: try url.asURL(), method: method, headers: headers ?? [:])
+        try requestModifier?(&request)
+        guard let parameters = try parameters.get() else { return request }
+        let before = URLRequest(request)
+        let after: URLRequest
+        do {
+            after = try encoding.encode(before, with: parameters)
+        } catch {
+            throw error as? RequestError ?? RequestError(.parameterEncoding(.encoderFailed), underlying: error)
+        }
+        return try request.changed(from: before, to: after)
     }
 }

@@ -76,3 +76,191 @@ extension MultipartFormData {
             fileName: fileName, mimeType: mimeType)
     }
 }
+
+/// The bytes of a stream, which a thread of its own reads when they are asked for.
+///
+/// Foundation's streams block: reading them on the pool would take a thread from everybody else.
+private struct InputStreamPieces: AsyncSequence {
+    let stream: OwnedInputStream
+
+    func makeAsyncIterator() -> Iterator { Iterator(worker: InputStreamWorker(stream)) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        private let worker: InputStreamWorker
+        private let lifetime: Lifetime
+
+        fileprivate init(worker: InputStreamWorker) {
+            self.worker = worker
+            lifetime = Lifetime(worker)
+        }
+
+        mutating func next() async throws -> Data? { try await worker.next() }
+
+        /// Ends the thread when nobody is going to ask any more.
+        private final class Lifetime: Sendable {
+            private let worker: InputStreamWorker
+
+            init(_ worker: InputStreamWorker) { self.worker = worker }
+
+            deinit { worker.abandon() }
+        }
+    }
+}
+
+extension InputStreamPieces: Sendable {}
+
+/// Reads a stream on a thread of its own, one piece whenever it is asked for one.
+private final class InputStreamWorker: Sendable {
+    private typealias Reply = CheckedContinuation<Data?, any Error>
+
+    private enum State {
+        /// Nobody has asked for anything.
+        case unstarted
+        /// The thread waits to be asked.
+        case idle
+        /// The thread reads for somebody.
+        case asked(Reply)
+        /// Nobody asks any more; the thread ends when its read returns.
+        case abandoned
+    }
+
+    private let stream: OwnedInputStream
+    private let state = Monitor(State.unstarted)
+
+    init(_ stream: OwnedInputStream) { self.stream = stream }
+
+    /// Waits for a piece; cancelling the task answers at once, even when the stream does not.
+    func next() async throws -> Data? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { ask($0) }
+        } onCancel: {
+            abandon()
+        }
+    }
+
+    private func ask(_ reply: Reply) {
+        let (isFirst, isAbandoned) = state.withLock { state in
+            switch state {
+            case .unstarted:
+                state = .asked(reply)
+                return (true, false)
+            case .idle:
+                state = .asked(reply)
+                return (false, false)
+            case .asked, .abandoned: return (false, true)
+            }
+        }
+        if isAbandoned { reply.resume(throwing: CancellationError()) }
+        guard isFirst else { return }
+        let thread = Thread { self.run() }
+        thread.name = "input stream"
+        thread.start()
+    }
+
+    func abandon() {
+        let reply = state.withLock { state -> Reply? in
+            defer { state = .abandoned }
+            if case .asked(let reply) = state { return reply }
+            return nil
+        }
+        reply?.resume(throwing: CancellationError())
+    }
+
+    /// What the thread does.
+    private func run() {
+        do {
+            try stream.begin()
+        } catch {
+            answer(.failure(error))
+            return
+        }
+        defer { stream.end() }
+        while isAsked() {
+            let piece = Result { try stream.read() }
+            answer(piece)
+            guard case .success(.some) = piece else { return }
+        }
+    }
+
+    /// Waits to be asked; returns whether it was.
+    private func isAsked() -> Bool {
+        state.wait { state in
+            switch state {
+            case .unstarted, .idle: nil
+            case .asked: true
+            case .abandoned: false
+            }
+        }
+    }
+
+    private func answer(_ piece: Result<Data?, any Error>) {
+        let reply = state.withLock { state -> Reply? in
+            guard case .asked(let reply) = state else { return nil }
+            state = .idle
+            return reply
+        }
+        reply?.resume(with: piece)
+    }
+}
+
+/// A stream that nobody else uses any more, and what is known of who has read it.
+// Safety: after it was handed over, only the one thread uses the stream that has claimed it.
+private struct OwnedInputStream: @unchecked Sendable {
+    private let stream: InputStream
+
+    init(_ stream: InputStream) { self.stream = stream }
+
+    /// The streams that a thread is reading now.
+    private static let claimed = Monitor<Set<ObjectIdentifier>>([])
+
+    /// Makes the calling thread the one that reads the stream, and opens it.
+    ///
+    /// A stream that was opened, and not read yet, is fine.
+    func begin() throws {
+        guard Self.claimed.withLock({ $0.insert(ObjectIdentifier(stream)).inserted }) else { throw Self.notReplayable }
+        switch stream.streamStatus {
+        case .notOpen: stream.open()
+        case .opening, .open, .reading, .writing, .error: break
+        case .atEnd, .closed:
+            release()
+            throw Self.notReplayable
+        @unknown default: break
+        }
+        if let error = failure {
+            end()
+            throw error
+        }
+    }
+
+    /// Waits for some bytes; `nil` at the end.
+    func read() throws -> Data? {
+        var bytes = Data(count: Self.pieceSize)
+        // Safety: the pointer is to as many bytes as are named, and ends with the call.
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let start = buffer.baseAddress else { return 0 }
+            return unsafe stream.read(start.assumingMemoryBound(to: UInt8.self), maxLength: buffer.count)
+        }
+        guard count >= 0 else { throw failure ?? CocoaError(.fileReadUnknown) }
+        return count == 0 ? nil : bytes.prefix(count)
+    }
+
+    /// Closes the stream; it is nobody's from then on.
+    func end() {
+        stream.close()
+        release()
+    }
+
+    private func release() {
+        _ = Self.claimed.withLock { $0.remove(ObjectIdentifier(stream)) }
+    }
+
+    /// Asking a stream for its error that has none traps in Foundation.
+    private var failure: (any Error)? { stream.streamStatus == .error ? stream.streamError : nil }
+
+    private static var notReplayable: BodySequenceError {
+        BodySequenceError(
+            RequestError(.requestBody(.notReplayable), underlying: URLError(.requestBodyStreamExhausted)))
+    }
+
+    private static let pieceSize = 64 * 1024
+}

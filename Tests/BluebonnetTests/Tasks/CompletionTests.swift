@@ -46,6 +46,19 @@ import Testing
         #expect(await calls.first(1) == [404])
     }
 
+    @Test func `code for data and downloads is written once`() async throws {
+        func length<Source: SerializingRequest>(
+            _ request: Source
+        ) async -> SerializedResponse<Source, Int, RequestError> {
+            await request.serializingString().response.map(\.count)
+        }
+        let data: DataResponse<Int, RequestError> = await length(session().request(Self.url))
+        #expect(data.value == 6 && data.data == Data("petals".utf8))
+        let file: DownloadResponse<Int, RequestError> = await length(session().download(Self.url))
+        #expect(file.value == 6)
+        try FileManager.default.removeItem(at: #require(file.fileURL))
+    }
+
     @Test func `nobody has to keep the request, the task or the session`() async {
         let calls = Calls<String?>()
         session(.delayed(.milliseconds(5), .text("petals"))).request(Self.url).serializingString().onCompletion {

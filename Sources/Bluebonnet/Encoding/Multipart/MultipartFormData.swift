@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 
 /// Holds a form whose fields and files are sent as `multipart/form-data` (RFC 7578).
 ///
@@ -100,9 +100,8 @@ public struct MultipartFormData: Sendable {
                 boundary: MultipartBoundary(text: boundary), parts: prepared, searchesBoundary: isBoundaryChosen))
     }
 
-    /// Appends a part.
-    mutating func append(_ part: MultipartPart) {
-        parts.append(part)
+    private mutating func append(_ head: MultipartPartHead, _ source: MultipartPart.Source) {
+        parts.append(MultipartPart(head: head, source: source))
     }
 
     private func preparedParts() throws(RequestError) -> [PreparedMultipartPart] {
@@ -128,5 +127,184 @@ public struct MultipartFormData: Sendable {
             total = sum
         }
         return total
+    }
+}
+
+extension MultipartFormData {
+    /// Appends a field with a text.
+    ///
+    /// The text is sent as UTF-8, unchanged and without a `Content-Type`: that means `text/plain` (RFC 7578 §4.4).
+    ///
+    /// - Parameters:
+    ///   - text: The field's value.
+    ///   - name: The field's name.
+    public mutating func append(_ text: String, withName name: String) {
+        append(MultipartPartHead(name: name), .data(Data(text.utf8)))
+    }
+
+    /// Appends a field or a file whose bytes are in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes.
+    ///   - name: The field's name.
+    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    public mutating func append(
+        _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
+        headers: HTTPHeaders = [:]
+    ) {
+        append(
+            MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
+            .data(data))
+    }
+
+    /// Appends a file under its own name.
+    ///
+    /// The name is the last component of the URL; the media type goes by what follows the last dot in it, by the system's
+    /// table (`/etc/mime.types`, the shared MIME database) or a small built-in one; else it is `application/octet-stream`.
+    /// The file is not touched before the form is opened.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file.
+    ///   - name: The field's name.
+    public mutating func append(_ fileURL: URL, withName name: String) {
+        append(MultipartPartHead(name: name), .file(fileURL, namesItself: true))
+    }
+
+    /// Appends a file.
+    ///
+    /// The file is not touched before the form is opened.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file.
+    ///   - name: The field's name.
+    ///   - fileName: The name to send for the file.
+    ///   - mimeType: The media type to send for the file.
+    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    public mutating func append(
+        _ fileURL: URL, withName name: String, fileName: String, mimeType: String, headers: HTTPHeaders = [:]
+    ) {
+        append(
+            MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
+            .file(fileURL, namesItself: false))
+    }
+
+    /// Appends a field or a file whose bytes come from a sequence that can be read once.
+    ///
+    /// The form can then be opened once, whichever copy of it: it cannot be sent again after a redirect or for a retry.
+    /// A sequence that ends early because its task was cancelled ends the form with `.cancelled`.
+    ///
+    /// - Parameters:
+    ///   - sequence: The chunks; it is begun when the part is due.
+    ///   - length: How many bytes it gives; with none, the length of the whole form is not known. Another number of bytes
+    ///     is an error.
+    ///   - name: The field's name.
+    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    public mutating func append<S: AsyncSequence & Sendable>(
+        _ sequence: S, length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
+        headers: HTTPHeaders = [:]
+    ) where S.Element: DataProtocol & Sendable {
+        append(
+            MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
+            .sequence(MultipartSequence(once: sequence, length: length)))
+    }
+
+    /// Appends a field or a file whose bytes come from a sequence that can be made any number of times.
+    ///
+    /// - Parameters:
+    ///   - length: How many bytes each sequence gives; with none, the length of the whole form is not known. Another
+    ///     number of bytes is an error.
+    ///   - name: The field's name.
+    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - make: Returns the chunks from the first on; called when the part is due, off the caller's actor.
+    public mutating func append<S: AsyncSequence & SendableMetatype>(
+        length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
+        headers: HTTPHeaders = [:], _ make: @escaping @Sendable () -> S
+    ) where S.Element: DataProtocol & Sendable {
+        append(
+            MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
+            .sequence(MultipartSequence(length: length, make: make)))
+    }
+}
+
+extension MultipartFormData {
+    /// Returns the whole form in memory.
+    ///
+    /// Runs on the global pool. Meant for small forms; a form is sent without it.
+    ///
+    /// - Returns: The bytes.
+    /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or `.cancelled`.
+    @concurrent
+    public func encode() async throws(RequestError) -> Data {
+        let body = try open()
+        var reader = body.makeReader()
+        var bytes = Data()
+        // What was stated for a sequence may be any number: memory is not taken for it in advance.
+        bytes.reserveCapacity(Int(min(body.length ?? 0, Self.reservationLimit)))
+        while let piece = try await reader.nextPiece() { bytes.append(piece) }
+        return bytes
+    }
+
+    /// Writes the form to a new file, piece by piece.
+    ///
+    /// Runs on the global pool. A file that is there already stays as it is; when writing fails, nothing is left behind.
+    ///
+    /// - Parameter fileURL: The file to make.
+    /// - Throws: `.multipartEncoding` with `.outputFileAlreadyExists`, `.outputFileURLInvalid`, `.outputFileWriteFailed`, or
+    ///   for the first part that cannot be sent; `.cancelled`.
+    @concurrent
+    public func write(to fileURL: URL) async throws(RequestError) {
+        guard fileURL.isFileURL else {
+            throw RequestError(.multipartEncoding(.outputFileURLInvalid(fileURL.redactedDescription)))
+        }
+        let path = fileURL.path(percentEncoded: false)
+        // Before the form is opened: a sequence that can be read once is kept for when there is a file to write to.
+        let file = try Self.writing(to: path) { () throws(SystemError) in
+            try OpenFile.creating(path, mode: 0o666)
+        }
+        var position: Int64 = 0
+        do throws(RequestError) {
+            var reader = try open().makeReader()
+            while let piece = try await reader.nextPiece() {
+                try Self.writing(to: path) { () throws(SystemError) in try file.write(piece, at: &position) }
+            }
+            try Self.writing(to: path) { () throws(SystemError) in try file.close() }
+        } catch {
+            FileSystem.remove(path)
+            throw error
+        }
+    }
+
+    /// How many bytes are reserved at most before any have been read.
+    private static let reservationLimit: Int64 = 16 << 20
+
+    private static func writing<Value>(
+        to path: String, _ body: () throws(SystemError) -> Value
+    ) throws(RequestError) -> Value {
+        do {
+            return try body()
+        } catch {
+            guard !error.isAlreadyThere else {
+                throw RequestError(.multipartEncoding(.outputFileAlreadyExists(path)))
+            }
+            throw RequestError(.multipartEncoding(.outputFileWriteFailed(path)), detail: error.words)
+        }
+    }
+}
+
+extension BodyReader {
+    /// Returns the next piece of a form, unless the task has been cancelled.
+    fileprivate mutating func nextPiece() async throws(RequestError) -> Data? {
+        guard !Task.isCancelled else { throw RequestError(.cancelled) }
+        do {
+            return try await next()
+        } catch {
+            throw error as? RequestError ?? RequestError(.internal, detail: "\(error)")
+        }
     }
 }

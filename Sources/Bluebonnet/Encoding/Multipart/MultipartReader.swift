@@ -67,3 +67,154 @@ struct MultipartReader: BodyReader {
         self.content = content
     }
 }
+
+/// Reads the content of a part and sees to it that it has as many bytes as was announced.
+private struct MultipartContentReader {
+    let part: PreparedMultipartPart
+    private var reader: any BodyReader
+    private var count: Int64 = 0
+
+    init(_ part: PreparedMultipartPart) throws(RequestError) {
+        self.part = part
+        reader = try part.makeReader()
+        // The file may be another than when its length was looked up.
+        if let file = reader as? FileReader, let expected = part.length, file.length != expected {
+            throw part.lengthMismatch(expected: expected, actual: file.length)
+        }
+    }
+
+    /// Returns the next bytes, or `nil` at the end; never more than were announced.
+    mutating func next() async throws(RequestError) -> Data? {
+        let piece: Data?
+        do {
+            piece = try await reader.next()
+        } catch {
+            throw part.error(for: error)
+        }
+        count += Int64(piece?.count ?? 0)
+        if let expected = part.length, piece == nil ? count != expected : count > expected {
+            throw part.lengthMismatch(expected: expected, actual: count)
+        }
+        return piece
+    }
+}
+
+/// Joins small pieces to larger ones and leaves large ones as they are, in order.
+///
+/// A piece is appended only after ``takeReady()`` has returned `nil`.
+struct PieceBuffer: Sendable {
+    /// A piece of this many bytes is not copied.
+    static let largePiece = 16 * 1024
+    /// Joined pieces that have this many bytes together are handed out.
+    static let fullPiece = 64 * 1024
+
+    private var small = Data()
+    private var large: Data?
+
+    /// Appends bytes.
+    mutating func append(_ bytes: Data) {
+        if bytes.count < Self.largePiece {
+            small.append(bytes)
+        } else {
+            large = bytes
+        }
+    }
+
+    /// Returns the next piece if it need not wait for more bytes.
+    mutating func takeReady() -> Data? {
+        if small.count >= Self.fullPiece || large != nil && !small.isEmpty { return takeRest() }
+        defer { large = nil }
+        return large
+    }
+
+    /// Returns what has been joined so far; `nil` when that is nothing.
+    mutating func takeRest() -> Data? {
+        defer { small = Data() }
+        return small.isEmpty ? nil : small
+    }
+}
+
+/// Knows what may be the boundary of a multipart body, and how it is written (RFC 2046 §5.1.1).
+struct MultipartBoundary {
+    let text: String
+
+    /// How many bytes a boundary has at most.
+    static let lengthLimit = 70
+
+    /// Whether this is one: 1 to 70 of the allowed characters, no space at the end.
+    var isValid: Bool {
+        let bytes = text.utf8
+        return 1...Self.lengthLimit ~= bytes.count && bytes.allSatisfy(Self.isAllowed) && bytes.last != 0x20
+    }
+
+    /// The boundary as the value of a parameter: between quotes unless it is a token (RFC 9110 §5.6.6).
+    ///
+    /// A boundary holds nothing that would need a backslash.
+    var parameterValue: String { text.utf8.isToken ? text : "\"\(text)\"" }
+
+    /// What stands before each part but the first.
+    var delimiter: String { "\r\n\(opening)" }
+
+    /// What stands before the first part.
+    var opening: String { "--\(text)\r\n" }
+
+    /// What stands after the last part, or alone when there are none.
+    func closing(hasParts: Bool) -> String { "\(hasParts ? "\r\n" : "")--\(text)--\r\n" }
+
+    /// Returns a boundary that no part holds, as far as chance can tell: 128 random bits.
+    static func random() -> MultipartBoundary {
+        var random = SystemRandomNumberGenerator()
+        let digits = (0..<4).map { _ in
+            let word = String(UInt32.random(in: .min ... .max, using: &random), radix: 16)
+            return String(repeating: "0", count: 8 - word.utf8.count) + word
+        }
+        return MultipartBoundary(text: "bluebonnet-\(digits.joined())")
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        FieldSyntax.isAlphanumeric(byte) || "'()+_,-./:=? ".utf8.contains(byte)
+    }
+}
+
+/// Looks for a boundary in bytes that come in pieces, across their borders.
+///
+/// The boundary counts wherever `--` stands before it: some parsers take LF for CR LF before a delimiter, and all take the
+/// boundary at the start of a line for one, whatever follows it (RFC 2046 §5.1.1).
+struct BoundarySearch: Sendable {
+    private let pattern: [UInt8]
+    /// How much of the pattern's beginning is also the end of what has matched, for each length of that (Knuth, Morris
+    /// and Pratt).
+    private let borders: [Int]
+    private var matched = 0
+
+    init(boundary: String) {
+        pattern = Array("--\(boundary)".utf8)
+        borders = Self.borders(of: pattern)
+    }
+
+    /// Begins anew, for other bytes.
+    mutating func restart() {
+        matched = 0
+    }
+
+    /// Returns whether the boundary is in the bytes, or ends in them.
+    mutating func finds(in bytes: Data) -> Bool {
+        let bytes = bytes.span
+        for index in bytes.indices {
+            while matched > 0, pattern[matched] != bytes[index] { matched = borders[matched - 1] }
+            if pattern[matched] == bytes[index] { matched += 1 }
+            guard matched < pattern.count else { return true }
+        }
+        return false
+    }
+
+    private static func borders(of pattern: [UInt8]) -> [Int] {
+        var borders = [0]
+        for index in pattern.indices.dropFirst() {
+            var length = borders[index - 1]
+            while length > 0, pattern[length] != pattern[index] { length = borders[length - 1] }
+            borders.append(pattern[length] == pattern[index] ? length + 1 : 0)
+        }
+        return borders
+    }
+}

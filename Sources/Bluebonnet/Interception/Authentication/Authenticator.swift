@@ -50,3 +50,50 @@ public protocol Authenticator: Sendable {
     /// - Returns: Whether the request has the credential in it.
     func isRequest(_ request: HTTPRequest, authenticatedWith credential: Credential) -> Bool
 }
+
+/// Holds what an ``Authenticator`` authenticates requests with, such as a token and when it expires.
+public protocol AuthenticationCredential: Sendable {
+    /// Whether the credential is to be refreshed before another request is sent with it.
+    ///
+    /// Asked for every request. Say `true` some time before the credential expires: what is sent with it has still to
+    /// arrive.
+    var requiresRefresh: Bool { get }
+}
+
+/// Says why an ``AuthenticationInterceptor`` could not authenticate a request.
+@nonexhaustive
+public enum AuthenticationError: Error, Hashable, Sendable {
+    /// The interceptor has no credential.
+    case missingCredential
+    /// The credential was refreshed as often as the ``RefreshWindow`` allows, and should have been refreshed again.
+    case excessiveRefresh
+}
+
+extension AuthenticationError: CustomStringConvertible {
+    /// The error in a few words.
+    public var description: String {
+        switch self {
+        case .missingCredential: "there is no credential"
+        case .excessiveRefresh: "the credential was refreshed too often"
+        }
+    }
+}
+
+/// Limits how often a credential is refreshed, so that a server that accepts none is not asked for ever.
+public struct RefreshWindow: Hashable, Sendable {
+    /// The time that counts, back from now.
+    public let interval: Duration
+
+    /// How many refreshes may be begun in that time; with 0, none ever.
+    public let maximumAttempts: Int
+
+    /// Creates a window.
+    ///
+    /// - Parameters:
+    ///   - interval: The time that counts; 30 s by default.
+    ///   - maximumAttempts: How many refreshes may be begun in that time; 5 by default.
+    public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
+        self.interval = interval
+        self.maximumAttempts = maximumAttempts
+    }
+}

@@ -23,3 +23,69 @@ public protocol RedirectHandler: Sendable {
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async -> HTTPRequest?
 }
+
+/// Decides about redirects: follows all, none, or those that a closure chooses.
+public struct Redirector: RedirectHandler {
+    /// What to do with a redirect.
+    public enum Behavior: Sendable {
+        /// Go where it leads.
+        case follow
+        /// Stay: the redirecting response is the answer.
+        case doNotFollow
+        /// Go on with what a closure returns, or stay if that is `nil`.
+        ///
+        /// It gets the request, what would be sent next, and the response that redirects, and runs on the global pool.
+        case modify(
+            @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async ->
+                HTTPRequest?
+        )
+    }
+
+    /// What to do with a redirect.
+    public let behavior: Behavior
+
+    /// Creates a handler.
+    ///
+    /// - Parameter behavior: What to do with a redirect.
+    public init(behavior: Behavior) {
+        self.behavior = behavior
+    }
+
+    /// Returns the request to go on with, as the behavior says.
+    ///
+    /// - Parameters:
+    ///   - request: The request that is redirected.
+    ///   - newRequest: What would be sent next.
+    ///   - response: The response that redirects.
+    /// - Returns: What to send, or `nil` to end with the redirecting response.
+    @concurrent
+    public func request(
+        _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
+    ) async -> HTTPRequest? {
+        switch behavior {
+        case .follow: newRequest
+        case .doNotFollow: nil
+        case .modify(let modify): await modify(request, newRequest, response)
+        }
+    }
+}
+
+extension RedirectHandler where Self == Redirector {
+    /// A handler that follows redirects.
+    public static var follow: Redirector { Redirector(behavior: .follow) }
+
+    /// A handler that follows no redirect: the redirecting response is the answer, wherever it leads.
+    public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
+
+    /// A handler that goes on with what a closure returns, or stays if that is `nil`.
+    ///
+    /// - Parameter modify: Gets the request, what would be sent next, and the response that redirects. Runs on the global
+    ///   pool.
+    /// - Returns: The handler.
+    public static func modify(
+        using modify:
+            @escaping @Sendable (
+                _ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse
+            ) async -> HTTPRequest?
+    ) -> Redirector { Redirector(behavior: .modify(modify)) }
+}

@@ -183,34 +183,153 @@ extension RequestRetrier where Self == RetryPolicy {
     /// A policy with the defaults.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy that tries requests again which failed for reasons that may pass.
+    /// A policy of which the most usual is said, and the rest has its default; `RetryPolicy(…)` says all of it.
+    ///
+    /// - Parameters:
+    ///   - retryLimit: How often a request may be tried again.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
+    ///   - jitter: How much of the delay is left to chance; all of it by default.
+    ///   - maximumDelay: The longest delay of the policy's own making.
+    /// - Returns: The policy.
+    public static func retryPolicy(
+        retryLimit: UInt = RetryPolicy.defaultRetryLimit,
+        retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
+        jitter: RetryPolicy.Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay
+    ) -> RetryPolicy {
+        RetryPolicy(
+            retryLimit: retryLimit, retryableHTTPMethods: retryableHTTPMethods, jitter: jitter,
+            maximumDelay: maximumDelay)
+    }
+}
+
+/// Tries requests again whose connection was lost, and no others.
+///
+/// That is, when it was closed or reset before the response was complete. Whatever the status code of a response, it is
+/// not retried. The rest is as with ``RetryPolicy``.
+public struct ConnectionLostRetryPolicy: RequestInterceptor {
+    /// The policy that decides.
+    public let policy: RetryPolicy
+
+    /// The failures that are retried.
+    public static let retryableErrorKinds: Set<RequestError.Kind> = [
+        .connection(.lost), .connection(.http2), .invalidResponse(.truncated),
+    ]
+
+    /// Creates a policy.
     ///
     /// - Parameters:
     ///   - retryLimit: How often a request may be tried again.
     ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
     ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
     ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
-    ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
-    ///   - retryableErrorKinds: The failures that are retried.
     ///   - jitter: How much of the delay is left to chance; all of it by default.
-    ///   - maximumDelay: The longest delay of the policy's own making.
-    ///   - maximumRetryAfter: The longest delay that a server may ask for.
+    ///   - maximumDelay: The longest delay.
     ///   - budget: What limits the retries of all requests together; `nil`, the default, for no such limit.
-    /// - Returns: The policy.
-    public static func retryPolicy(
+    public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
         exponentialBackoffScale: Double = RetryPolicy.defaultExponentialBackoffScale,
         retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
-        retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
-        retryableErrorKinds: Set<RequestError.Kind> = RetryPolicy.defaultRetryableErrorKinds,
         jitter: RetryPolicy.Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay,
-        maximumRetryAfter: Duration = RetryPolicy.defaultMaximumRetryAfter, budget: RetryBudget? = nil
-    ) -> RetryPolicy {
-        RetryPolicy(
+        budget: RetryBudget? = nil
+    ) {
+        policy = RetryPolicy(
             retryLimit: retryLimit, exponentialBackoffBase: exponentialBackoffBase,
             exponentialBackoffScale: exponentialBackoffScale, retryableHTTPMethods: retryableHTTPMethods,
-            retryableHTTPStatusCodes: retryableHTTPStatusCodes, retryableErrorKinds: retryableErrorKinds,
-            jitter: jitter, maximumDelay: maximumDelay, maximumRetryAfter: maximumRetryAfter, budget: budget)
+            retryableHTTPStatusCodes: [], retryableErrorKinds: Self.retryableErrorKinds, jitter: jitter,
+            maximumDelay: maximumDelay, budget: budget)
+    }
+
+    /// Returns the request as it is, and tells the budget of it, if there is one.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - state: Whose request it is.
+    /// - Returns: The request.
+    /// - Throws: Nothing.
+    @concurrent
+    public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        try await policy.adapt(request, using: state)
+    }
+
+    /// Decides whether the request is tried again, and when.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - session: Its session.
+    ///   - error: Why it failed.
+    /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
+    @concurrent
+    public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
+        await policy.retry(request, for: session, dueTo: error)
+    }
+}
+
+extension RequestRetrier where Self == ConnectionLostRetryPolicy {
+    /// A policy for lost connections with the defaults.
+    public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
+}
+
+/// Limits the retries of many requests together, so that a server that fails is not finished off by them.
+///
+/// Each request that is made for the first time earns a part of a retry, each retry costs a whole one, and when nothing
+/// is left there is none. With the default ratio of 0.1, a server that fails everything sees 1.1 times the requests
+/// instead of three times as many, once what had been saved up is spent.
+///
+/// One budget is shared by all copies of a policy, and by as many policies as are given it. A policy tells it of requests
+/// as an adapter: in ``Session``'s `interceptor:`, or with ``Request/interceptor(_:)``. One that is used as a retrier only
+/// spends what was saved up.
+public final class RetryBudget: Sendable {
+    private let state: Locked<RetryBudgetState>
+
+    /// Creates a budget with all that can be saved up.
+    ///
+    /// - Parameters:
+    ///   - ratio: How many retries each request earns, from 0 to 1; 0.1 by default.
+    ///   - reserve: How many retries can be saved up; 10 by default.
+    public init(ratio: Double = 0.1, reserve: UInt = 10) {
+        state = Locked(RetryBudgetState(ratio: ratio, reserve: reserve))
+    }
+
+    /// How many retries could be made now.
+    public var balance: Int { state.withLock { $0.balance } }
+
+    /// Earns a part of a retry; called for each request that is made for the first time.
+    public func deposit() { state.withLock { $0.requestBegan() } }
+
+    /// Takes a retry.
+    ///
+    /// - Returns: Whether there was one.
+    public func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
+}
+
+/// Counts thousandths of retries, as a value.
+struct RetryBudgetState: Hashable, Sendable {
+    private let earning: Int
+    private let reserve: Int
+    private var saved: Int
+
+    init(ratio: Double, reserve: UInt) {
+        earning = Int((min(max(0, ratio.isNaN ? 0 : ratio), 1) * Double(Self.unit)).rounded())
+        self.reserve = Int(min(reserve, 1_000_000_000)) * Self.unit
+        saved = self.reserve
+    }
+
+    private static let unit = 1000
+
+    /// How many retries could be made now.
+    var balance: Int { saved / Self.unit }
+
+    /// A request was made for the first time.
+    mutating func requestBegan() {
+        // What a single retry costs can be saved up even if there is no reserve.
+        saved = min(saved + earning, max(reserve, Self.unit))
+    }
+
+    /// A request is to be tried again; returns whether it may.
+    mutating func retryWanted() -> Bool {
+        guard saved >= Self.unit else { return false }
+        saved -= Self.unit
+        return true
     }
 }

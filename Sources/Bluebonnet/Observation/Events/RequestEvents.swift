@@ -166,8 +166,7 @@ final class RequestEvents: Sendable {
     func answerOfData<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
         { [self] answer in
             let response = DataResponse<Value, RequestError>(
-                attempt: answer.attempt, serializationDuration: answer.duration,
-                result: PendingValue<Value>.result(of: answer))
+                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
             tell(.didParseResponse(response))
         }
     }
@@ -176,8 +175,7 @@ final class RequestEvents: Sendable {
     func answerOfDownload<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
         { [self] answer in
             let response = DownloadResponse<Value, RequestError>(
-                attempt: answer.attempt, fileURL: answer.attempt.fileURL, resumeData: answer.attempt.resumeData,
-                serializationDuration: answer.duration, result: PendingValue<Value>.result(of: answer))
+                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
             tell(.didParseResponse(response))
         }
     }

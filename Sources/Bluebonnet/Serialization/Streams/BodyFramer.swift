@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Makes elements of the pieces in which a body comes, whatever their borders are.
 ///
@@ -26,29 +26,121 @@ extension ServerSentEventParser: BodyFramer {
     mutating func finish() {}
 }
 
-/// Passes the pieces on as they are.
-struct PieceFramer: BodyFramer {
-    private var piece: Data?
+/// Splits the text of a body into lines, in any charset.
+///
+/// A ``LineFramer`` alone does for UTF-8, in which an LF is always an LF; other charsets are decoded first.
+package struct TextLineFramer {
+    private var lines: LineFramer
+    /// What makes UTF-8 of the bytes; none when they are UTF-8.
+    private var decoder: TextFramer?
 
-    mutating func append(_ piece: Data) { self.piece = piece }
+    /// Creates a framer.
+    ///
+    /// - Parameters:
+    ///   - encoding: The encoding that the text is in, whatever the response and the text itself say.
+    ///   - charset: The charset that the response names; see ``TextFramer``.
+    ///   - limit: How many bytes of UTF-8 a line may have.
+    package init(
+        encoding: String.Encoding? = nil, charset: String? = nil, limit: Int = LineFramer.defaultLimit
+    ) {
+        lines = LineFramer(limit: limit)
+        decoder = TextFramer(encoding: encoding, charset: charset)
+    }
 
-    mutating func finish() {}
+    /// Adds the next bytes of the body.
+    ///
+    /// - Parameter bytes: The bytes.
+    /// - Throws: As ``TextFramer/decode(_:)`` does.
+    package mutating func append(_ bytes: Data) throws(RequestError) {
+        guard let text = try decoder?.decode(bytes) else { return lines.append(bytes) }
+        lines.append(Data(text.utf8))
+        if decoder?.isPlainUTF8 == true { decoder = nil }
+    }
 
-    mutating func next() -> Data? { piece.take() }
+    /// Says that no more bytes are to come: what is left is the last line, if it is not empty.
+    ///
+    /// - Throws: As ``TextFramer/finish()`` does.
+    package mutating func finish() throws(RequestError) {
+        if let text = try decoder?.finish() { lines.append(Data(text.utf8)) }
+        lines.finish()
+    }
+
+    /// Returns the next line without its end, if there is one.
+    ///
+    /// - Returns: The line, with U+FFFD for what is malformed; `nil` when more bytes are needed or this was the end.
+    /// - Throws: As ``LineFramer/advance()`` does.
+    package mutating func next() throws(RequestError) -> String? {
+        try lines.nextText()
+    }
 }
 
-/// Makes text of the pieces: UTF-8, with U+FFFD for what is malformed.
-struct TextPieceFramer: BodyFramer {
-    private var decoder = TextFramer(encoding: .utf8)
-    private var text = ""
+/// Decodes the lines of a body, each of them a value by itself, whatever the chunks are that they come in.
+///
+/// Lines end with LF or CRLF, the last one also with the body. Blank ones are skipped, and so is a byte order mark.
+package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
+    private let decoder: any DataDecoder
+    private var lines: LineFramer
 
-    mutating func append(_ piece: Data) throws(RequestError) { text += try decoder.decode(piece) }
+    /// Creates a decoder of lines.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - decoder: What decodes a line.
+    ///   - limit: How many bytes a line may have.
+    package init(
+        of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
+        limit: Int = LineFramer.defaultLimit
+    ) {
+        self.decoder = decoder
+        lines = LineFramer(limit: limit)
+    }
 
-    mutating func finish() throws(RequestError) { text += try decoder.finish() }
+    /// Adds the next bytes of the body.
+    ///
+    /// - Parameter bytes: The bytes.
+    package mutating func append(_ bytes: Data) {
+        lines.append(bytes)
+    }
 
-    mutating func next() -> String? {
-        guard !text.isEmpty else { return nil }
-        defer { text = "" }
-        return text
+    /// Says that no more bytes are to come: what is left is the last line, if it is not blank.
+    package mutating func finish() {
+        lines.finish()
+    }
+
+    /// Returns the next value, if its line is complete.
+    ///
+    /// A line that cannot be decoded is done with: calling again goes on with the one after it.
+    ///
+    /// - Returns: The value, or `nil` when more bytes are needed or this was the end.
+    /// - Throws: `.serialization(.decodingFailed)` with what the decoder threw as the underlying error and the line's
+    ///   number, counted from 1, in the detail; `.invalidResponse(.bodyTooLarge(limit:))` when a line is longer than the
+    ///   limit, then again for each further call.
+    package mutating func next() throws(RequestError) -> Value? {
+        while try lines.advance() {
+            var line = lines.line
+            if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
+            guard !Self.isBlank(line.span) else { continue }
+            return try decode(line)
+        }
+        return nil
+    }
+
+    private func decode(_ line: Data) throws(RequestError) -> Value {
+        do {
+            // A decoder of the user's own may count from 0, and may keep what it is given.
+            return try decoder.decode(Value.self, from: decoder is JSONDecoder ? line : Data(line))
+        } catch {
+            throw RequestError(.serialization(.decodingFailed), detail: "line \(lines.count)", underlying: error)
+        }
+    }
+
+    private static func isBlank(_ line: Span<UInt8>) -> Bool {
+        for index in line.indices {
+            switch line[index] {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): continue
+            default: return false
+            }
+        }
+        return true
     }
 }

@@ -87,14 +87,8 @@ package struct TextFramer {
 }
 
 extension TextFramer {
-    private static func decodeUTF16(_ data: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
-        let bytes = data.span
-        var units: [UInt16] = []
-        units.reserveCapacity(bytes.count / 2 + 1)
-        for index in stride(from: 0, to: bytes.count - 1, by: 2) {
-            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
-            units.append(isBig ? first << 8 | second : second << 8 | first)
-        }
+    private static func decodeUTF16(_ bytes: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
+        var units = Charset.utf16Units(of: bytes, isBig: isBig)
         var rest = bytes.count % 2
         if isLast {
             // Half a unit; together with a surrogate before it, it is one mistake.
@@ -107,17 +101,10 @@ extension TextFramer {
         return (String(decoding: units, as: UTF16.self), rest)
     }
 
-    private static func decodeUTF32(_ data: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
-        let bytes = data.span
+    private static func decodeUTF32(_ bytes: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
         let rest = bytes.count % 4
-        var scalars = String.UnicodeScalarView()
-        for index in stride(from: 0, to: bytes.count - 3, by: 4) {
-            var unit: UInt32 = 0
-            for offset in 0..<4 { unit = unit << 8 | UInt32(bytes[index + (isBig ? offset : 3 - offset)]) }
-            scalars.append(Unicode.Scalar(unit) ?? "\u{FFFD}")
-        }
-        if isLast, rest > 0 { scalars.append("\u{FFFD}") }
-        return (String(scalars), isLast ? 0 : rest)
+        let text = String(decoding: Charset.utf32Units(of: bytes, isBig: isBig), as: UTF32.self)
+        return isLast && rest > 0 ? (text + "\u{FFFD}", 0) : (text, rest)
     }
 
     private mutating func decode(
@@ -147,6 +134,117 @@ extension Charset {
         switch self {
         case .utf8, .utf16, .utf32: true
         default: false
+        }
+    }
+}
+
+/// Decides in which charset the text of a stream is, from its first bytes and from what is known otherwise.
+///
+/// The order is that of ``StringResponseSerializer``: the encoding that the caller insists on, the byte order mark, the
+/// response's charset, UTF-8. It differs in what only a whole body can tell: text for which nothing names a charset is
+/// UTF-8, never ISO-8859-1, and so is what is declared to be ASCII.
+private struct StreamCharset {
+    private let declared: Charset
+    /// Whether the caller has said the encoding.
+    let isInsistedOn: Bool
+
+    init(encoding: String.Encoding?, charset: String?) {
+        isInsistedOn = encoding != nil
+        let named = charset.flatMap { $0.isEmpty ? nil : Charset(name: $0) }
+        let known = encoding.map { Charset($0) } ?? named
+        declared = known.flatMap { $0 == .looseASCII ? nil : $0 } ?? .utf8
+    }
+
+    /// Returns the charset by the first bytes of the text, or `nil` when it takes more of them to tell.
+    func resolved(by start: Data, isWhole: Bool) -> Charset? {
+        switch declared {
+        case .utf16(nil), .utf32(nil): break
+        default: if isInsistedOn { return declared }
+        }
+        for (mark, charset) in marks {
+            if start.starts(with: mark) { return charset }
+            if !isWhole, mark.starts(with: start) { return nil }
+        }
+        switch declared {
+        case .utf16(nil): return .utf16(.little)
+        case .utf32(nil): return .utf32(.little)
+        default: return declared
+        }
+    }
+
+    /// The byte order marks that are looked for, the longest first where one begins with another.
+    private var marks: [([UInt8], Charset)] {
+        // FF FE 00 00 is also UTF-16 that begins with U+0000: it is UTF-32 only where that was said.
+        var marks: [([UInt8], Charset)] = []
+        if case .utf32 = declared {
+            marks = [([0xFF, 0xFE, 0, 0], .utf32(.little)), ([0, 0, 0xFE, 0xFF], .utf32(.big))]
+            if isInsistedOn { return marks }
+        }
+        if !isInsistedOn { marks.append(([0xEF, 0xBB, 0xBF], .utf8)) }
+        return marks + [([0xFF, 0xFE], .utf16(.little)), ([0xFE, 0xFF], .utf16(.big))]
+    }
+}
+
+/// Finds the bytes at the end of UTF-8 that more bytes could complete to a scalar.
+private enum UTF8Tail {
+    /// Returns how many bytes at the end begin a scalar that is well-formed so far (Unicode §3.9, table 3-7).
+    static func length(of data: Data) -> Int {
+        let bytes = data.span
+        for length in 1...3 where length <= bytes.count {
+            let start = bytes.count - length
+            let lead = bytes[start]
+            // Continuation bytes: what they continue is further in front.
+            if lead & 0xC0 == 0x80 { continue }
+            guard length < width(of: lead) else { return 0 }
+            return length == 1 || second(after: lead).contains(bytes[start + 1]) ? length : 0
+        }
+        return 0
+    }
+
+    /// How many bytes a scalar has that begins with the byte; 0 for none.
+    private static func width(of lead: UInt8) -> Int {
+        switch lead {
+        case 0x00...0x7F: 1
+        case 0xC2...0xDF: 2
+        case 0xE0...0xEF: 3
+        case 0xF0...0xF4: 4
+        default: 0
+        }
+    }
+
+    /// What the second byte may be: less than any continuation where the scalar would be overlong, a surrogate or too high.
+    private static func second(after lead: UInt8) -> ClosedRange<UInt8> {
+        switch lead {
+        case 0xE0: 0xA0...0xBF
+        case 0xED: 0x80...0x9F
+        case 0xF0: 0x90...0xBF
+        case 0xF4: 0x80...0x8F
+        default: 0x80...0xBF
+        }
+    }
+}
+
+/// Finds the byte order mark that UTF-8 may begin with.
+enum ByteOrderMark {
+    /// Returns how many bytes at the beginning are the mark: three or none.
+    static func utf8Length(in bytes: Span<UInt8>) -> Int {
+        bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF ? 3 : 0
+    }
+}
+
+extension String {
+    /// Creates the text of UTF-8, with U+FFFD for what is malformed, as the WHATWG's decoder has it.
+    ///
+    /// Each maximal part of a sequence that could have become a scalar is one U+FFFD, and so is each byte that could not
+    /// begin one (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of maximal subparts").
+    init(repairing bytes: Span<UInt8>) {
+        do {
+            self.init(copying: try UTF8Span(validating: bytes))
+        } catch {
+            var copy: [UInt8] = []
+            copy.reserveCapacity(bytes.count)
+            for index in bytes.indices { copy.append(bytes[index]) }
+            self.init(decoding: copy, as: UTF8.self)
         }
     }
 }

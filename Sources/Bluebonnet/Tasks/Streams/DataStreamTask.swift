@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Reads a response while it comes in: the head first, then the body, as sequences.
 ///
 /// Made by ``DataStreamRequest/streamTask(automaticallyCancelling:)``. Asking for a sequence starts the request, unless
@@ -88,6 +90,147 @@ public struct DataStreamTask: Sendable {
 
         func begin() {
             if hasBegun.take() { body?.taskBegan() }
+        }
+    }
+}
+
+extension DataStreamTask {
+    /// The body as text, line by line, without the line ends.
+    ///
+    /// Lines end with LF or CRLF, the last one also with the body. The text is decoded as the response's `charset` says,
+    /// as UTF-8 by default, with U+FFFD for what is malformed. Starts the request. The loop throws a ``RequestError`` if
+    /// the request fails, and `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB. Lines are split where the
+    /// loop runs.
+    public var lines: some AsyncSequence<String, RequestError> & Sendable {
+        FramedBody(offer: observation()) { TextLineFramer(charset: $0?.textEncoding) }
+    }
+
+    /// The values in a body of newline-delimited JSON, or of any other format that has a value in each line.
+    ///
+    /// Blank lines are skipped. Starts the request. The loop throws a ``RequestError`` if the request fails,
+    /// `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB, and `.serialization(.decodingFailed)`, with the
+    /// line's number in the detail, if one cannot be decoded; it ends with that. Values are decoded where the loop runs.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder of a line; JSON by default.
+    /// - Returns: The sequence of values.
+    public func decodables<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) -> some AsyncSequence<Value, RequestError> & Sendable {
+        FramedBody(offer: observation()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
+    }
+
+    /// The body as server-sent events (WHATWG HTML §9.2).
+    ///
+    /// Of this one response: the sequence ends with it, and an event that is not complete then is dropped. An
+    /// ``EventSource`` reconnects. The content type is not looked at, unless a validator does. Starts the request. The loop
+    /// throws a ``RequestError`` if the request fails, and `.invalidResponse(.bodyTooLarge)` if a line or the data of an
+    /// event has more than 16 MiB.
+    public var serverSentEvents: some AsyncSequence<ServerSentEvent, RequestError> & Sendable {
+        FramedBody(offer: observation()) { _ in ServerSentEventParser() }
+    }
+}
+
+extension DataStreamTask {
+    /// The body, in pieces as they come in.
+    ///
+    /// ```swift
+    /// for try await piece in task.bytes { count += piece.count }
+    /// ```
+    ///
+    /// Starts the request. The loop throws a ``RequestError`` if the request fails.
+    public var bytes: Bytes { Bytes(offer: observation()) }
+
+    /// The body of a response in pieces: none of them empty, and of any size up to some hundred KiB.
+    public struct Bytes: AsyncSequence, Sendable {
+        /// What a loop over the sequence throws.
+        public typealias Failure = RequestError
+
+        let offer: Offer<BodyObservation>
+
+        /// Begins a loop.
+        ///
+        /// The first one sees everything from when the sequence was asked for, others from now on.
+        ///
+        /// - Returns: The iterator; dropping it ends the reading.
+        public func makeAsyncIterator() -> Iterator { Iterator(observation: offer.claim()) }
+
+        /// Takes the pieces one after the other.
+        public struct Iterator: AsyncIteratorProtocol {
+            let observation: BodyObservation
+
+            /// Waits for the next piece.
+            ///
+            /// - Returns: The piece, or `nil` at the end of the body.
+            /// - Throws: Why the request failed; `.cancelled` when the task is.
+            public mutating func next() async throws(RequestError) -> Data? {
+                try await observation.next()
+            }
+
+            /// Waits for the next piece.
+            ///
+            /// - Parameter actor: The actor that the caller is on.
+            /// - Returns: The piece, or `nil` at the end of the body.
+            /// - Throws: Why the request failed; `.cancelled` when the task is.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async throws(RequestError) -> Data? {
+                try await observation.next()
+            }
+        }
+    }
+}
+
+/// A streamed body as a sequence of what a framer makes of it.
+private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
+    typealias Element = Framer.Element
+    typealias Failure = RequestError
+
+    let offer: Offer<BodyObservation>
+    /// Makes the framer when the head is known.
+    let makeFramer: @Sendable (HTTPResponse?) -> Framer
+
+    func makeAsyncIterator() -> Iterator { Iterator(observation: offer.claim(), makeFramer: makeFramer) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        private let observation: BodyObservation
+        private let makeFramer: @Sendable (HTTPResponse?) -> Framer
+        private var framer: Framer?
+        private var isComplete = false
+
+        init(observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
+            self.observation = observation
+            self.makeFramer = makeFramer
+        }
+
+        mutating func next() async throws(RequestError) -> Framer.Element? {
+            try await next(isolation: nil)
+        }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Framer.Element? {
+            while true {
+                do throws(RequestError) {
+                    if let element = try framer?.next() {
+                        observation.request.core.events?.streamed(Result<_, RequestError>.success(element))
+                        return element
+                    }
+                    guard !isComplete else { return nil }
+                    guard let piece = try await observation.next() else {
+                        isComplete = true
+                        try framer?.finish()
+                        continue
+                    }
+                    if framer == nil { framer = makeFramer(observation.request.response) }
+                    try framer?.append(piece)
+                } catch {
+                    isComplete = true
+                    framer = nil
+                    // Whether the request failed or what it brought, nobody reads on after an error.
+                    observation.leave()
+                    throw error
+                }
+            }
         }
     }
 }

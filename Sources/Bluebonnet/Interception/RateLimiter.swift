@@ -1,0 +1,270 @@
+public import FoundationEssentials
+
+/// Lets no more requests go to a host than so many in a second.
+///
+/// As an adapter it holds a request back until it is its turn, first come first served for each host and port. Each
+/// attempt counts, so that retries are limited, too; redirects do not. Waiting takes no thread, is not part of any time
+/// limit, and ends when the request is cancelled.
+///
+/// It goes last of the adapters, so that what others add to a request, such as a token, is not old when it is sent. One
+/// limiter may be shared by several sessions.
+public final class RateLimiter: RequestInterceptor {
+    private struct Mailbox {
+        var state: RateLimiterState
+        var lastID = 0
+        var waiting: [Int: CheckedContinuation<Void, any Error>] = [:]
+        /// The hosts for which somebody looks from time to time.
+        var watched: Set<String> = []
+    }
+
+    private let mailbox: Locked<Mailbox>
+    private let now: @Sendable () -> Duration
+    private let sleep: @Sendable (Duration) async -> Void
+
+    /// Creates a limiter.
+    ///
+    /// - Parameters:
+    ///   - requestsPerSecond: How many requests a second may go to one host in the long run.
+    ///   - burst: How many may go at once after a while without any; 1 by default.
+    public convenience init(requestsPerSecond: Double, burst: Int = 1) {
+        let clock = ContinuousClock()
+        let start = clock.now
+        self.init(
+            requestsPerSecond: requestsPerSecond, burst: burst, now: { start.duration(to: clock.now) },
+            sleep: { try? await clock.sleep(for: $0) })
+    }
+
+    /// Creates a limiter with a clock of a test's.
+    package init(
+        requestsPerSecond: Double, burst: Int, now: @escaping @Sendable () -> Duration,
+        sleep: @escaping @Sendable (Duration) async -> Void
+    ) {
+        mailbox = Locked(Mailbox(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
+        self.now = now
+        self.sleep = sleep
+    }
+
+    /// Waits until it is the request's turn.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - state: Whose request it is.
+    /// - Returns: The request.
+    /// - Throws: `CancellationError` as soon as its task is cancelled.
+    @concurrent
+    public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
+        try await turn(at: Self.host(of: request.url))
+        return request
+    }
+
+    /// How many requests to the host of a URL wait for their turn.
+    ///
+    /// - Parameter url: The URL.
+    /// - Returns: Their number.
+    public func waitingCount(for url: URL) -> Int {
+        mailbox.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
+    }
+
+    private static func host(of url: URL) -> String {
+        "\(url.host?.lowercased() ?? "")\(url.port.map { ":\($0)" } ?? "")"
+    }
+
+    private func turn(at host: String) async throws {
+        try Task.checkCancellation()
+        let id = mailbox.withLock { mailbox in
+            mailbox.lastID += 1
+            return mailbox.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                arrived(id, at: host, continuation)
+            }
+        } onCancel: {
+            let continuation = mailbox.withLock { mailbox in
+                mailbox.state.left(id, host: host) ? mailbox.waiting.removeValue(forKey: id) : nil
+            }
+            continuation?.resume(throwing: CancellationError())
+        }
+    }
+
+    private func arrived(_ id: Int, at host: String, _ continuation: CheckedContinuation<Void, any Error>) {
+        let now = now()
+        let (answer, delay) = mailbox.withLock { mailbox -> (Result<Void, any Error>?, Duration?) in
+            // Whoever cancels later than this finds the continuation.
+            guard !Task.isCancelled else { return (.failure(CancellationError()), nil) }
+            let arrival = mailbox.state.arrived(id, at: host, now: now)
+            guard arrival != .go else { return (.success(()), nil) }
+            mailbox.waiting[id] = continuation
+            guard case .waitAndWatch(let delay) = arrival, mailbox.watched.insert(host).inserted else {
+                return (nil, nil)
+            }
+            return (nil, delay)
+        }
+        if let answer { continuation.resume(with: answer) }
+        if let delay { watch(host, after: delay) }
+    }
+
+    /// Looks at a host whenever a token comes in, for as long as anybody waits for it.
+    private func watch(_ host: String, after delay: Duration) {
+        Task { [self] in
+            var delay = delay
+            while true {
+                await sleep(delay)
+                let now = now()
+                let (continuations, next) = mailbox.withLock { mailbox in
+                    let (released, next) = mailbox.state.timePassed(at: host, now: now)
+                    if next == nil { mailbox.watched.remove(host) }
+                    return (released.compactMap { mailbox.waiting.removeValue(forKey: $0) }, next)
+                }
+                for continuation in continuations { continuation.resume() }
+                guard let next else { return }
+                delay = next
+            }
+        }
+    }
+}
+
+extension RequestAdapter where Self == RateLimiter {
+    /// A limiter of how many requests a second go to a host.
+    ///
+    /// - Parameters:
+    ///   - requestsPerSecond: How many requests a second may go to one host in the long run.
+    ///   - burst: How many may go at once after a while without any; 1 by default.
+    /// - Returns: The limiter.
+    public static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
+        RateLimiter(requestsPerSecond: requestsPerSecond, burst: burst)
+    }
+}
+
+/// Who may send a request to which host, and who waits for it, as a value.
+struct RateLimiterState: Sendable {
+    /// Those who wait for a host, first come first, and its tokens.
+    private struct Lane {
+        var bucket: TokenBucket
+        var waiting: [Int] = []
+    }
+
+    /// What becomes of somebody who wants to send a request.
+    enum Arrival: Hashable {
+        /// It may go.
+        case go
+        /// It waits; somebody else sees to it that time passes.
+        case wait
+        /// It waits, and is the first to: after that long, somebody is to look.
+        case waitAndWatch(Duration)
+    }
+
+    private let requestsPerSecond: Double
+    private let burst: Int
+    private var lanes: [String: Lane] = [:]
+
+    /// More hosts than that are looked through for those that can be forgotten.
+    private static let manyLanes = 1000
+
+    init(requestsPerSecond: Double, burst: Int) {
+        self.requestsPerSecond = requestsPerSecond
+        self.burst = burst
+    }
+
+    /// How many wait for a host.
+    func waitingCount(for host: String) -> Int { lanes[host]?.waiting.count ?? 0 }
+
+    /// How many hosts are known.
+    var hostCount: Int { lanes.count }
+
+    /// Somebody wants to send a request.
+    mutating func arrived(_ id: Int, at host: String, now: Duration) -> Arrival {
+        if lanes[host] == nil, lanes.count >= Self.manyLanes { forgetIdleHosts(now) }
+        var lane =
+            lanes[host]
+            ?? Lane(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
+        defer { lanes[host] = lane }
+        // Nobody overtakes those who wait.
+        guard lane.waiting.isEmpty else {
+            lane.waiting.append(id)
+            return .wait
+        }
+        guard !lane.bucket.take(now: now) else { return .go }
+        lane.waiting.append(id)
+        return .waitAndWatch(lane.bucket.wait(now: now))
+    }
+
+    /// Somebody does not want to wait any longer; returns whether it did.
+    mutating func left(_ id: Int, host: String) -> Bool {
+        guard let index = lanes[host]?.waiting.firstIndex(of: id) else { return false }
+        lanes[host]?.waiting.remove(at: index)
+        return true
+    }
+
+    /// Time has passed: returns who may go, and after how long somebody is to look again, if anybody still waits.
+    mutating func timePassed(at host: String, now: Duration) -> (released: [Int], wait: Duration?) {
+        guard var lane = lanes[host] else { return ([], nil) }
+        var count = 0
+        while count < lane.waiting.count, lane.bucket.take(now: now) { count += 1 }
+        let released = Array(lane.waiting.prefix(count))
+        lane.waiting.removeFirst(count)
+        lanes[host] = lane
+        return (released, lane.waiting.isEmpty ? nil : lane.bucket.wait(now: now))
+    }
+
+    private mutating func forgetIdleHosts(_ now: Duration) {
+        lanes = lanes.filter { !$0.value.waiting.isEmpty || !$0.value.bucket.isFull(now: now) }
+    }
+}
+
+/// Counts how many requests may go now, as a value: tokens come in at a steady rate, and each request takes one.
+struct TokenBucket: Hashable, Sendable {
+    private let tokensPerSecond: Double
+    private let capacity: Double
+    private var tokens: Double
+    private var updated: Duration
+
+    /// Creates a full bucket.
+    ///
+    /// - Parameters:
+    ///   - tokensPerSecond: How many tokens come in; what is no rate counts as the least there is.
+    ///   - capacity: How many there is room for, at least one.
+    ///   - now: The time, from any beginning.
+    init(tokensPerSecond: Double, capacity: Int, now: Duration) {
+        self.tokensPerSecond = tokensPerSecond.isNaN ? Self.least : min(max(tokensPerSecond, Self.least), Self.most)
+        self.capacity = Double(max(1, capacity))
+        tokens = self.capacity
+        updated = now
+    }
+
+    /// One in three years; an hour's wait is more than anybody has.
+    private static let least = 1e-8
+    private static let most = 1e9
+
+    /// Takes a token; returns whether there was one.
+    mutating func take(now: Duration) -> Bool {
+        update(now)
+        guard isReady else { return false }
+        tokens = max(0, tokens - 1)
+        return true
+    }
+
+    /// How long it takes until there is a token.
+    func wait(now: Duration) -> Duration {
+        var later = self
+        later.update(now)
+        guard !later.isReady else { return .zero }
+        // A little more, so that what is rounded does not make it come too early for ever.
+        return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
+    }
+
+    /// Whether nothing was taken lately.
+    func isFull(now: Duration) -> Bool {
+        var later = self
+        later.update(now)
+        return later.tokens >= capacity
+    }
+
+    private var isReady: Bool { tokens >= 1 - 1e-9 }
+
+    private mutating func update(_ now: Duration) {
+        guard now > updated else { return }
+        tokens = min(capacity, tokens + (now - updated) / .seconds(1) * tokensPerSecond)
+        updated = now
+    }
+}

@@ -1,0 +1,119 @@
+public import Bluebonnet
+public import Foundation
+
+extension RequestError {
+    /// The error as `URLSession` would have reported it, where it knows such an error.
+    ///
+    /// An underlying `URLError` is that itself; otherwise one is made whose user info has this error under
+    /// `NSUnderlyingErrorKey` and the URL, without its secrets, under `NSURLErrorFailingURLErrorKey`. It is `nil` for
+    /// failures that `URLSession` does not have: of encoding, of adapting, of validating, and of the user's own code.
+    public var urlError: URLError? {
+        if let error = underlying as? URLError { return error }
+        guard let code = URLError.Code(kind) else { return nil }
+        var userInfo: [String: Any] = [NSUnderlyingErrorKey: self, NSLocalizedDescriptionKey: description]
+        if let url = url.flatMap({ URL(string: $0) }) { userInfo[NSURLErrorFailingURLErrorKey] = url }
+        return URLError(code, userInfo: userInfo)
+    }
+
+    /// Creates an error from one of `URLSession`, which becomes the underlying one.
+    ///
+    /// - Parameter urlError: The error; a code that says nothing of HTTP becomes `.connection(.failed)`.
+    public init(_ urlError: URLError) {
+        self.init(Kind(urlError.code), underlying: urlError)
+    }
+}
+
+extension URLError.Code {
+    /// The code that says the same as a kind of error, if there is one.
+    init?(_ kind: RequestError.Kind) {
+        switch kind {
+        case .retry(let original): self.init(original)
+        case .invalidURL: self = .badURL
+        case .invalidRequest(.unsupportedScheme), .requestBody(.notAFileURL): self = .unsupportedURL
+        case .cancelled, .sessionShutDown: self = .cancelled
+        case .timedOut: self = .timedOut
+        case .internal: self = .unknown
+        case .cache: self = .resourceUnavailable
+        case .authentication: self = .userAuthenticationRequired
+        // The connection and its trust
+        case .connection(.nameNotResolved), .connection(.proxyNameNotResolved): self = .cannotFindHost
+        case .connection(.lost), .connection(.http2), .invalidResponse(.truncated), .invalidResponse(.http2Stream):
+            self = .networkConnectionLost
+        case .connection: self = .cannotConnectToHost
+        case .trust(.certificateExpired): self = .serverCertificateHasBadDate
+        case .trust(.untrustedIssuer), .trust(.selfSigned): self = .serverCertificateHasUnknownRoot
+        case .trust(.handshake), .trust(.configuration), .trust(.notEvaluated): self = .secureConnectionFailed
+        case .trust(.clientCertificateRequired): self = .clientCertificateRequired
+        case .trust(.clientCertificateRefused): self = .clientCertificateRejected
+        case .trust: self = .serverCertificateUntrusted
+        // What was sent and what came back
+        case .redirect(.tooMany), .redirect(.loop): self = .httpTooManyRedirects
+        case .redirect(.insecure): self = .appTransportSecurityRequiresSecureConnection
+        case .redirect(.invalidLocation): self = .redirectToNonExistentLocation
+        case .redirect(.bodyNotReplayable), .requestBody(.lengthMismatch), .requestBody(.notReplayable),
+            .multipartEncoding(.bodyPartLengthMismatch), .multipartEncoding(.bodyPartNotReplayable):
+            self = .requestBodyStreamExhausted
+        case .invalidResponse(.headTooLarge), .invalidResponse(.bodyTooLarge): self = .dataLengthExceedsMaximum
+        case .invalidResponse(.undecodableContent): self = .cannotDecodeContentData
+        case .invalidResponse, .eventSource, .download(.cannotResume): self = .badServerResponse
+        case .serialization(.inputDataNilOrZeroLength), .serialization(.invalidEmptyResponse): self = .zeroByteResource
+        case .serialization(.stringSerializationFailed), .serialization(.jsonSerializationFailed),
+            .serialization(.decodingFailed):
+            self = .cannotParseResponse
+        // Files
+        case .multipartEncoding(.bodyPartFileNotReachable): self = .fileDoesNotExist
+        case .multipartEncoding(.bodyPartFileIsDirectory), .requestBody(.fileIsDirectory),
+            .download(.destinationIsDirectory):
+            self = .fileIsDirectory
+        case .multipartEncoding(.bodyPartFileUnreadable), .requestBody(.fileUnreadable), .download(.cannotReadFile):
+            self = .cannotOpenFile
+        case .multipartEncoding(.outputFileAlreadyExists), .download(.destinationInvalid),
+            .download(.destinationExists), .download(.cannotCreateFile):
+            self = .cannotCreateFile
+        case .multipartEncoding(.outputFileWriteFailed), .download(.cannotWriteFile): self = .cannotWriteToFile
+        case .download(.cannotMoveFile): self = .cannotMoveFile
+        default: return nil
+        }
+    }
+}
+
+extension RequestError.Kind {
+    /// The kind of error that says the same as a code, or comes nearest to it.
+    init(_ code: URLError.Code) {
+        switch code {
+        case .badURL: self = .invalidURL
+        case .unsupportedURL: self = .invalidRequest(.unsupportedScheme(""))
+        case .cancelled, .userCancelledAuthentication: self = .cancelled
+        case .timedOut: self = .timedOut(.idle)
+        case .cannotFindHost, .dnsLookupFailed: self = .connection(.nameNotResolved)
+        case .cannotConnectToHost: self = .connection(.refused)
+        case .networkConnectionLost: self = .connection(.lost)
+        case .httpTooManyRedirects: self = .redirect(.tooMany(limit: 0))
+        case .redirectToNonExistentLocation: self = .redirect(.invalidLocation(""))
+        case .appTransportSecurityRequiresSecureConnection: self = .redirect(.insecure(url: ""))
+        case .serverCertificateHasBadDate, .serverCertificateNotYetValid: self = .trust(.certificateExpired)
+        case .serverCertificateHasUnknownRoot: self = .trust(.untrustedIssuer)
+        case .serverCertificateUntrusted: self = .trust(.certificateRefused)
+        case .secureConnectionFailed: self = .trust(.handshake)
+        case .clientCertificateRequired: self = .trust(.clientCertificateRequired)
+        case .clientCertificateRejected: self = .trust(.clientCertificateRefused)
+        case .badServerResponse: self = .invalidResponse(.malformed)
+        case .dataLengthExceedsMaximum: self = .invalidResponse(.bodyTooLarge(limit: 0))
+        case .cannotDecodeRawData, .cannotDecodeContentData: self = .invalidResponse(.undecodableContent)
+        case .cannotParseResponse: self = .serialization(.customSerializationFailed)
+        case .zeroByteResource: self = .serialization(.inputDataNilOrZeroLength)
+        case .requestBodyStreamExhausted: self = .requestBody(.notReplayable)
+        case .fileIsDirectory: self = .requestBody(.fileIsDirectory(path: ""))
+        case .fileDoesNotExist, .noPermissionsToReadFile, .cannotOpenFile:
+            self = .requestBody(.fileUnreadable(path: ""))
+        case .cannotCreateFile: self = .download(.cannotCreateFile(path: ""))
+        case .cannotWriteToFile, .cannotCloseFile: self = .download(.cannotWriteFile(path: ""))
+        case .cannotMoveFile, .cannotRemoveFile: self = .download(.cannotMoveFile(from: "", to: ""))
+        case .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete:
+            self = .invalidResponse(.undecodableContent)
+        case .resourceUnavailable: self = .invalidRequest(.conversion)
+        case .unknown: self = .internal
+        default: self = .connection(.failed)
+        }
+    }
+}
