@@ -75,8 +75,7 @@ public protocol SerializationOutcome<Value>: Sendable {
     var error: RequestError? { get }
 }
 
-extension DataResponse: SerializationOutcome where Failure == RequestError {}
-extension DownloadResponse: SerializationOutcome where Failure == RequestError {}
+extension SerializedResponse: SerializationOutcome where Failure == RequestError {}
 extension DataStreamRequest.Stream: SerializationOutcome where Failure == RequestError {}
 
 /// Is told of all that happens to the requests of a session by one method.
