@@ -3,7 +3,6 @@
 #define BLUEBONNET_CCURL_H
 
 #include "ContentDecoders.h"
-#include "PublicSuffixList.h"
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,7 +177,5 @@ static const int bb_curl_pause_none = CURLPAUSE_CONT;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;
 static const int bb_curl_pause_recv = CURLPAUSE_RECV;
 static const int bb_curl_pause_send = CURLPAUSE_SEND;
-
-static const unsigned int bb_curlu_punycode = CURLU_PUNYCODE;
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef BLUEBONNET_CSYSTEM_H
 #define BLUEBONNET_CSYSTEM_H
 
+#include "PublicSuffixList.h"
 #include <errno.h>
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -44,7 +44,7 @@ extension [Cookie] {
 
 /// What of a request's URL decides about cookies.
 struct CookieTarget {
-    /// The host in lower case, an international one in its ASCII form, an IPv6 address without brackets.
+    /// The host in lower case and in ASCII, an IPv6 address without brackets.
     let host: String
     /// The path as it is sent.
     let path: String
@@ -53,7 +53,7 @@ struct CookieTarget {
 
     init?(_ url: URL) {
         guard let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
-        self.host = host.utf8.allSatisfy { $0 < 0x80 } ? host.lowercased() : Libcurl.asciiHost(host)
+        self.host = HostName.ascii(host)
         let path = url.path(percentEncoded: true)
         self.path = path.isEmpty ? "/" : path
         isSecure = url.scheme?.lowercased() == "https" || ["localhost", "127.0.0.1", "::1"].contains(self.host)

@@ -34,7 +34,7 @@ extension Cookie {
             case ("secure", _): isSecure = true
             case ("httponly", _): isHTTPOnly = true
             case ("max-age", let value): maximumAge = Self.expiry(after: value) ?? maximumAge
-            case ("expires", let value): expires = Libcurl.date(value) ?? expires
+            case ("expires", let value): expires = Self.date(value) ?? expires
             default: break
             }
         }
@@ -69,5 +69,50 @@ extension Cookie {
             return Date(timeIntervalSince1970: 1)
         }
         return Date(timeIntervalSince1970: min(Date().timeIntervalSince1970 + count, 9e15))
+    }
+    /// The time that an `Expires` attribute names, which is read leniently (RFC 6265 §5.1.1).
+    private static func date(_ text: String) -> Date? {
+        var (clock, day, month, year): (Int?, Int?, Int?, Int?)
+        for token in text.utf8.split(whereSeparator: isDateDelimiter) {
+            if clock == nil, let second = secondOfDay(token) {
+                clock = second
+            } else if day == nil, let number = number(token, digits: 1...2) {
+                day = number
+            } else if month == nil, let index = monthIndex(token) {
+                month = index + 1
+            } else if year == nil, let number = number(token, digits: 2...4) {
+                year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
+            }
+        }
+        guard let clock, let day, let month, let year, year >= 1601 else { return nil }
+        // In libcurl's list of cookies, no time before the first second is one.
+        return HTTPDate.date(year, month, day, clock).map { max($0, Date(timeIntervalSince1970: 1)) }
+    }
+
+    private static func isDateDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
+        default: false
+        }
+    }
+
+    private static func secondOfDay(_ token: Substring.UTF8View) -> Int? {
+        let parts = token.split(separator: 0x3a, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = number(parts[0], digits: 1...2),
+            let minute = number(parts[1], digits: 1...2), let second = number(parts[2], digits: 1...2),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private static func monthIndex(_ token: Substring.UTF8View) -> Int? {
+        let name = String(decoding: token.prefix(3), as: UTF8.self)
+        return HTTPDate.months.firstIndex { $0.isSameIgnoringCase(as: name) }
+    }
+
+    /// The number that a token begins with, if that has so many digits.
+    private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
+        let number = token.prefix { $0 &- 0x30 < 10 }
+        return digits.contains(number.count) ? Int(String(decoding: number, as: UTF8.self)) : nil
     }
 }

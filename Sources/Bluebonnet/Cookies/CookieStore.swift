@@ -10,13 +10,11 @@ public import FoundationEssentials
 /// cookies (as the stub for tests), has none: reading gives none, deleting does nothing, and setting fails with
 /// `.cookies(.notKept)`.
 public struct CookieStore: Sendable {
-    private let transport: any Transport
+    private let storage: (any CookieStorage)?
 
-    init(transport: any Transport) {
-        self.transport = transport
+    init(_ storage: (any CookieStorage)?) {
+        self.storage = storage
     }
-
-    private var keeper: (any CookieKeepingTransport)? { transport as? any CookieKeepingTransport }
 
     // MARK: Reading
 
@@ -25,7 +23,7 @@ public struct CookieStore: Sendable {
     /// - Returns: The cookies.
     /// - Throws: `.sessionShutDown`.
     public func all() async throws(RequestError) -> [Cookie] {
-        try await keeper?.cookies() ?? []
+        try await storage?.cookies() ?? []
     }
 
     /// Returns the cookies that a request to a URL would send, in the order of the field (RFC 6265 §5.4).
@@ -58,8 +56,8 @@ public struct CookieStore: Sendable {
     ///   `.sessionShutDown`.
     public func set(_ cookies: [Cookie]) async throws(RequestError) {
         for cookie in cookies { try cookie.validate() }
-        guard let keeper else { throw RequestError(.cookies(.notKept)) }
-        try await keeper.changeCookies(.set(cookies))
+        guard let storage else { throw RequestError(.cookies(.notKept)) }
+        try await storage.changeCookies(.set(cookies))
     }
 
     /// Keeps a cookie as if a response had set it.
@@ -84,7 +82,7 @@ public struct CookieStore: Sendable {
     /// - Parameter cookie: The cookie.
     /// - Throws: `.sessionShutDown`.
     public func delete(_ cookie: Cookie) async throws(RequestError) {
-        try await keeper?.changeCookies(.delete([cookie]))
+        try await storage?.changeCookies(.delete([cookie]))
     }
 
     /// Deletes the cookies of a domain, and those of the hosts below it.
@@ -92,25 +90,25 @@ public struct CookieStore: Sendable {
     /// - Parameter domain: The domain, such as `example.com`.
     /// - Throws: `.sessionShutDown`.
     public func deleteAll(ofDomain domain: String) async throws(RequestError) {
-        try await keeper?.changeCookies(.deleteDomain(domain))
+        try await storage?.changeCookies(.deleteDomain(domain))
     }
 
     /// Deletes the cookies that have no expiry, as a browser does when it is closed.
     ///
     /// - Throws: `.sessionShutDown`.
     public func deleteSessionCookies() async throws(RequestError) {
-        try await keeper?.changeCookies(.deleteSessionCookies)
+        try await storage?.changeCookies(.deleteSessionCookies)
     }
 
     /// Deletes all cookies.
     ///
     /// - Throws: `.sessionShutDown`.
     public func deleteAll() async throws(RequestError) {
-        try await keeper?.changeCookies(.deleteAll)
+        try await storage?.changeCookies(.deleteAll)
     }
 }
 
 extension Session {
     /// The session's cookies.
-    public nonisolated var cookies: CookieStore { CookieStore(transport: context.carrier) }
+    public nonisolated var cookies: CookieStore { CookieStore(context.transport.cookieStorage) }
 }

@@ -44,7 +44,7 @@ enum HTTPDate {
 
     private static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    private static let months = [
+    static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
@@ -168,7 +168,8 @@ enum HTTPDate {
         }
     }
 
-    private static func date(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int) -> Date? {
+    /// Returns the time of a second of a day; nil when there is no such day.
+    static func date(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int) -> Date? {
         guard let days = days(year, month, day) else { return nil }
         return Date(timeIntervalSince1970: Double(days * 86_400 + secondOfDay))
     }

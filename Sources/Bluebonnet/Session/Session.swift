@@ -22,7 +22,8 @@ public actor Session {
     ///   - interceptor: Changes every request before it is sent, and decides whether one that failed is tried again;
     ///     asked before the request's own.
     ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default, by the authorities of
-    ///     ``Configuration/tls-swift.property``. A session with a transport of its own cannot have one: its requests fail.
+    ///     ``Configuration/tls-swift.property``. Where the transport cannot have it asked
+    ///     (``Transport/judgeServers(by:)``), requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
     ///   - cachedResponseHandler: Decides what is stored in the cache for requests that have no handler of their own. A
@@ -45,11 +46,17 @@ public actor Session {
                 ?? CurlTransport(configuration: configuration, serverTrustManager: serverTrustManager),
             interceptor: interceptor, redirectHandler: redirectHandler,
             cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors,
-            // Nobody would ask it.
-            refusal: transport == nil || serverTrustManager == nil
-                ? nil : RequestError(.trust(.notEvaluated), detail: "the session has a transport of its own"),
+            refusal: Self.refusal(of: transport, judgingBy: serverTrustManager),
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
+    }
+
+    /// Why no request may be sent: nobody would ask the manager.
+    private static func refusal(
+        of transport: (any Transport)?, judgingBy manager: ServerTrustManager?
+    ) -> RequestError? {
+        guard let transport, let manager, !transport.judgeServers(by: manager) else { return nil }
+        return RequestError(.trust(.notEvaluated), detail: "the session's transport does not ask a manager")
     }
 
     /// Another handle on what a session's requests share, for their interceptors when the session itself is gone.

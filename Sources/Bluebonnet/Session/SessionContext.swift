@@ -5,8 +5,6 @@ final class SessionContext: Sendable {
     let configuration: Session.Configuration
     /// What carries the session's requests, behind its cache if it has one.
     let transport: any Transport
-    /// What carries them to the network, and keeps the cookies.
-    let carrier: any Transport
     let interceptor: (any RequestInterceptor)?
     /// Those of the session's interceptor, asked before a request's own.
     let adapters: [any RequestAdapter]
@@ -36,7 +34,6 @@ final class SessionContext: Sendable {
         eventMonitors: [any RequestEventHandler] = [], refusal: RequestError? = nil, startsRequestsImmediately: Bool
     ) {
         self.configuration = configuration
-        carrier = transport
         hasCache = configuration.cache != nil
         self.transport =
             configuration.cache.map { CachingTransport(transport, cache: $0, configuration: configuration) }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// An address of IPv4 or of IPv6, with the link that an address of IPv6 may name.
-// Safety: the system writes into the buffer that it is given, within the call.
+// Safety: the system reads and writes within the calls, into buffers that it is given and no more than they hold.
 package struct IPAddress: Hashable, Sendable {
     /// 4 bytes, or 16.
     package let bytes: [UInt8]
@@ -18,20 +18,22 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Reads an address, with or without brackets; `nil` if the text is none.
     package init?(_ text: String) {
+        guard let (bytes, zone) = Self.parts(of: text) else { return nil }
+        self.init(bytes: bytes, zone: zone)
+    }
+
+    /// The bytes of an address and its link.
+    private static func parts(of text: String) -> (bytes: [UInt8], zone: String?)? {
         var text = Substring(text)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
-        guard let percent = text.firstIndex(of: "%") else {
-            guard let bytes = Self.bytes(of: String(text)) else { return nil }
-            self.init(bytes: bytes)
-            return
-        }
+        guard let percent = text.firstIndex(of: "%") else { return bytes(of: String(text)).map { ($0, nil) } }
         var zone = text[percent...].dropFirst()
         // In a URL the sign itself is escaped (RFC 6874 §2).
         if zone.hasPrefix("25"), zone.count > 2 { zone = zone.dropFirst(2) }
         guard let bytes = Self.bytes(of: String(text[..<percent])), bytes.count == 16, !zone.isEmpty,
             zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "%") })
         else { return nil }
-        self.init(bytes: bytes, zone: String(zone))
+        return (bytes, String(zone))
     }
 
     /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is no address.
@@ -48,4 +50,30 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Whether a host is an address, which has no domains above or below it.
     static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
+
+    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a name.
+    ///
+    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers, decimal,
+    /// octal or hexadecimal, as the system, libcurl and browsers read them.
+    static func canonical(_ host: String) -> String? {
+        // Most hosts are names, and have other letters.
+        let mayBeAddress = host.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
+            default: byte == UInt8(ascii: "x") || byte == UInt8(ascii: ".")
+            }
+        }
+        if mayBeAddress {
+            var address = in_addr()
+            guard unsafe inet_aton(host, &address) != 0 else { return nil }
+            return unsafe withUnsafeBytes(of: address) { bytes in unsafe bytes.map { String($0) }.joined(separator: ".")
+            }
+        }
+        guard host.utf8.contains(UInt8(ascii: ":")), let bytes = parts(of: host)?.bytes, bytes.count == 16 else {
+            return nil
+        }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard unsafe inet_ntop(AF_INET6, bytes, &text, socklen_t(text.count)) != nil else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+    }
 }

@@ -2,8 +2,9 @@ public import FoundationEssentials
 
 /// Carries requests to servers and responses back; a session has one.
 ///
-/// ``Session`` uses libcurl unless it is given another transport, such as the stub for tests in `BluebonnetTesting`.
-/// A transport sends one request once: interception, redirects, retries and caching happen above it.
+/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in `BluebonnetTesting`, or
+/// one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport sends one request once:
+/// interception, redirects, retries and caching happen above it.
 public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
@@ -28,6 +29,61 @@ public protocol Transport: Sendable {
     ///
     /// A task that prefers it (`withTaskExecutorPreference`) saves the hops between threads for every request.
     var executor: (any TaskExecutor)? { get }
+
+    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
+    ///
+    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other.
+    var cookieStorage: (any CookieStorage)? { get }
+
+    /// Has a manager say who judges which server, from the next exchange on.
+    ///
+    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns `false`:
+    /// a manager that nobody asks would be no protection, so the requests of the session fail.
+    ///
+    /// - Parameter manager: The session's manager.
+    /// - Returns: Whether it will be asked in each handshake, and no request be sent to a server that it refuses.
+    func judgeServers(by manager: ServerTrustManager) -> Bool
+}
+
+extension Transport {
+    /// None: the transport keeps no cookies.
+    public var cookieStorage: (any CookieStorage)? { nil }
+
+    /// Does nothing: the transport asks nobody about servers.
+    ///
+    /// - Parameter manager: The session's manager.
+    /// - Returns: `false`.
+    public func judgeServers(by manager: ServerTrustManager) -> Bool { false }
+}
+
+/// Keeps the cookies of a transport, and lets them be seen and changed.
+public protocol CookieStorage: Sendable {
+    /// Returns the cookies that are kept, in the order of their coming for each host; those that have expired are left out.
+    ///
+    /// - Returns: The cookies; none if the session's policy is to keep none.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``.
+    func cookies() async throws(RequestError) -> [Cookie]
+
+    /// Changes the cookies that are kept, all at once.
+    ///
+    /// - Parameter change: What to change. The cookies in it have been checked.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if none are kept.
+    func changeCookies(_ change: CookieChange) async throws(RequestError)
+}
+
+/// Says how a session's cookies are changed.
+@nonexhaustive
+public enum CookieChange: Hashable, Sendable {
+    /// Keeps these, in place of those of the same name, domain and path.
+    case set([Cookie])
+    /// Removes these, whatever their values are.
+    case delete([Cookie])
+    /// Removes those of a domain and of the hosts below it.
+    case deleteDomain(String)
+    /// Removes those that last as long as the session.
+    case deleteSessionCookies
+    /// Removes all.
+    case deleteAll
 }
 
 /// A request on its way: the handle with which it can be stopped or held.
@@ -126,8 +182,10 @@ public struct ExchangeOptions: Sendable {
     /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
     public var holdsRedirects: Bool
 
-    /// Decides what a cache keeps of the response; `nil` where nobody wants to.
-    package var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
+    /// Decides what a cache that is a transport keeps of the response; `nil` where nobody wants to.
+    ///
+    /// Gets the response that may be stored, and returns what is stored in its place; `nil` for nothing.
+    public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
 
     /// Creates options.
     ///
@@ -136,14 +194,16 @@ public struct ExchangeOptions: Sendable {
     ///   - startsSuspended: Whether the exchange begins suspended.
     ///   - holdsBody: Whether the body is held back until it is said where it goes.
     ///   - holdsRedirects: Whether that of a response that redirects is.
+    ///   - willStore: Decides what a cache keeps of the response.
     public init(
         maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false,
-        holdsRedirects: Bool = false
+        holdsRedirects: Bool = false, willStore: (@Sendable (CachedResponse) async -> CachedResponse?)? = nil
     ) {
         self.maximumResponseBytes = maximumResponseBytes
         self.startsSuspended = startsSuspended
         self.holdsBody = holdsBody
         self.holdsRedirects = holdsRedirects
+        self.willStore = willStore
     }
 }
 

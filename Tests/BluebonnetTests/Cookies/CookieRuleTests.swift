@@ -77,4 +77,20 @@ import Testing
         }
         try await scene.end()
     }
+    @Test(
+        arguments: [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+            ("Sun Nov  6 08:49:37 1994", 784_111_777), ("6 november 94 8:49:37", 784_111_777),
+            ("1994-NOV-06... 08:49:37.5 +0100", 784_111_777), ("06th Nov. 1994, 08:49:37z", 784_111_777),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 1),
+            ("06x Nov 1994y 08:49:37", 784_111_777), ("01 Jan 69 00:00:00", 3_124_224_000), ("01 Jan 1601 00:00:00", 1),
+            ("01 Jan 1600 00:00:00", nil), ("30 Feb 2099 00:00:00", nil), ("01 Jan 2099", nil),
+            ("01 Jan 2099 24:00:00", nil),
+            ("", nil), ("tomorrow", nil),
+        ] as [(String, Int?)])
+    func `the date of an expiry is read leniently`(_ text: String, _ seconds: Int?) throws {
+        let url = try #require(URL(string: "http://example.com"))
+        let cookie = try Cookie(setCookie: "a=1; Expires=\(text)", for: url)
+        #expect(cookie.expires == seconds.map { Date(timeIntervalSince1970: Double($0)) })
+    }
 }

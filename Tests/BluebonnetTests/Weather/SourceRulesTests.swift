@@ -94,6 +94,15 @@ struct SourceRulesTests {
         }
     }
 
+    @Test func `libcurl, OpenSSL and the reactor are known to the transport alone`() throws {
+        let words = ["import CCurl", "import COpenSSL", "Libcurl.", "Reactor", "curl_", "OpenSSLBuffer"]
+        for file in try tree.files(in: "Sources/Bluebonnet") where !file.path.contains("/Transport/") {
+            for line in file.code where file.path != "Sources/Bluebonnet/System/Digest.swift" {
+                #expect(!words.contains { line.text.contains($0) }, "\(file.path):\(line.number)")
+            }
+        }
+    }
+
     private static func importedModule(_ line: String) -> String? {
         let words = line.split(separator: " ")
         guard let index = words.firstIndex(of: "import"), index + 1 < words.count,

@@ -35,11 +35,12 @@ final class CachingTransport: Transport {
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
-            hasCookies: configuration.cookies.policy != .never && inner is any CookieKeepingTransport,
+            hasCookies: configuration.cookies.policy != .never && inner.cookieStorage != nil,
             view: configuration.view)
     }
 
     var executor: (any TaskExecutor)? { inner.executor }
+    var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
 
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver

@@ -2,21 +2,57 @@ import Synchronization
 
 /// Makes requests with libcurl: the transport of every session that is not given another.
 ///
-/// A thin hull around the engine: it takes calls from any thread and hands them to the loop, in order.
-final class CurlTransport: Transport {
+/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` that has one of these, passes on to
+/// it what it does not do itself, and is given to a ``Session``. That shuts it down in its end; a transport without a
+/// session is to be shut down by its owner, or its connections stay open.
+///
+/// A thin hull around an engine on an ``EventLoop``: it takes calls from any thread and hands them on, in order.
+public final class CurlTransport: Transport {
     private let loop: EventLoop
     private let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
+    private let hasManager: Atomic<Bool>
 
-    init(configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
+    /// Creates a transport.
+    ///
+    /// Nothing is opened or started before the first exchange.
+    ///
+    /// - Parameters:
+    ///   - configuration: How requests are made; the session should have the same one. What concerns the network counts here:
+    ///     default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and what happens above the transport,
+    ///     is the session's business.
+    ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default.
+    public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
         engine = TransferEngine(
             loop: loop, configuration: configuration, serverTrustManager: serverTrustManager)
+        hasManager = Atomic(serverTrustManager != nil)
     }
 
-    var executor: (any TaskExecutor)? { loop }
+    /// The event loop on which libcurl runs.
+    public var executor: (any TaskExecutor)? { loop }
 
-    func start(
+    /// The cookies that libcurl keeps and sends.
+    public var cookieStorage: (any CookieStorage)? { CurlCookies(loop: loop, engine: engine) }
+
+    /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
+    ///
+    /// - Parameter manager: The manager.
+    /// - Returns: `false` if the transport has a manager already, which it keeps.
+    public func judgeServers(by manager: ServerTrustManager) -> Bool {
+        guard !hasManager.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+        engine.accept(.judge(manager))
+        return true
+    }
+
+    /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - options: What holds for this exchange alone.
+    ///   - observer: Who is told, on the event loop's thread.
+    /// - Returns: The exchange.
+    public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
         let id = lastID.add(1, ordering: .relaxed).newValue
@@ -36,19 +72,9 @@ final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
-    func shutDown() async {
+    /// Ends what is still running with `.sessionShutDown`, and closes the connections.
+    public func shutDown() async {
         await engine.shutDown()
-    }
-
-    /// Has the engine do something on the loop, and returns what comes of it.
-    func onLoop<Result: Sendable>(
-        _ work: @escaping @Sendable (isolated TransferEngine) -> Result
-    ) async -> Result {
-        await withResumption { continuation in
-            loop.submit { [engine] in
-                continuation.resume(returning: engine.assumeIsolated { work($0) })
-            }
-        }
     }
 }
 
@@ -66,4 +92,29 @@ private struct CurlExchange: Exchange {
     func receiveBody(with receiver: (any BodyReceiver)?) { engine.accept(.receiveBody(id, receiver)) }
 
     func receiveMore() { engine.accept(.receiveMore(id)) }
+}
+
+/// The cookies of an engine, for any thread.
+private struct CurlCookies: CookieStorage {
+    let loop: EventLoop
+    let engine: TransferEngine
+
+    func cookies() async throws(RequestError) -> [Cookie] {
+        try await onLoop { $0.cookies() }.get()
+    }
+
+    func changeCookies(_ change: CookieChange) async throws(RequestError) {
+        if let error = await onLoop({ $0.changeCookies(change) }) { throw error }
+    }
+
+    /// Has the engine do something on the loop, and returns what comes of it.
+    private func onLoop<Result: Sendable>(
+        _ work: @escaping @Sendable (isolated TransferEngine) -> Result
+    ) async -> Result {
+        await withResumption { continuation in
+            loop.submit { [engine] in
+                continuation.resume(returning: engine.assumeIsolated { work($0) })
+            }
+        }
+    }
 }

@@ -1,6 +1,8 @@
 /// What a transport asks of its engine, from any thread.
 enum EngineCommand: Sendable {
     case start(TransferID, HTTPRequest, UploadBody, ExchangeOptions, any ExchangeObserver)
+    /// Has a manager say who judges which server.
+    case judge(ServerTrustManager)
     /// Answers a request whose body cannot be had.
     case refuse(RequestError, any ExchangeObserver)
     case cancel(TransferID)

@@ -62,7 +62,7 @@ struct ProxyRoute: Equatable {
     /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
     static func isSocks(_ url: String) -> Bool {
         guard url.prefix(5).lowercased() == "socks" else { return false }
-        return HostName.parts(ofProxy: url)?.scheme.hasPrefix("socks") ?? false
+        return parts(of: url)?.scheme.hasPrefix("socks") ?? false
     }
 
     /// The hosts of the proxies that are spoken to with TLS; only an environment can have several.
@@ -78,7 +78,7 @@ struct ProxyRoute: Equatable {
 
     /// The host of a proxy's URL if that speaks TLS.
     static func secureHost(in url: String) -> String? {
-        guard url.prefix(6).lowercased() == "https:", let parts = HostName.parts(ofProxy: url), parts.scheme == "https"
+        guard url.prefix(6).lowercased() == "https:", let parts = parts(of: url), parts.scheme == "https"
         else { return nil }
         return parts.host
     }

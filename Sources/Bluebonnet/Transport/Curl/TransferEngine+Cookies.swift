@@ -40,13 +40,3 @@ extension Transfer {
         }
     }
 }
-
-extension CurlTransport: CookieKeepingTransport {
-    func cookies() async throws(RequestError) -> [Cookie] {
-        try await onLoop { $0.cookies() }.get()
-    }
-
-    func changeCookies(_ change: CookieChange) async throws(RequestError) {
-        if let error = await onLoop({ $0.changeCookies(change) }) { throw error }
-    }
-}

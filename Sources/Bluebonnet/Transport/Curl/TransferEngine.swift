@@ -15,7 +15,7 @@ actor TransferEngine: EventLoopClient {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     let options: TransferOptions
-    let trust: TrustDesk?
+    private(set) var trust: TrustDesk?
     let shared: EngineTurn
     private nonisolated let commands = EngineCommands()
     /// Takes the commands' place while they are carried out.
@@ -74,6 +74,8 @@ actor TransferEngine: EventLoopClient {
         switch command {
         case .start(let id, let request, let upload, let options, let observer):
             start(id, request, upload, options, observer)
+        case .judge(let manager):
+            if !isShutDown { trust = TrustDesk(manager) }
         case .refuse(let error, let observer):
             observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
         case .cancel(let id):

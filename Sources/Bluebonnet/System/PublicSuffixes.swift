@@ -1,4 +1,4 @@
-import CCurl
+import CSystem
 import FoundationEssentials
 
 /// Knows the public suffixes: the domains under which anybody can register names, such as `com` and `co.uk`.

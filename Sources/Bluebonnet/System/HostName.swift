@@ -1,0 +1,41 @@
+/// The names of hosts, as they are compared.
+package enum HostName {
+    /// A host in lower case and in ASCII, without a dot at its end and without the brackets of an IPv6 address.
+    ///
+    /// An address is written in one way, so that it is the host that is connected to. A wildcard stays one. A name that
+    /// cannot be read stays as it is, in lower case, and so is like no other.
+    static func canonical(_ host: String) -> String {
+        let isWildcard = host.hasPrefix("*.")
+        var name = ascii(isWildcard ? String(host.dropFirst(2)) : host)
+        if name.hasSuffix(".") {
+            name.removeLast()
+            name = IPAddress.canonical(name) ?? name
+        }
+        return isWildcard ? "*.\(name)" : name
+    }
+
+    /// The same with the dot that may be at the end of a name: to cookies, that makes another host (RFC 6265 §5.1.2).
+    static func ascii(_ host: String) -> String {
+        var name = host.lowercased()
+        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+        if let address = IPAddress.canonical(name) { return address }
+        guard name.utf8.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }),
+            let ascii = InternationalName.ascii(name)
+        else { return name }
+        // Digits of other scripts stand for those of ASCII.
+        return IPAddress.canonical(ascii) ?? ascii
+    }
+
+    /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
+    package static func pattern(_ host: String) -> String? {
+        let name = canonical(host)
+        let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
+        if IPAddress.isAddress(rest) { return name == rest ? name : nil }
+        // What ends in a number is an address, or nothing.
+        if name != rest, rest.split(separator: ".").last?.allSatisfy(\.isNumber) == true { return nil }
+        let isHost =
+            !rest.isEmpty
+            && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && !"*:/?#@[]\\%".utf8.contains($0) }
+        return isHost ? name : nil
+    }
+}
