@@ -37,6 +37,19 @@ public struct RequestError: Error, Sendable {
     /// Holds the URL and the fields of the request, without those that carry secrets.
     public var resumeData: Data? { storage.resumeData }
 
+    /// Whether the transport gave the request up after it had tried it on several connections.
+    var wasTriedByTransport: Bool { storage.wasTriedByTransport }
+
+    /// The same error of a request that the transport has tried on several connections.
+    var triedByTransport: RequestError {
+        var error = self
+        error.storage = Storage(
+            kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
+            wasTriedByTransport: true, method: method, url: url, attempts: attempts, response: response, body: body,
+            resumeData: resumeData)
+        return error
+    }
+
     /// Where in Bluebonnet the error was made, as `#fileID:#line`.
     public var origin: String { "\(storage.fileID):\(storage.line)" }
 
@@ -76,6 +89,7 @@ public struct RequestError: Error, Sendable {
         let underlying: (any Error)?
         let fileID: String
         let line: Int
+        let wasTriedByTransport: Bool
         let method: HTTPMethod?
         let url: String?
         let attempts: Int
@@ -84,7 +98,8 @@ public struct RequestError: Error, Sendable {
         let resumeData: Data?
 
         init(
-            kind: Kind, detail: String?, underlying: (any Error)?, fileID: String, line: Int, method: HTTPMethod? = nil,
+            kind: Kind, detail: String?, underlying: (any Error)?, fileID: String, line: Int,
+            wasTriedByTransport: Bool = false, method: HTTPMethod? = nil,
             url: String? = nil, attempts: Int = 0, response: HTTPResponse? = nil, body: Data? = nil,
             resumeData: Data? = nil
         ) {
@@ -93,6 +108,7 @@ public struct RequestError: Error, Sendable {
             self.underlying = underlying
             self.fileID = fileID
             self.line = line
+            self.wasTriedByTransport = wasTriedByTransport
             self.method = method
             self.url = url
             self.attempts = attempts
@@ -109,7 +125,8 @@ extension RequestError {
         var error = self
         error.storage = Storage(
             kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method ?? request?.method, url: url ?? request.map { $0.url.redactedDescription },
+            wasTriedByTransport: wasTriedByTransport, method: method ?? request?.method,
+            url: url ?? request.map { $0.url.redactedDescription },
             attempts: attempts, response: response, body: body, resumeData: resumeData)
         return error
     }
@@ -119,7 +136,7 @@ extension RequestError {
         var error = self
         error.storage = Storage(
             kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method, url: url, attempts: attempts, response: response,
+            wasTriedByTransport: wasTriedByTransport, method: method, url: url, attempts: attempts, response: response,
             body: body.map { $0.count > Self.bodyLimit ? Data($0.prefix(Self.bodyLimit)) : $0 }, resumeData: resumeData)
         return error
     }
@@ -129,7 +146,8 @@ extension RequestError {
         var error = self
         error.storage = Storage(
             kind: kind, detail: detail, underlying: underlying, fileID: storage.fileID, line: storage.line,
-            method: method, url: url, attempts: attempts, response: response, body: body, resumeData: resumeData)
+            wasTriedByTransport: wasTriedByTransport, method: method, url: url, attempts: attempts, response: response,
+            body: body, resumeData: resumeData)
         return error
     }
 

@@ -1,5 +1,5 @@
 /// The names of hosts, as they are compared.
-enum HostName {
+package enum HostName {
     /// A host in lower case and in ASCII, without a dot at its end and without the brackets of an IPv6 address.
     ///
     /// An address is written in one way, so that it is the host that is connected to. A wildcard stays one. A name that
@@ -27,7 +27,7 @@ enum HostName {
     }
 
     /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
-    static func pattern(_ host: String) -> String? {
+    package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
         if IPAddress.isAddress(rest) { return name == rest ? name : nil }

@@ -2,22 +2,22 @@ import Glibc
 
 /// An address of IPv4 or of IPv6, with the link that an address of IPv6 may name.
 // Safety: the system reads and writes within the calls, into buffers that it is given and no more than they hold.
-struct IPAddress: Hashable, Sendable {
+package struct IPAddress: Hashable, Sendable {
     /// 4 bytes, or 16.
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// The link's name or number, of an address such as `fe80::1%eth0` (RFC 4007 §11).
-    let zone: String?
+    package let zone: String?
 
     /// An address of 4 or 16 bytes; one of IPv4 in the clothes of IPv6 (RFC 4291 §2.5.5.2) is one of IPv4.
-    init(bytes: [UInt8], zone: String? = nil) {
+    package init(bytes: [UInt8], zone: String? = nil) {
         let isMapped = bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10...11] == [0xff, 0xff]
         self.bytes = isMapped ? [UInt8](bytes[12...]) : bytes
         self.zone = zone
     }
 
     /// Reads an address, with or without brackets; `nil` if the text is none.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard let (bytes, zone) = Self.parts(of: text) else { return nil }
         self.init(bytes: bytes, zone: zone)
     }

@@ -16,8 +16,7 @@ final class CookieJar {
     /// Whether the cookies are what they are to be.
     private var isSettled = true
     private var paths = CookiePaths()
-    /// The public suffixes that may have set cookies for the hosts below them.
-    private var suffixes: Set<String> = []
+    private var suffixes = SuffixCookies()
     /// The fields that libcurl may have taken for other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
@@ -113,7 +112,7 @@ final class CookieJar {
         let site = isKnown ? latestHost?.site ?? "" : PublicSuffixes.site(of: target.host)
         let isSuffix = isKnown ? latestHost?.isPublicSuffix ?? false : PublicSuffixes.isPublicSuffix(target.host)
         if !isKnown { latestHost = (target.host, site, isSuffix) }
-        if isSuffix, field.lowercased().contains("domain") { suffixes.insert(target.host) }
+        if isSuffix { suffixes.received(field, from: target.host) }
         if !paths.isEmpty || !CookiePaths.isRead(field) { doubtful.append((field, url)) }
         isOverQuota = quota.cookieSet(for: site) || isOverQuota
         isSettled = !isOverQuota && suffixes.isEmpty && doubtful.isEmpty && hidden.isEmpty
@@ -145,16 +144,11 @@ final class CookieJar {
     }
 
     /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes themselves.
-    ///
-    /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
     private func confineCookies(with easy: EasyHandle) {
-        for cookie in kept(by: easy, ofDomains: suffixes.contains) where cookie.includesSubdomains {
-            expire(cookie, with: easy)
-            var confined = cookie
-            confined.includesSubdomains = false
+        for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
+            expire(taken, with: easy)
             easy.set(CURLOPT_COOKIELIST, confined.netscapeLine)
         }
-        suffixes = []
     }
 
     /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths``.

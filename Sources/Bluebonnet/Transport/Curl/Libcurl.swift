@@ -10,18 +10,6 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// Whether HTTP/2 streams may share a connection without TLS, at once or one after the other.
-    ///
-    /// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.
-    static let multiplexesClearText = version >= 0x08_01_00
-
-    /// Whether bytes of an HTTP/2 stream may be left lying that came while another stream was being read.
-    ///
-    /// Up to 8.0, a stream whose bytes are in libcurl already may wait for the next time that the connection's socket is
-    /// ready, which is never when it was the last one (`data->state.drain` in `http2.c`: a head is handed out without
-    /// a second look for the body behind it).
-    static let forgetsStreams = version < 0x08_01_00
-
     /// Has libcurl take host names that it is given on this thread for UTF-8 from now on, whatever the program's locale.
     ///
     /// For the loop's thread, where libcurl reads a transfer's name some time later.

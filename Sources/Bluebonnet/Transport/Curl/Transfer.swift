@@ -179,9 +179,8 @@ final class Transfer {
         }
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
-        reception.fail(
-            with: RequestError(
-                .connection(.lost), detail: "the stream was refused, tried 2 times \(RequestError.givingUp)"))
+        let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
+        reception.fail(with: lost.triedByTransport)
         return false
     }
 
@@ -311,7 +310,7 @@ final class Transfer {
     }
 
     private func noteStream() {
-        if reception.head?.httpVersion == .http2 { turn.hasReceivedOnStream = true }
+        if reception.head?.httpVersion == .http2 { turn.forgotten.received() }
     }
 
     /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.

@@ -9,7 +9,11 @@ extension TransferEngine {
 
     func turn() -> Int64? {
         shared.now = MonotonicClock.now()
-        let isReading = readAllIfDue()
+        let isReading = shared.forgotten.areDue(at: shared.now)
+        if isReading {
+            multis.main?.readAll()
+            multis.unmultiplexed?.readAll()
+        }
         runAll()
         if endUploads() { runAll() }
         for transfer in fresh { transfer.isFresh = false }
@@ -22,12 +26,12 @@ extension TransferEngine {
         reportHeads()
         reportProgress()
         tellObservers()
-        scheduleRead(isReading: isReading)
+        shared.forgotten.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
         guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty, shared.uploadEnds.isEmpty else {
             return 0
         }
-        let deadline = Self.earlier(multi?.deadline, unmultiplexed?.deadline)
-        return Self.earlier(deadline, Self.earlier(nextCheck, nextRead))
+        let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
+        return Self.earlier(deadline, Self.earlier(nextCheck, shared.forgotten.due))
     }
 
     /// Lets the bodies go on that had had their share of the turn.
@@ -44,8 +48,8 @@ extension TransferEngine {
     }
 
     private func runAll() {
-        if let multi { run(multi) }
-        if let unmultiplexed { run(unmultiplexed) }
+        if let multi = multis.main { run(multi) }
+        if let multi = multis.unmultiplexed { run(multi) }
     }
 
     /// Has libcurl do what is due, and takes what has ended.
@@ -57,46 +61,6 @@ extension TransferEngine {
             // It may have begun and ended in this very turn.
             transfer.isFresh = false
             finish(transfer, with: code, of: multi)
-        }
-    }
-
-    // MARK: Streams that libcurl forgets
-
-    /// How long nothing must have come in before libcurl is made to look.
-    private static let readDelay: Int64 = 5_000_000
-
-    /// Has libcurl look for what came in on streams, if there has been nothing for a moment; returns whether it did.
-    func readAllIfDue() -> Bool {
-        guard let due = nextRead, due <= shared.now else { return false }
-        nextRead = nil
-        multi?.readAll()
-        unmultiplexed?.readAll()
-        return true
-    }
-
-    /// Sees to it that libcurl looks once after something came in on a stream, and again while that brings more.
-    func scheduleRead(isReading: Bool) {
-        guard Libcurl.forgetsStreams else { return }
-        if shared.hasReceivedOnStream {
-            let time = shared.now + (isReading ? 0 : Self.readDelay)
-            // Not later than it was to be: a busy stream must not keep one that was forgotten waiting.
-            nextRead = min(nextRead ?? time, time)
-        }
-        shared.hasReceivedOnStream = false
-        if transfers.isEmpty { nextRead = nil }
-    }
-
-    /// Has libcurl wait no more for bytes that it will not send, nor for the end of a body that is not wanted.
-    func endRefusedUploads() {
-        guard !shared.refused.isEmpty else { return }
-        let refused = shared.refused
-        shared.refused.removeAll(keepingCapacity: true)
-        for transfer in refused where transfers[transfer.id] != nil {
-            if transfer.isRefusalComplete {
-                finish(transfer, with: transfer.reception.endError)
-            } else {
-                perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
-            }
         }
     }
 

@@ -23,9 +23,7 @@ actor TransferEngine: EventLoopClient {
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
     var pool: [EasyHandle] = []
-    /// For everything but HTTP/2 without TLS where libcurl cannot multiplex that.
-    var multi: MultiHandle?
-    var unmultiplexed: MultiHandle?
+    var multis = ClearTextStreams()
     private var isAttached = false
     private(set) var isShutDown = false
     /// What the session's handles have in common, and its cookies, if it keeps any.
@@ -35,8 +33,6 @@ actor TransferEngine: EventLoopClient {
     var nextCheck: Int64?
     /// The transfers that libcurl was given since it last ran.
     var fresh: [Transfer] = []
-    /// When to have libcurl look for what it has left lying.
-    var nextRead: Int64?
 
     /// More handles than this are not kept; each takes some 10 KB.
     static let poolLimit = 256
@@ -63,7 +59,7 @@ actor TransferEngine: EventLoopClient {
         var batch = spareBatch
         spareBatch = []
         commands.take(into: &batch)
-        if multi?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
+        if multis.main?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
         shared.now = MonotonicClock.now()
         for index in batch.indices { carryOut(batch[index]) }
         batch.removeAll(keepingCapacity: true)
@@ -147,8 +143,7 @@ actor TransferEngine: EventLoopClient {
         shared.cookieJar = nil
         memory = nil
         trust?.close()
-        multi = nil
-        unmultiplexed = nil
+        multis = ClearTextStreams()
         guard isAttached else { return }
         isAttached = false
         loop.remove(self)
@@ -240,14 +235,10 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
-        let limits = options.configuration.connectionLimits
-        if version == .http2PriorKnowledge, !Libcurl.multiplexesClearText {
-            if unmultiplexed == nil {
-                unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false, told: shared.told)
-            }
-            return unmultiplexed
+        multis.multi(for: version) { isMultiplexing in
+            MultiHandle(
+                loop: loop, limits: options.configuration.connectionLimits, isMultiplexing: isMultiplexing,
+                told: shared.told)
         }
-        if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true, told: shared.told) }
-        return multi
     }
 }

@@ -96,23 +96,14 @@ final class TransferOptions {
 
     private func applyConstants(to easy: EasyHandle) {
         easy.set(CURLOPT_NOSIGNAL, 1)
-        // Without this, libcurl waits for its resolver's thread when a lookup is cancelled, and the loop with it.
-        easy.set(CURLOPT_QUICK_EXIT, 1)
+        HangingLookups.avoid(on: easy)
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, receiveBufferBytes)
+        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, ForgottenStreams.leastBuffer))
         applyConnections(to: easy)
         applyTLS(to: easy)
-    }
-
-    /// The size of libcurl's buffer for what it receives.
-    ///
-    /// With HTTP/2, libcurl before 8.1.0 loses track of frames that do not fit: the end of a body, or its bytes. It reads
-    /// 32 KiB of frames at a time.
-    private var receiveBufferBytes: Int {
-        max(configuration.receiveBufferBytes, Libcurl.version < 0x08_01_00 ? 32 * 1024 : 0)
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {
@@ -204,11 +195,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            if Libcurl.multiplexesClearText {
-                easy.set(CURLOPT_PIPEWAIT, 1)
-            } else {
-                easy.set(CURLOPT_FORBID_REUSE, 1)
-            }
+            ClearTextStreams.apply(to: easy)
         }
     }
 

@@ -4,7 +4,7 @@ import Glibc
 /// Keeps how sockets were left that libcurl closes: what is unread in them, and whether the server had closed them.
 ///
 /// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl gives up
-/// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset.
+/// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset. All versions tried do so, 7.88 to 8.23.
 ///
 /// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty reply.
 // Safety: the system writes into buffers that it is given, within the call, and no more than they hold.
@@ -56,5 +56,56 @@ struct LastWords {
     private static func localPort(of socket: Int32) -> Int? {
         let port = bb_local_port(socket)
         return port > 0 ? Int(port) : nil
+    }
+}
+
+// Safety: the bytes are an array's, used while it is borrowed.
+extension Reception {
+    /// Takes the answer that was left unread when sending failed; returns whether there was one.
+    mutating func receivedLastWords(_ answer: [UInt8], now: Int64) -> Bool {
+        guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
+        var start = 0
+        // Informational heads may come first.
+        while head == nil, let end = Self.endOfHead(in: answer, from: start) {
+            let (progress, _) = unsafe answer.withUnsafeBytes { bytes in
+                unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
+            }
+            if case .refused = progress { return false }
+            start = end
+        }
+        guard head != nil else { return false }
+        keepLastWords(answer[start...])
+        return true
+    }
+
+    /// What is missing of such an answer: its body is taken as it came, without a transfer coding.
+    var lastWordsError: RequestError? {
+        mutating get {
+            if let expectedBytes, expectedBytes == body.count { return nil }
+            return RequestError(
+                .invalidResponse(.truncated), detail: "the connection was reset while the body was sent")
+        }
+    }
+
+    /// Where the first head after an offset ends, its empty line included.
+    private static func endOfHead(in answer: [UInt8], from start: Int) -> Int? {
+        var isAtLineStart = false
+        for index in start..<answer.count {
+            switch answer[index] {
+            case 0x0a:
+                if isAtLineStart { return index + 1 }
+                isAtLineStart = true
+            case 0x0d: break
+            default: isAtLineStart = false
+            }
+        }
+        return nil
+    }
+}
+
+extension Transfer {
+    /// Whether what was left unread in the socket may be an answer: with TLS, anybody on the way could have put it there.
+    func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
+        version == .http1 || (version == nil && !isSecure && !isProxied)
     }
 }

