@@ -18,8 +18,10 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     private(set) var trust: TrustDesk?
     let shared: EngineTurn
-    /// What is to be done, in order. The loop hears of the first only: it takes all that there are by then, so that many
-    /// requests at once cost it one piece of work.
+    /// What is to be done, in order.
+    ///
+    /// The loop hears of the first only: it takes all that there are by then, so that many requests at once cost it one
+    /// piece of work.
     private nonisolated let commands = Locked<[EngineCommand]>([])
     /// Takes the commands' place while they are carried out.
     private var spareBatch: [EngineCommand] = []

@@ -42,7 +42,7 @@ enum ErrorMeaning: Equatable {
             meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
             versions: 0..<0x08_0d_00),
         Phrase(
-            meaning: .unsupportedProxy, words: unsupportedProxy,
+            meaning: .unsupportedProxy, words: proxyWords,
             codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
         Phrase(meaning: .malformedChunk, words: "chunk", codes: [CURLE_RECV_ERROR]),
         Phrase(meaning: .noTunnel, words: "CONNECT", codes: [CURLE_RECV_ERROR]),
@@ -53,7 +53,7 @@ enum ErrorMeaning: Equatable {
     /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
     static let tooLarge = CURLcode(100)
 
-    private static let unsupportedProxy = "Unsupported proxy"
+    private static let proxyWords = "Unsupported proxy"
 
     /// Reads a message of libcurl's; `nil` when it says no more than the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
@@ -83,7 +83,7 @@ enum ErrorMeaning: Equatable {
 
     /// Libcurl's words without secrets: the only ones that quote a URL are those about a proxy's.
     static func redacted(_ message: String) -> String {
-        guard message.hasPrefix(unsupportedProxy), let first = message.firstIndex(of: "'"),
+        guard message.hasPrefix(proxyWords), let first = message.firstIndex(of: "'"),
             let last = message.lastIndex(of: "'"), first < last
         else { return message }
         return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
