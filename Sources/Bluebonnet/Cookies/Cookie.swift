@@ -104,3 +104,101 @@ extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomR
         Mirror(self, children: ["name": name, "domain": domain, "path": path], displayStyle: .struct)
     }
 }
+
+extension Cookie {
+    /// Checks that a session can keep the cookie and send it as it is.
+    ///
+    /// The limits are those of libcurl, which drops a cookie that is beyond them without a word.
+    func validate() throws(RequestError) {
+        if let reason = refusal { throw RequestError(.cookies(reason)) }
+    }
+
+    /// Why the cookie cannot be kept, if it cannot.
+    private var refusal: RequestError.CookieReason? {
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != 0x3b && $0 != 0x3d }) else {
+            return .invalidName
+        }
+        guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b }), value.trimmed == value else {
+            return .invalidValue(name: name)
+        }
+        guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
+        // Libcurl would take two slashes for one, and so send the cookie everywhere.
+        guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
+            path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
+        else { return .invalidPath(name: name) }
+        guard Self.isHost(domain) else { return .invalidDomain(name: name) }
+        if includesSubdomains {
+            guard !IPAddress.isAddress(domain) else { return .invalidDomain(name: name) }
+            guard !PublicSuffixes.isPublicSuffix(domain) else { return .publicSuffix(name: name, domain: domain) }
+        }
+        return prefixRefusal
+    }
+
+    /// Which promise of the name's prefix the cookie does not keep (RFC 6265bis §4.1.3).
+    private var prefixRefusal: RequestError.CookieReason? {
+        let prefix = name.lowercased()
+        if prefix.hasPrefix("__secure-"), !isSecure { return .prefix(name: name) }
+        if prefix.hasPrefix("__host-"), !isSecure || includesSubdomains || path != "/" { return .prefix(name: name) }
+        return nil
+    }
+
+    /// The most bytes that a name and its value have, as in libcurl and browsers.
+    private static let sizeLimit = 4096
+
+    private static func isHost(_ domain: String) -> Bool {
+        let bytes = domain.utf8
+        guard let first = bytes.first, first != 0x2e, first != 0x23, bytes.count <= 253 else { return false }
+        return bytes.allSatisfy { byte in
+            FieldSyntax.isAlphanumeric(byte) || byte == 0x2d || byte == 0x2e || byte == 0x5f || byte == 0x3a
+        }
+    }
+}
+
+extension Cookie {
+    /// Reads a line of a Netscape cookie file, as libcurl and browsers' tools write them.
+    ///
+    /// - Parameter line: Seven fields that tabs separate: domain, whether subdomains are included, path, whether it is
+    ///   secure, expiry in seconds since 1970 or 0, name, value. `#HttpOnly_` may stand in front.
+    public init?(netscapeLine line: some StringProtocol) {
+        var line = Substring(line)
+        while let last = line.utf8.last, last == 0x0a || last == 0x0d { line = Substring(line.utf8.dropLast()) }
+        let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
+        if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) }
+        guard line.utf8.first != 0x23 else { return nil }
+        // Tabs in a row are one to libcurl: only the value, at the end, can be empty. So may the path, by its look.
+        var fields = line.split(separator: "\t")
+        if fields.count > 2, ["TRUE", "FALSE"].contains(fields[2]) { fields.insert("/", at: 2) }
+        if fields.count == 6 { fields.append("") }
+        guard fields.count == 7, let seconds = Int64(fields[4]), seconds >= 0 else { return nil }
+        self.init(
+            name: String(fields[5]), value: String(fields[6]), domain: String(fields[0]),
+            includesSubdomains: fields[1].isTrue, path: String(fields[2]), isSecure: fields[3].isTrue,
+            isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
+    }
+
+    /// The cookie as a line of a Netscape cookie file, without a line end.
+    ///
+    /// It shows the value.
+    public var netscapeLine: String {
+        let fields = [
+            (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
+            includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(expirySeconds), name,
+            value,
+        ]
+        return fields.joined(separator: "\t")
+    }
+
+    static let httpOnlyMark = "#HttpOnly_"
+
+    /// The expiry in seconds since 1970; 0 stands for none, so that one in the far past is in the first second.
+    private var expirySeconds: Int64 {
+        guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
+        // What is no time at all is past.
+        guard !seconds.isNaN else { return 1 }
+        return Int64(min(max(seconds.rounded(.down), 1), 9e15))
+    }
+}
+
+extension Substring {
+    fileprivate var isTrue: Bool { String(self).isSameIgnoringCase(as: "TRUE") }
+}

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 
 /// The cookies of a session: to read, to set, to delete, to load and to save.
 ///
@@ -111,4 +112,143 @@ public struct CookieStore: Sendable {
 extension Session {
     /// The session's cookies.
     public nonisolated var cookies: CookieStore { CookieStore(context.transport.cookieStorage) }
+}
+
+extension CookieStore {
+    /// Loads the cookies of a Netscape cookie file, such as ``save(to:includingSessionCookies:)`` and `curl -c` write.
+    ///
+    /// The file is read on the global pool. What is in it goes in place of cookies of the same names, domains and paths.
+    ///
+    /// - Parameter file: The URL of the file.
+    /// - Returns: How many cookies were loaded; see ``Cookie/load(from:)`` for those that are not.
+    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)`` when the file cannot be read,
+    ///   `.sessionShutDown`.
+    @concurrent @discardableResult
+    public func load(from file: URL) async throws(RequestError) -> Int {
+        let cookies = try Cookie.load(from: file)
+        try await set(cookies)
+        return cookies.count
+    }
+
+    /// Saves the cookies as a Netscape cookie file, which `curl -b` reads, too.
+    ///
+    /// The file is for its owner only (mode 0600), since cookies are secrets. It is written on the global pool, under
+    /// another name, and takes its own when it is complete: whoever reads it sees all of the old one or all of the new.
+    ///
+    /// - Parameters:
+    ///   - file: The URL of the file; one that is there is replaced.
+    ///   - includingSessionCookies: Whether cookies without an expiry are saved, too; `true` by default.
+    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)`` when the file cannot be written,
+    ///   `.sessionShutDown`.
+    @concurrent
+    public func save(to file: URL, includingSessionCookies: Bool = true) async throws(RequestError) {
+        let cookies = try await all().filter { includingSessionCookies || !$0.isSessionCookie }
+        try CookieFile(file).write(cookies)
+    }
+}
+
+extension Cookie {
+    /// Reads the cookies in a Netscape cookie file.
+    ///
+    /// Blocks for as long as the disk takes. Left out are lines that are no cookies, cookies that have expired, and those
+    /// that a session does not keep, such as one for all hosts below a public suffix.
+    ///
+    /// - Parameter file: The URL of the file.
+    /// - Returns: The cookies.
+    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)`` when the file cannot be read, as when
+    ///   there is none.
+    public static func load(from file: URL) throws(RequestError) -> [Cookie] {
+        try CookieFile(file).read()
+    }
+}
+
+/// A file of cookies in Netscape's format; all calls block.
+struct CookieFile {
+    private let path: String
+
+    init(_ url: URL) throws(RequestError) {
+        let path = url.path(percentEncoded: false)
+        guard url.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
+            throw RequestError(.cookies(.notAFileURL(url.redactedDescription)))
+        }
+        self.path = path
+    }
+
+    /// Returns the cookies in the file that a session can keep.
+    func read() throws(RequestError) -> [Cookie] {
+        do throws(FileError) {
+            guard let data = try FileReader.contents(of: path, limit: Self.sizeLimit) else {
+                throw .system(SystemError(EFBIG))
+            }
+            return Self.cookies(in: data, now: Date())
+        } catch {
+            throw RequestError(.cookies(.fileUnreadable(path: path)), detail: error.words)
+        }
+    }
+
+    /// Returns the cookies in a file's bytes that a session can keep.
+    static func cookies(in data: Data, now: Date) -> [Cookie] {
+        data.split(separator: 0x0a).compactMap { line in
+            guard let text = String(validating: line, as: UTF8.self), let cookie = Cookie(netscapeLine: text),
+                !cookie.isExpired(at: now), (try? cookie.validate()) != nil
+            else { return nil }
+            return cookie
+        }
+    }
+
+    /// Writes a file with the cookies, in place of the one that is there.
+    func write(_ cookies: [Cookie]) throws(RequestError) {
+        let lines = [
+            "# Netscape HTTP Cookie File", "# Written by Bluebonnet. It holds secrets: keep it to yourself.", "",
+        ]
+        let text = (lines + cookies.map(\.netscapeLine)).joined(separator: "\n") + "\n"
+        // Two that save at the same time do not write to the same file.
+        let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
+        do throws(SystemError) {
+            let file = try OpenFile.creating(unfinished, mode: 0o600)
+            var position: Int64 = 0
+            try file.write(Data(text.utf8), at: &position)
+            try FileSystem.rename(unfinished, to: path)
+        } catch {
+            FileSystem.remove(unfinished)
+            throw RequestError(.cookies(.fileUnwritable(path: path)), detail: error.words)
+        }
+    }
+
+    /// The largest file that is read, in bytes: some 100,000 cookies.
+    private static let sizeLimit: Int64 = 64 * 1024 * 1024
+}
+
+extension Session.Configuration {
+    /// Says which cookies a session keeps, and sends back.
+    ///
+    /// The limits are those of browsers: 180 cookies of a site, which is the domain below a public suffix with all its hosts,
+    /// and 3,300 in all. They are counted now and then, so there may be 30 more of a site, and 300 more in all. When a site
+    /// has too many, its oldest go. When there are too many in all, those of the sites go that set none for the longest time.
+    public struct Cookies: Hashable, Sendable {
+        /// Whose cookies are kept and sent; ``Policy/always`` by default.
+        public var policy: Policy = .always
+
+        /// The cookies that the session begins with; none by default.
+        ///
+        /// ``Cookie/load(from:)`` reads them from a file. One that cannot be kept makes every request of the session fail
+        /// with ``RequestError/Kind-swift.enum/cookies(_:)``.
+        public var initial: [Cookie] = []
+
+        /// Creates the default settings.
+        public init() {}
+
+        /// Says whose cookies are kept and sent.
+        @nonexhaustive
+        public enum Policy: Hashable, Sendable {
+            /// Those of every host that is asked for something.
+            case always
+            /// Those of the site that a request was made to, and not of others that it is redirected to.
+            ///
+            /// A site is what is registered under a public suffix: `example.co.uk` with all hosts below it.
+            case onlyFromVisitedSite
+            /// None: the session has no cookies.
+            case never
+        }
+    }
 }

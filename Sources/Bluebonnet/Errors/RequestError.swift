@@ -67,6 +67,7 @@ public struct RequestError: Error, Sendable {
         var response: HTTPResponse?
         var body: Data?
         var resumeData: Data?
+        var wasTriedByTransport = false
     }
 
     /// Creates an error.
@@ -118,6 +119,12 @@ public struct RequestError: Error, Sendable {
 
     /// Returns the error with what the download can be resumed with.
     package func resumable(with resumeData: Data?) -> RequestError { with { $0.resumeData = resumeData } }
+
+    /// Whether the transport gave the request up after it had tried it on several connections.
+    var wasTriedByTransport: Bool { storage.wasTriedByTransport }
+
+    /// The same error of a request that the transport has tried on several connections.
+    var triedByTransport: RequestError { with { $0.wasTriedByTransport = true } }
 
     /// Returns a cancellation that keeps an earlier error as the underlying one.
     package static func cancelled(after earlier: RequestError?) -> RequestError {

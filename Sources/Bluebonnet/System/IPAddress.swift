@@ -66,14 +66,20 @@ package struct IPAddress: Hashable, Sendable {
         if mayBeAddress {
             var address = in_addr()
             guard unsafe inet_aton(host, &address) != 0 else { return nil }
-            return unsafe withUnsafeBytes(of: address) { bytes in unsafe bytes.map { String($0) }.joined(separator: ".")
-            }
+            return text(of: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
         }
         guard host.utf8.contains(UInt8(ascii: ":")), let bytes = parts(of: host)?.bytes, bytes.count == 16 else {
             return nil
         }
+        return text(of: bytes)
+    }
+
+    /// The text of an address of 4 or 16 bytes; `nil` if there are others.
+    static func text(of bytes: [UInt8]) -> String? {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard unsafe inet_ntop(AF_INET6, bytes, &text, socklen_t(text.count)) != nil else { return nil }
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        guard unsafe inet_ntop(family, bytes, &text, socklen_t(text.count)) != nil else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

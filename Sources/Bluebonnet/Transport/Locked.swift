@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Guards a value with a mutex that the thread sanitizer sees.
 ///
@@ -48,4 +49,62 @@ private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t
             unsafe element.deinitialize(count: 1)
         }
     }
+}
+
+/// Holds an object that is made when it is first needed, by whoever comes first.
+///
+/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it is
+/// generic code that asks the runtime for its types); here a flag is looked at first.
+struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
+    private let reference = AtomicLazyReference<Instance>()
+    private let isStored = Atomic(false)
+
+    /// Returns the object, if there is one.
+    func load() -> Instance? {
+        isStored.load(ordering: .acquiring) ? reference.load() : nil
+    }
+
+    /// Stores an object unless there is one; returns the one that is there then.
+    func storeIfNil(_ instance: consuming Instance) -> Instance {
+        let stored = reference.storeIfNil(instance)
+        isStored.store(true, ordering: .releasing)
+        return stored
+    }
+}
+
+/// Somebody who awaits an answer; to be resumed exactly once.
+///
+/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a checked
+/// continuation is an allocation, and a type whose size the compiler does not know, for each wait.
+// Safety: whoever keeps one takes it from behind a lock to resume it, and so resumes it once; debug builds check that.
+@safe
+struct Resumption<Value: Sendable>: Sendable {
+    #if DEBUG
+        fileprivate let continuation: CheckedContinuation<Value, Never>
+    #else
+        fileprivate let continuation: UnsafeContinuation<Value, Never>
+    #endif
+
+    func resume(returning value: Value) {
+        #if DEBUG
+            continuation.resume(returning: value)
+        #else
+            unsafe continuation.resume(returning: value)
+        #endif
+    }
+}
+
+extension Resumption<Void> {
+    func resume() {
+        resume(returning: ())
+    }
+}
+
+/// Waits until the resumption that `body` gets is used; `body` runs at once.
+func withResumption<Value>(_ body: (Resumption<Value>) -> Void) async -> Value {
+    #if DEBUG
+        await withCheckedContinuation { body(Resumption(continuation: $0)) }
+    #else
+        unsafe await withUnsafeContinuation { unsafe body(Resumption(continuation: $0)) }
+    #endif
 }

@@ -139,3 +139,104 @@ extension Certificate: Hashable, CustomStringConvertible {
     /// The subject and the issuer.
     public var description: String { "\(subject), issued by \(issuer)" }
 }
+
+/// A public key, known by the SHA-256 of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
+///
+/// That is what `curl --pinnedpubkey` takes and what HPKP wrote: `sha256/` and the digest in Base64. It stays the same
+/// when a certificate is renewed for the same key.
+public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
+    /// The digest.
+    public let sha256: Data
+
+    /// Takes a key as a certificate has it.
+    ///
+    /// - Parameter data: The `SubjectPublicKeyInfo` in DER.
+    public init(subjectPublicKeyInfo data: Data) {
+        sha256 = Digest.sha256(of: data)
+    }
+
+    /// Takes a pin.
+    ///
+    /// - Parameter pin: `sha256/` or `sha256//`, and the digest in Base64.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is none.
+    public init(pin: String) throws(RequestError) {
+        let prefix = "sha256/"
+        // A digest may begin with a slash of its own: only its length tells the two forms apart.
+        let digits = pin.hasPrefix(prefix) ? pin.dropFirst(prefix.count).suffix(44) : ""
+        let isPin = pin == prefix + digits || pin == prefix + "/" + digits
+        guard isPin, let digest = Data(base64Encoded: String(digits)), digest.count == 32 else {
+            throw RequestError(.trust(.noPublicKeysFound), detail: "not sha256/ and 32 bytes in Base64: \(pin)")
+        }
+        sha256 = digest
+    }
+
+    /// Reads a key from PEM text with `BEGIN PUBLIC KEY` (RFC 7468 §13), or takes that of the first certificate in it.
+    ///
+    /// - Parameter text: The text.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if there is neither.
+    public init(pem text: String) throws(RequestError) {
+        if let certificate = try? Certificate(pem: text) {
+            self = certificate.publicKey
+            return
+        }
+        let lines = text.split(whereSeparator: \.isNewline)
+        guard let begin = lines.firstIndex(where: { $0.hasPrefix("-----BEGIN PUBLIC KEY-----") }),
+            let end = lines[begin...].firstIndex(where: { $0.hasPrefix("-----END PUBLIC KEY-----") }),
+            let key = Data(base64Encoded: lines[(begin + 1)..<end].joined()), !key.isEmpty
+        else { throw RequestError(.trust(.noPublicKeysFound), detail: "the text has no public key in PEM") }
+        self.init(subjectPublicKeyInfo: key)
+    }
+
+    /// The pin: `sha256/` and the digest in Base64.
+    public var pin: String { "sha256/\(sha256.base64EncodedString())" }
+
+    /// The pin.
+    public var description: String { pin }
+}
+
+/// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).
+///
+/// The rules are libcurl's to the letter: nothing is accepted that it refuses, nor the other way round. So the subject's
+/// common name counts where there is neither a DNS name nor an address, which RFC 9525 has given up.
+struct HostMatch: Equatable {
+    var names: [[UInt8]] = []
+    var addresses: [[UInt8]] = []
+    var commonName: [UInt8]?
+
+    /// Whether the certificate is for a host: a name in ASCII, or an address, one of IPv6 with or without brackets.
+    func isFor(_ host: String) -> Bool {
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        let text = isBracketed ? String(host.dropFirst().dropLast()) : host
+        let address = IPAddress.bytes(of: text)
+        if let address, addresses.contains(address) { return true }
+        let name = Self.withoutFinalDot(Array(text.utf8)[...])
+        guard !name.isEmpty else { return false }
+        if address == nil, names.contains(where: { Self.matches($0, name, isAddress: false) }) { return true }
+        guard names.isEmpty, addresses.isEmpty, let commonName else { return false }
+        return Self.matches(commonName, name, isAddress: address != nil)
+    }
+
+    /// Whether a pattern stands for a name: the same, or any first label in place of a star.
+    private static func matches(_ pattern: [UInt8], _ name: ArraySlice<UInt8>, isAddress: Bool) -> Bool {
+        let pattern = withoutFinalDot(pattern[...])
+        guard !pattern.isEmpty, !pattern.contains(0) else { return false }
+        let dot = UInt8(ascii: ".")
+        // Below a domain alone: a star for all of `.com` would be too much.
+        guard pattern.starts(with: "*.".utf8), pattern.dropFirst(2).contains(dot) else { return equal(pattern, name) }
+        guard !isAddress, let end = name.firstIndex(of: dot), end > name.startIndex else { return false }
+        return equal(pattern.dropFirst(), name[end...])
+    }
+
+    private static func withoutFinalDot(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        name.last == UInt8(ascii: ".") ? name.dropLast() : name
+    }
+
+    /// Whether two names are the same but for upper and lower case, of ASCII alone.
+    private static func equal(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {
+        first.count == second.count && zip(first, second).allSatisfy { lowercase($0) == lowercase($1) }
+    }
+
+    private static func lowercase(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+}

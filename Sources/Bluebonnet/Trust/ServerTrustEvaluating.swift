@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Decides whether a server is trusted.
 ///
 /// Asked in each handshake with a host that a ``ServerTrustManager`` has the evaluator for, in place of libcurl's own
@@ -88,4 +90,142 @@ extension ServerTrustEvaluating {
         error as? RequestError
             ?? RequestError(.trust(.customEvaluationFailed), detail: "by \(Self.self)", underlying: error)
     }
+}
+
+/// Judges as libcurl does without a manager: by the authorities that the session trusts, and by the host's name.
+public struct DefaultTrustEvaluator: ServerTrustEvaluating {
+    private let validateHost: Bool
+
+    /// Creates an evaluator.
+    ///
+    /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
+    public init(validateHost: Bool = true) {
+        self.validateHost = validateHost
+    }
+
+    /// Checks the chain, and the host.
+    ///
+    /// - Parameters:
+    ///   - trust: What the server has shown.
+    ///   - host: The host.
+    /// - Throws: A `.trust` error that says what is wrong.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+        try trust.evaluateChain()
+        if validateHost { try trust.evaluateHost() }
+    }
+}
+
+extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
+    /// Judges as libcurl does without a manager.
+    ///
+    /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
+    /// - Returns: The evaluator.
+    public static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
+        DefaultTrustEvaluator(validateHost: validateHost)
+    }
+}
+
+/// Accepts every server, whoever it is: never in production.
+///
+/// Whoever can reach the network between you and the server can read and change everything. The first one of a process
+/// says so on standard error when it is asked.
+public struct DisabledTrustEvaluator: ServerTrustEvaluating {
+    private static let hasWarned = Atomic<Bool>(false)
+
+    /// Creates an evaluator that must not be used in production.
+    public init() {}
+
+    /// Accepts.
+    ///
+    /// - Parameters:
+    ///   - trust: What the server has shown.
+    ///   - host: The host.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) {
+        guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
+        StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
+    }
+}
+
+extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
+    /// Accepts every server, whoever it is: never in production.
+    public static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
+}
+
+/// Accepts servers that all of several evaluators accept.
+public struct CompositeTrustEvaluator: ServerTrustEvaluating {
+    let evaluators: [any ServerTrustEvaluating]
+
+    /// Creates an evaluator.
+    ///
+    /// - Parameter evaluators: The evaluators, asked in this order up to the first that refuses. Some may have to be
+    ///   awaited. With none, no server is accepted.
+    public init(evaluators: [any ServerTrustEvaluating]) {
+        self.evaluators = evaluators
+    }
+
+    /// Asks the evaluators.
+    ///
+    /// - Parameters:
+    ///   - trust: What the server has shown.
+    ///   - host: The host.
+    /// - Throws: What the first that refuses throws.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+        guard !evaluators.isEmpty else {
+            throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")
+        }
+        for evaluator in evaluators { try evaluator.evaluate(trust, forHost: host) }
+    }
+}
+
+extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
+    /// Accepts servers that all of several evaluators accept.
+    ///
+    /// - Parameter evaluators: The evaluators, asked in this order.
+    /// - Returns: The evaluator.
+    public static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
+        CompositeTrustEvaluator(evaluators: evaluators)
+    }
+}
+
+/// Judges by a closure.
+public struct ClosureTrustEvaluator: ServerTrustEvaluating {
+    private let closure: @Sendable (ServerTrust, String) throws -> Void
+
+    /// Creates an evaluator.
+    ///
+    /// - Parameter evaluate: Gets what the server has shown and the host, and throws if the server is not trusted. Runs on
+    ///   the network's thread, and must not wait for anything. What it does not check, nobody does.
+    public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
+        closure = evaluate
+    }
+
+    /// Calls the closure.
+    ///
+    /// - Parameters:
+    ///   - trust: What the server has shown.
+    ///   - host: The host.
+    /// - Throws: What the closure throws.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) throws { try closure(trust, host) }
+}
+
+/// Judges by a closure that is awaited.
+public struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
+    private let closure: @Sendable (ServerTrust, String) async throws -> Void
+
+    /// Creates an evaluator.
+    ///
+    /// - Parameter evaluate: Gets what the server has shown and the host, and throws if the server is not trusted. Runs on
+    ///   the global pool. What it does not check, nobody does.
+    public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
+        closure = evaluate
+    }
+
+    /// Calls the closure.
+    ///
+    /// - Parameters:
+    ///   - trust: What the server has shown.
+    ///   - host: The host.
+    /// - Throws: What the closure throws.
+    @concurrent
+    public func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }
 }

@@ -4,6 +4,8 @@ import FoundationEssentials
 import Testing
 
 /// The rules of RFC 6265 on the wire, and the same ones where cookies are given to a session by hand.
+///
+/// Without ``CookiePaths``, a cookie for `/p/` is sent to `/p`.
 @Suite(.timeLimit(.minutes(1))) struct CookieRuleTests {
     @Test(arguments: CookieRow.all)
     func `what a response sets is sent where it belongs`(_ row: CookieRow) async throws {

@@ -4,6 +4,8 @@ import FoundationEssentials
 import Testing
 
 /// The public suffix list on the wire, by the names that the list's own checks are about.
+///
+/// Without ``SuffixCookies``, a host that is a suffix sets cookies for all hosts below it.
 @Suite(.timeLimit(.minutes(1))) struct CookieSuffixTests {
     /// A host, and the part of it that is registered; `nil` when the host is a public suffix.
     struct Name: Sendable, CustomTestStringConvertible {

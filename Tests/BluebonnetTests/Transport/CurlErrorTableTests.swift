@@ -3,6 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
+/// Without ``ErrorMeaning``, a head that is too large, a broken tunnel and a refused certificate are a lost connection.
 @Suite struct CurlErrorTableTests {
     typealias Circumstances = CurlErrorTable.Circumstances
 
@@ -125,5 +126,23 @@ import Testing
         var circumstances = Circumstances()
         row.circumstances(&circumstances)
         #expect(CurlErrorTable.kind(of: row.code, in: circumstances) == row.kind)
+    }
+    @Test(
+        arguments: [
+            (CURLE_PEER_FAILED_VERIFICATION, "no name matches target host name 'a'", 0x07_58_01, .hostMismatch),
+            (CURLE_PEER_FAILED_VERIFICATION, "no name matches target hostname 'a'", 0x08_09_00, .hostMismatch),
+            (CURLE_PEER_FAILED_VERIFICATION, "no name matches target host name 'a'", 0x08_09_00, nil),
+            (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
+            (CURLE_RECV_ERROR, "Too large response headers: 1 > 0", 0x08_03_00, .tooManyHeads),
+            (CURLcode(100), "Too many response headers, 5000 is max", 0x08_0e_00, .tooManyHeads),
+            (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", 0x07_58_01, .sentInVain),
+            (CURLE_COULDNT_RESOLVE_PROXY, "Unsupported proxy syntax in 'a'", 0x07_58_01, .unsupportedProxy),
+            (CURLE_OPERATION_TIMEDOUT, "Connection died, tried 5 times before giving up", 0x07_58_01, nil),
+            (CURLE_RECV_ERROR, "", 0x07_58_01, nil),
+        ] as [(CURLcode, String, UInt32, ErrorMeaning?)])
+    func `Words have the meaning that their version gives them`(
+        code: CURLcode, words: String, version: UInt32, meaning: ErrorMeaning?
+    ) {
+        #expect(ErrorMeaning(of: code, saying: words, version: version) == meaning)
     }
 }

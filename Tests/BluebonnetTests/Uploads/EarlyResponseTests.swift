@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 /// Answers that come while the body is still being sent (RFC 9110 §7.5, RFC 9112 §9.5).
+///
+/// Without ``LastWords``, those are lost whose servers close the connection at once.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
     /// What a server does after it has answered.
     enum Afterwards: CaseIterable {

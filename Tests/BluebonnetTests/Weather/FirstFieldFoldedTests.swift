@@ -7,7 +7,7 @@ import Testing
 
 /// Heads whose first field line begins with a space or a tab, on handles that have seen heads before.
 ///
-/// Libcurl 7.88 reads freed memory then; in processes of their own, since that may end them.
+/// Without ``FirstField``, libcurl 7.88 reads freed memory then; in processes of their own, since that may end them.
 @Suite(.timeLimit(.minutes(2))) struct FirstFieldFoldedTests {
     static let rounds = 20
 

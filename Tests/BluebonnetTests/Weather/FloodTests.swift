@@ -8,7 +8,7 @@ import Testing
 
 /// Peers that keep libcurl busy with frames that belong to no response.
 ///
-/// One at a time: the server does not send fast enough for several. Without the guard, all but the flood of PINGs last until
+/// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs last until
 /// the server ends them, after 20 s; nghttp2 ends that one by itself.
 @Suite(.timeLimit(.minutes(2)), .measuresTime, .serialized) struct FloodTests {
     // MARK: What is seen, as a table

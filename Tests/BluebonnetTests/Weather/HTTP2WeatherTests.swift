@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 /// Faults of HTTP/2, by the origin that `Tests/Support/servers/h2_origin.py` is.
+///
+/// Without ``SendingAnew``, a server that refuses a stream is asked five times more.
 @Suite(.timeLimit(.minutes(1))) struct HTTP2WeatherTests {
     // MARK: Odd but right
 

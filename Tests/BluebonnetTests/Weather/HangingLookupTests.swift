@@ -5,6 +5,8 @@ import Glibc
 import Testing
 
 /// Names whose lookup hangs.
+///
+/// Without ``HangingLookups``, whoever cancels one waits for its thread, and so do all requests on the loop.
 @Suite(.timeLimit(.minutes(1))) struct HangingLookupTests {
     /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
     ///

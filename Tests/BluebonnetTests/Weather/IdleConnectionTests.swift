@@ -7,6 +7,8 @@ import Testing
 @testable import Bluebonnet
 
 /// What comes in on connections that no request uses.
+///
+/// Without ``IdleConnections``, it is the answer to the next request.
 @Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
     // MARK: As a table
 

@@ -5,6 +5,9 @@ import TestSupport
 import Testing
 
 /// What the end of one HTTP/2 stream does to others on the connection.
+///
+/// Without ``UploadEnds``, bodies lose bytes when another's upload ends; without ``RefusedUploads``, a server that refuses an
+/// upload closes the connection, and the others fail with it.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct OtherStreamsTests {
     /// What `/numbered` sends.
     private static let lines = Data(

@@ -103,6 +103,23 @@ struct SourceRulesTests {
         }
     }
 
+    @Test func `a workaround says which versions have the fault, and a test what happens without it`() throws {
+        let tests = try tree.files(in: "Tests/BluebonnetTests").map(\.text).joined()
+        for file in try tree.files(in: "Sources/Bluebonnet/Transport/Curl/Workarounds") {
+            #expect(file.text.contains(/7\.8\d|8\.\d+|1\.1\.0/), "\(file.path) names no version")
+            let name = file.path.split(separator: "/").last?.split(separator: ".").first ?? ""
+            #expect(tests.contains("ithout ``\(name)``"), "\(file.path)")
+        }
+    }
+
+    @Test func `no decision hangs on the text of an error but where libcurl gives nothing else`() throws {
+        let reading = /(detail|message|errorMessage|words)\??\.(contains|hasPrefix|hasSuffix|firstRange|starts)\(/
+        for file in try tree.files(in: "Sources/Bluebonnet")
+        where !file.path.hasSuffix("/Workarounds/ErrorMeaning.swift") {
+            for line in file.code { #expect(!line.text.contains(reading), "\(file.path):\(line.number)") }
+        }
+    }
+
     private static func importedModule(_ line: String) -> String? {
         let words = line.split(separator: " ")
         guard let index = words.firstIndex(of: "import"), index + 1 < words.count,

@@ -4,7 +4,9 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Trailers of a proxy's answer to CONNECT, which libcurl by itself takes in as fields of the response.
+/// Trailers of a proxy's answer to CONNECT.
+///
+/// Without ``TunnelTrailers``, libcurl takes them in as fields of the response, as many as come.
 @Suite(.timeLimit(.minutes(2))) struct TunnelTrailerTests {
     /// Begins an answer to CONNECT that has trailers.
     private static let refusal =

@@ -79,3 +79,51 @@ struct CacheRequest: Sendable {
         value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }.joined(separator: ",")
     }
 }
+
+/// Names what a request is for: its URL without the fragment and the user, in one spelling of scheme, host and port.
+struct CacheKey: Hashable, Sendable {
+    let text: String
+
+    init(_ url: URL) {
+        let origin = Origin(of: url)
+        let whole = url.absoluteString
+        let rest = whole.utf8.dropFirst(URLSyntax(whole.utf8.span).authority.upperBound).prefix { $0 != 0x23 }
+        let path = rest.first == 0x2f ? String(Substring(rest)) : "/" + String(Substring(rest))
+        text = "\(origin.scheme)://\(origin.host):\(origin.port)\(path)"
+    }
+
+    /// The digest under which files are kept.
+    var digest: Data { Digest.sha256(of: Data(text.utf8)) }
+}
+
+extension URL {
+    /// The name and the password in the URL, as they stand there.
+    var userInfo: String? {
+        let whole = absoluteString
+        let range = URLSyntax(whole.utf8.span).authority
+        let authority = whole.utf8.dropFirst(range.lowerBound).prefix(range.count)
+        return authority.lastIndex(of: 0x40).map { String(Substring(authority[..<$0])) }
+    }
+}
+
+/// The fields of a request that have chosen a response (RFC 9111 §4.1).
+struct Variation: Equatable, Sendable {
+    /// The names in lower case, sorted, each once.
+    let names: [String]
+    /// Whether the server says that cookies choose the response.
+    let variesByCookie: Bool
+
+    /// Reads a response's `Vary`; `nil` when no request can match: it holds a `*`.
+    ///
+    /// `Authorization` and `Cookie` are among the names unless the response says `public`: what was made for one user is
+    /// not for another, whom the same program may act for, and servers forget to say so.
+    init?(_ headers: HTTPHeaders) {
+        var names = Set(
+            headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })
+        names.remove("")
+        guard !names.contains("*") else { return nil }
+        variesByCookie = names.contains("cookie")
+        if !CacheControl(headers.value(for: "Cache-Control")).isPublic { names.formUnion(["authorization", "cookie"]) }
+        self.names = names.sorted()
+    }
+}

@@ -57,3 +57,73 @@ enum CacheVerdict {
         }
     }
 }
+
+/// Decides whether a response may be stored, by a private cache (RFC 9111 §3).
+enum Storability {
+    /// Looks at a response and at what it answers.
+    ///
+    /// - Parameters:
+    ///   - statusCode: The status code of a complete response.
+    ///   - headers: Its fields.
+    ///   - request: What it answers.
+    /// - Returns: Whether it may.
+    static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
+        guard request.method == .get, !request.control.noStore, !request.isPartial else { return false }
+        let control = CacheControl(headers.value(for: "Cache-Control"))
+        // Parts are not put together here, and a 304 answers for something else (§3.3, §4.3.4).
+        guard (200...599).contains(statusCode), statusCode != 206, statusCode != 304 else { return false }
+        if control.mustUnderstand {
+            guard understood.contains(statusCode) else { return false }
+        } else if control.noStore {
+            return false
+        }
+        guard let variation = Variation(headers), request.selects(by: variation) else { return false }
+        return control.isPublic || control.isPrivate || control.maxAge != nil || headers.contains("Expires")
+            || isHeuristicallyCacheable(statusCode)
+    }
+
+    /// Whether a lifetime may be guessed for a response with this status code (RFC 9110 §15.1).
+    static func isHeuristicallyCacheable(_ statusCode: Int) -> Bool { cacheableByDefault.contains(statusCode) }
+
+    private static let cacheableByDefault: Set<Int> = [
+        200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501,
+    ]
+
+    /// The status codes whose caching is understood here: those of RFC 9110 but for 206 and 304.
+    private static let understood: Set<Int> = Set(200...205).union(300...303).union([307, 308]).union(400...417)
+        .union([421, 422, 426]).union(500...505)
+}
+
+/// What a cache must forget after a request that may have changed something (RFC 9111 §4.4).
+enum Invalidation {
+    /// Finds what must be forgotten.
+    ///
+    /// - Parameters:
+    ///   - method: The request's method.
+    ///   - url: The request's URL.
+    ///   - response: The response to it.
+    /// - Returns: The keys; none if nothing may have changed.
+    static func keys(method: HTTPMethod, url: URL, response: HTTPResponse) -> [CacheKey] {
+        guard !isSafe(method), (200...399).contains(response.statusCode) else { return [] }
+        let origin = Origin(of: url)
+        var keys = [CacheKey(url)]
+        for name in ["Location", "Content-Location"] {
+            for value in response.headers.values(for: name) {
+                // Another origin has no say in what is kept of this one.
+                guard case .url(let target) = RedirectLocation.read([value], of: url),
+                    Origin(of: target) == origin
+                else { continue }
+                keys.append(CacheKey(target))
+            }
+        }
+        return keys
+    }
+
+    /// Whether a method changes nothing (RFC 9110 §9.2.1); unknown ones may.
+    static func isSafe(_ method: HTTPMethod) -> Bool {
+        switch method {
+        case .get, .head, .options, .trace, .query: true
+        default: false
+        }
+    }
+}

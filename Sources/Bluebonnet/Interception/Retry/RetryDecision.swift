@@ -57,7 +57,7 @@ struct RetryCase: Hashable, Sendable {
     var statusCode: Int?
     /// The values of the response's `Retry-After` fields.
     var retryAfter: [String] = []
-    /// Whether libcurl has tried it several times already.
+    /// Whether the transport has tried it several times already.
     var wasTriedByTransport = false
 }
 
@@ -125,14 +125,4 @@ enum RetryAfter {
 
     /// More than any limit, and far from what a `Duration` cannot hold.
     private static let longest: Int64 = 1_000_000_000_000
-}
-
-extension RequestError {
-    /// Whether libcurl gave the request up after it had tried it on several connections.
-    var wasTriedByTransport: Bool {
-        kind == .connection(.lost) && detail?.contains(Self.givingUp) == true
-    }
-
-    /// What libcurl's words, and ours, about a request have in common that was sent again in vain.
-    static var givingUp: String { "before giving up" }
 }

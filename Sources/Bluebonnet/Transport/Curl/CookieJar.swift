@@ -16,8 +16,7 @@ final class CookieJar {
     /// Whether the cookies are what they are to be.
     private var isSettled = true
     private var paths = CookiePaths()
-    /// The public suffixes that may have set cookies for the hosts below them.
-    private var suffixes: Set<String> = []
+    private var suffixes = SuffixCookies()
     /// The fields that libcurl may have taken for other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
@@ -113,7 +112,7 @@ final class CookieJar {
         let site = isKnown ? latestHost?.site ?? "" : PublicSuffixes.site(of: target.host)
         let isSuffix = isKnown ? latestHost?.isPublicSuffix ?? false : PublicSuffixes.isPublicSuffix(target.host)
         if !isKnown { latestHost = (target.host, site, isSuffix) }
-        if isSuffix, field.lowercased().contains("domain") { suffixes.insert(target.host) }
+        if isSuffix { suffixes.received(field, from: target.host) }
         if !paths.isEmpty || !CookiePaths.isRead(field) { doubtful.append((field, url)) }
         isOverQuota = quota.cookieSet(for: site) || isOverQuota
         isSettled = !isOverQuota && suffixes.isEmpty && doubtful.isEmpty && hidden.isEmpty
@@ -145,16 +144,11 @@ final class CookieJar {
     }
 
     /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes themselves.
-    ///
-    /// RFC 6265 §5.3 says so in step 5; libcurl lets such a host set cookies for all of them.
     private func confineCookies(with easy: EasyHandle) {
-        for cookie in kept(by: easy, ofDomains: suffixes.contains) where cookie.includesSubdomains {
-            expire(cookie, with: easy)
-            var confined = cookie
-            confined.includesSubdomains = false
+        for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
+            expire(taken, with: easy)
             easy.set(CURLOPT_COOKIELIST, confined.netscapeLine)
         }
-        suffixes = []
     }
 
     /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths``.
@@ -218,4 +212,118 @@ extension Cookie {
     fileprivate func overlaps(_ other: Cookie) -> Bool {
         domain == other.domain && name.isSameIgnoringCase(as: other.name)
     }
+}
+
+/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their coming.
+// Safety: the list is this value's own until it goes, and the lines are copied where they are looked at.
+@safe
+private struct CookieLines: ~Copyable {
+    /// One of the lines, which is there as long as the list.
+    @safe
+    struct Line {
+        fileprivate let bytes: UnsafePointer<CChar>
+
+        var text: String { unsafe String(cString: bytes) }
+
+        /// The first field, without the mark and the dot that may be in front, and without making a text of the rest.
+        var domain: String {
+            var count = 0
+            while unsafe bytes[count] != 0, unsafe bytes[count] != 0x09 { count += 1 }
+            var domain = unsafe Substring(
+                decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
+            if domain.hasPrefix(Cookie.httpOnlyMark) { domain = domain.dropFirst(Cookie.httpOnlyMark.count) }
+            return Cookie.canonicalDomain(String(domain))
+        }
+    }
+
+    private let list: UnsafeMutablePointer<curl_slist>?
+
+    init(of easy: EasyHandle) {
+        unsafe list = unsafe bb_curl_copy_cookies(easy.pointer)
+    }
+
+    deinit {
+        unsafe curl_slist_free_all(list)
+    }
+
+    borrowing func forEach(_ body: (Line) -> Void) {
+        var next = unsafe list
+        while let node = unsafe next {
+            if let text = unsafe node.pointee.data { body(unsafe Line(bytes: text)) }
+            unsafe next = node.pointee.next
+        }
+    }
+}
+
+/// Decides when a jar is to be counted, and how many of its cookies go then, as a value.
+///
+/// The numbers are those of browsers: 180 cookies for a site, the domain that is registered under a public suffix, and
+/// 3,300 in all. When there are more, so many go that there is room again. To count costs time, so it is not done more
+/// often than every 30 cookies of a site, or 300 in all; that many more there may be meanwhile.
+struct CookieQuota: Equatable {
+    /// A limit, and to how many cookies it brings what exceeds it.
+    struct Limit: Equatable {
+        let most: Int
+        let kept: Int
+    }
+
+    static let site = Limit(most: 180, kept: 150)
+    static let jar = Limit(most: 3300, kept: 3000)
+
+    /// How many cookies there are at most, and at how many it is time to count.
+    private struct Estimate: Equatable {
+        var most = 0
+        var due: Int
+        /// When a cookie was last set, counted in cookies.
+        var lastSet = 0
+
+        init(_ limit: Limit) { due = limit.most }
+
+        mutating func counted(_ count: Int, _ limit: Limit) {
+            most = count
+            due = max(limit.most, count + limit.most - limit.kept)
+        }
+    }
+
+    private var jar = Estimate(Self.jar)
+    private var sites: [String: Estimate] = [:]
+
+    /// A cookie was set, or one was replaced; returns whether the jar is to be counted.
+    mutating func cookieSet(for site: String) -> Bool {
+        jar.lastSet += 1
+        jar.most += 1
+        var estimate = sites[site] ?? Estimate(Self.site)
+        estimate.most += 1
+        estimate.lastSet = jar.lastSet
+        sites[site] = estimate
+        return estimate.most > estimate.due || jar.most > jar.due
+    }
+
+    /// The jar was counted, by site; returns how many go of which sites, the oldest of each.
+    ///
+    /// If there are too many in all, those sites lose theirs that have set none for the longest time.
+    mutating func counted(_ counts: [String: Int]) -> [String: Int] {
+        var left = counts
+        for (site, count) in counts where count > Self.site.most { left[site] = Self.site.kept }
+        var total = left.values.reduce(0, +)
+        if total > Self.jar.most {
+            let byAge = left.keys.sorted { lastSet($0) < lastSet($1) }
+            for site in byAge where total > Self.jar.kept {
+                let number = min(left[site] ?? 0, total - Self.jar.kept)
+                left[site]? -= number
+                total -= number
+            }
+        }
+        let earlier = sites
+        sites = [:]
+        for (site, count) in left where count > 0 {
+            var estimate = earlier[site] ?? Estimate(Self.site)
+            estimate.counted(count, Self.site)
+            sites[site] = estimate
+        }
+        jar.counted(total, Self.jar)
+        return counts.merging(left) { $0 - $1 }.filter { $0.value > 0 }
+    }
+
+    private func lastSet(_ site: String) -> Int { sites[site]?.lastSet ?? 0 }
 }

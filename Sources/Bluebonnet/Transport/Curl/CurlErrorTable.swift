@@ -19,16 +19,37 @@ enum CurlErrorTable {
         var hasHead = false
         /// The largest head that is allowed.
         var headLimit = 0
+
+        /// The kind of a head that is too large for the configuration, or for libcurl.
+        fileprivate func headTooLarge(_ limit: Int) -> RequestError.Kind {
+            .invalidResponse(.headTooLarge(limit: min(headLimit, limit)))
+        }
     }
 
     /// The kind of a code, by what else is known.
     static func kind(of code: CURLcode, in circumstances: Circumstances) -> RequestError.Kind {
+        switch ErrorMeaning(of: code, saying: circumstances.message) {
+        case .hostMismatch: .trust(.hostMismatch)
+        case .tooManyHeads where circumstances.wasSent || code != ErrorMeaning.tooLarge:
+            circumstances.headTooLarge(300 * 1024)
+        case .headTooLarge: circumstances.headTooLarge(128 * 1024)
+        case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
+        case .malformedChunk: .invalidResponse(.malformed)
+        case .noTunnel: .connection(.proxy)
+        // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
+        case .alert(let reason): .trust(reason)
+        case .undecodable: .invalidResponse(.undecodableContent)
+        case .tooManyHeads, .sentInVain, nil: kind(ofWordless: code, in: circumstances)
+        }
+    }
+
+    private static func kind(ofWordless code: CURLcode, in circumstances: Circumstances) -> RequestError.Kind {
         switch code {
         case CURLE_OPERATION_TIMEDOUT:
             circumstances.wasSent || circumstances.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
-            circumstances.message.contains("target host name") || circumstances.verifyResult == 0
+            circumstances.verifyResult == 0
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
         // Libcurl's way to say that it cannot take a field to pieces.
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent:
@@ -37,33 +58,11 @@ enum CurlErrorTable {
         case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
             .invalidResponse(.malformed)
         // A single line of a head that outgrows libcurl's buffer.
-        case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead:
-            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 100 * 1024)))
-        case tooLarge where circumstances.wasSent && circumstances.message.contains("response headers"):
-            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 300 * 1024)))
-        case tooLarge where circumstances.wasSent:
-            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 100 * 1024)))
-        // All heads of an exchange, and a head of HTTP/2, which is handed over as a whole.
-        case CURLE_RECV_ERROR where circumstances.message.contains("Too large response headers"):
-            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 300 * 1024)))
-        case CURLE_RECV_ERROR where circumstances.message.contains("nghttp2_session_mem_recv() returned -902"):
-            .invalidResponse(.headTooLarge(limit: min(circumstances.headLimit, 128 * 1024)))
+        case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead,
+            ErrorMeaning.tooLarge where circumstances.wasSent:
+            circumstances.headTooLarge(100 * 1024)
         case CURLE_PARTIAL_FILE where !circumstances.hasHead:
             .connection(.lost)
-        case CURLE_COULDNT_RESOLVE_PROXY where circumstances.message.hasPrefix(unsupportedProxy),
-            CURLE_COULDNT_CONNECT where circumstances.message.hasPrefix(unsupportedProxy):
-            .invalidRequest(.configuration("the proxy"))
-        case CURLE_RECV_ERROR where circumstances.message.contains("chunk"):
-            .invalidResponse(.malformed)
-        case CURLE_RECV_ERROR where circumstances.message.contains("CONNECT"):
-            .connection(.proxy)
-        // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
-        case CURLE_RECV_ERROR where isAlert(circumstances.message),
-            CURLE_SEND_ERROR where isAlert(circumstances.message),
-            CURLE_SSL_CONNECT_ERROR where isAlert(circumstances.message):
-            .trust(reason(ofAlert: circumstances.message))
-        case CURLE_WRITE_ERROR where circumstances.message.contains("unencoding"):
-            .invalidResponse(.undecodableContent)
         default:
             kind(of: code)
         }
@@ -75,35 +74,6 @@ enum CurlErrorTable {
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
         default: nil
         }
-    }
-
-    /// Libcurl's words without secrets: the only ones that quote a URL are those about a proxy's.
-    static func redacted(_ message: String) -> String {
-        guard message.hasPrefix(unsupportedProxy), let first = message.firstIndex(of: "'"),
-            let last = message.lastIndex(of: "'"), first < last
-        else { return message }
-        return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
-    }
-
-    /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
-    private static let tooLarge = CURLcode(100)
-
-    private static let unsupportedProxy = "Unsupported proxy"
-
-    /// Whether OpenSSL's words are about an alert of the server's (RFC 8446 §6.2).
-    private static func isAlert(_ message: String) -> Bool {
-        message.contains("SSL routines") && message.contains(" alert ")
-    }
-
-    /// What a server's alert says, by OpenSSL's words for it.
-    private static func reason(ofAlert message: String) -> RequestError.TrustReason {
-        let words = message.text(after: " alert ")
-        if words.hasPrefix("certificate required") { return .clientCertificateRequired }
-        let refusals = [
-            "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
-            "certificate unknown", "unknown ca",
-        ]
-        return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
     /// The option of the configuration that a code is about, as far as a code tells.
@@ -162,12 +132,5 @@ extension RequestError.TrustReason {
             case 22: .chainTooLong  // CERT_CHAIN_TOO_LONG
             default: .certificateRefused
             }
-    }
-}
-
-extension String {
-    /// What comes after the first place where some words are.
-    fileprivate func text(after words: String) -> Substring {
-        firstRange(of: words).map { self[$0.upperBound...] } ?? ""
     }
 }

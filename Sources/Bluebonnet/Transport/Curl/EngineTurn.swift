@@ -20,8 +20,8 @@ final class EngineTurn {
     var toBeDecoded = DecodingQueue()
     /// The uploads whose servers have yet to be told of the end.
     var uploadEnds = UploadEnds()
-    /// Whether something came in on an HTTP/2 stream in this turn.
-    var hasReceivedOnStream = false
+    /// The streams of which libcurl may have left bytes lying.
+    var forgotten = ForgottenStreams()
 
     /// Creates what they share.
     ///

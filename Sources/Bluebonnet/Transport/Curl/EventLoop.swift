@@ -67,7 +67,7 @@ public final class EventLoop: TaskExecutor {
         accept(.job(UnownedJob(job)))
     }
 
-    func enqueueIsolated(_ job: UnownedJob) {
+    fileprivate func enqueueIsolated(_ job: UnownedJob) {
         accept(.isolatedJob(job))
     }
 
@@ -303,5 +303,88 @@ extension Duration {
         guard seconds < Int64.max / 2_000_000_000 else { return Int64.max / 2 }
         guard seconds > Int64.min / 2_000_000_000 else { return Int64.min / 2 }
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}
+
+/// Runs the jobs of actors that live on an event loop.
+private final class LoopSerialExecutor: SerialExecutor {
+    /// Safety: set once, by the loop's initializer, before anyone else knows of the executor; the loop owns it.
+    nonisolated(unsafe) private unowned var loop: EventLoop?
+
+    /// The thread that runs the jobs, or 0.
+    private let thread = Atomic<UInt>(0)
+
+    private static var currentThread: UInt { UInt(pthread_self()) }
+
+    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == Self.currentThread }
+
+    func belongs(to loop: EventLoop) {
+        unsafe self.loop = loop
+    }
+
+    func beginOnThisThread() {
+        thread.store(Self.currentThread, ordering: .relaxed)
+    }
+
+    /// Does nothing if another thread has begun since.
+    func endOnThisThread() {
+        _ = thread.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        guard let loop = unsafe loop else { preconditionFailure("an executor is used after its loop is gone") }
+        loop.enqueueIsolated(UnownedJob(job))
+    }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        isCurrentThread
+    }
+
+    func checkIsolated() {
+        precondition(isCurrentThread, "not on the event loop's thread")
+    }
+}
+
+/// Starts threads that nobody waits for.
+// Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
+enum DetachedThread {
+    private final class Work: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    /// Starts a thread, which gets none of the program's signals; returns whether the system let it.
+    ///
+    /// Signals are for the program's own threads, and a write to a closed socket must not raise SIGPIPE.
+    static func start(name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        var attributes = pthread_attr_t()
+        unsafe pthread_attr_init(&attributes)
+        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        var all = sigset_t()
+        var previous = sigset_t()
+        unsafe sigfillset(&all)
+        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
+        // The thread inherits the mask.
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
+        var thread = pthread_t()
+        let work = unsafe Unmanaged.passRetained(Work(name, body))
+        let code = unsafe pthread_create(
+            &thread, &attributes,
+            { context in
+                guard let context = unsafe context else { return nil }
+                let work = unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+                unsafe bb_name_current_thread(work.name)
+                work.body()
+                return nil
+            }, work.toOpaque())
+        if code != 0 { unsafe work.release() }
+        return code == 0
     }
 }

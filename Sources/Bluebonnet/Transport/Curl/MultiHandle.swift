@@ -48,8 +48,7 @@ final class MultiHandle {
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
         // Streams on one HTTP/2 connection: what the server allows, rather than libcurl's 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
-        // Or it would wait for threads that look names up when it ends, from 8.20.0 on.
-        if Libcurl.version >= 0x08_14_00 { unsafe bb_curl_multi_set_quick_exit(pointer) }
+        unsafe HangingLookups.avoid(on: pointer)
         // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
         set(CURLMOPT_MAXCONNECTS, max(1, limits.kept))
     }

@@ -72,24 +72,24 @@ final class Transfer {
     /// With what challenges of an HTTP proxy are answered.
     var proxyCredential: Credential?
     /// Whether the server has asked for authentication, and whether the proxy has.
-    var wasChallenged = false
-    var wasProxyChallenged = false
+    private var wasChallenged = false
+    private var wasProxyChallenged = false
     /// With what libcurl is to answer the server or the proxy, since it would get it wrong otherwise.
-    var onlyScheme: Credential.Schemes?
-    var onlyProxyScheme: Credential.Schemes?
+    private(set) var onlyScheme: Credential.Schemes?
+    private(set) var onlyProxyScheme: Credential.Schemes?
     /// Whether libcurl was stopped to begin again.
     var isToBeSentAnew = false
 
     /// Whom its connection's servers have to be vouched for by.
-    var authorities: AuthorityStore?
+    private var authorities: AuthorityStore?
     /// How many handshakes were begun for its connection, with a proxy or with the server.
-    var handshakes = 0
+    private(set) var handshakes = 0
     /// Who judges the servers of its connection, if libcurl alone does not.
-    var trust: TrustPolicy?
+    private(set) var trust: TrustPolicy?
     /// What was accepted before, off the loop.
-    var trustMemory: TrustMemory?
+    private var trustMemory: TrustMemory?
     /// Those who have judged the handshakes of the connection that was made for it.
-    var judges: [HandshakeJudge] = []
+    private var judges: [HandshakeJudge] = []
     /// What is awaited before a connection is made again.
     var awaitedVerdict: TrustMemory.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
@@ -179,9 +179,8 @@ final class Transfer {
         }
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
         guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
-        reception.fail(
-            with: RequestError(
-                .connection(.lost), detail: "the stream was refused, tried 2 times \(RequestError.givingUp)"))
+        let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
+        reception.fail(with: lost.triedByTransport)
         return false
     }
 
@@ -311,7 +310,7 @@ final class Transfer {
     }
 
     private func noteStream() {
-        if reception.head?.httpVersion == .http2 { turn.hasReceivedOnStream = true }
+        if reception.head?.httpVersion == .http2 { turn.forgotten.received() }
     }
 
     /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.
@@ -377,5 +376,132 @@ final class Transfer {
         }
         reception.state.bodyRewound(to: offset)
         return true
+    }
+}
+
+/// Challenges, which libcurl answers within the transfer.
+extension Transfer {
+    /// Whether a head may be that of a challenge which libcurl answers: the response is then another one.
+    private func isChallenge(_ head: ReceivedHead) -> Bool {
+        switch head.statusCode {
+        case 401: credential != nil
+        case 407: isProxied
+        default: false
+        }
+    }
+
+    /// Whether the latest head is such a one.
+    var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
+
+    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may go on with it.
+    ///
+    /// What a proxy says to the making of a tunnel does not come by here.
+    private func judgeChallenge(_ head: ReceivedHead) -> Bool {
+        switch head.statusCode {
+        case 401:
+            guard let credential, !wasChallenged else { return true }
+            wasChallenged = true
+            return judge(head.headers.values(for: "WWW-Authenticate"), credential, &onlyScheme)
+        case 407:
+            guard let proxyCredential, !wasProxyChallenged else { return true }
+            wasProxyChallenged = true
+            return judge(head.headers.values(for: "Proxy-Authenticate"), proxyCredential, &onlyProxyScheme)
+        default:
+            return true
+        }
+    }
+
+    private func judge(_ fields: [String], _ credential: Credential, _ onlyScheme: inout Credential.Schemes?) -> Bool {
+        let schemes = credential.schemes.intersection(Libcurl.schemes)
+        switch ChallengeDecision(Challenge.parse(fields), schemes: schemes, hasBody: request.hasBody) {
+        case .deliver, .answer:
+            return true
+        case .answerOnly(let scheme):
+            onlyScheme = scheme
+            isToBeSentAnew = true
+            return false
+        case .refuse(let reason):
+            reception.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
+            return false
+        }
+    }
+
+    /// Goes back to the beginning, if libcurl was stopped only to answer a challenge in another way.
+    func takeRestart() -> Bool {
+        guard isToBeSentAnew else { return false }
+        isToBeSentAnew = false
+        return rewindBody(to: 0)
+    }
+}
+
+/// What the transfer knows of those who judge the servers of its connection.
+// Safety: OpenSSL's context is used within the callback that provides it.
+extension Transfer {
+    /// A connection is to be made for the transfer, if there is none for it.
+    func willConnect(trusting authorities: AuthorityStore, judgedBy policy: TrustPolicy?, _ memory: TrustMemory?) {
+        judges.removeAll()
+        handshakes = 0
+        self.authorities = authorities
+        trust = policy
+        trustMemory = memory
+    }
+
+    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy judge them if there
+    /// is one; returns whether they will.
+    func prepare(_ context: OpaquePointer) -> Bool {
+        handshakes += 1
+        guard let authorities, let easy else { return false }
+        do throws(RequestError) {
+            let store = try authorities.store()
+            guard easy.authorities == authorities.generation else {
+                // Begun with the settings of earlier authorities, and so perhaps with a session of theirs.
+                isToBeSentAnew = true
+                return false
+            }
+            guard unsafe store.attach(to: context) else { return false }
+        } catch {
+            reception.fail(with: error)
+            return false
+        }
+        guard let trust else { return true }
+        guard let memory = trustMemory else { return false }
+        let judge = HandshakeJudge(policy: trust, memory: memory)
+        judges.append(judge)
+        return unsafe judge.attach(to: context)
+    }
+
+    /// Whether the connection on which the request is about to be sent was judged by the transfer's own policy.
+    ///
+    /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
+    private func mayUseConnection() -> Bool {
+        guard let trust, trust.judgesHost, isSecure else { return true }
+        if easy?.judge?.hasAccepted(for: trust) == true { return true }
+        guard needsFreshConnection else {
+            needsFreshConnection = true
+            isToBeSentAnew = true
+            // Nobody can use it any more.
+            easy?.set(CURLOPT_FORBID_REUSE, 1)
+            return false
+        }
+        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not judged"))
+        return false
+    }
+
+    /// Why the handshake was broken off, if that was decided.
+    var refusal: RequestError? {
+        for judge in judges { if case .refused(let error) = judge.outcome { return error } }
+        return nil
+    }
+
+    /// What has to be judged off the loop, if the handshake was broken off for that.
+    var undecided: (ServerTrust, any ServerTrustEvaluating)? {
+        for judge in judges {
+            if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) }
+        }
+        return nil
+    }
+
+    var isSecure: Bool {
+        TransferOptions.isSecure(request.url) || easy?.upgradedURL(of: request.url) != nil
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import COpenSSL
 
 /// The functions that libcurl calls with what a transfer receives and when it wants something to send.
 ///
@@ -62,5 +63,19 @@ enum TransferCallbacks {
     static func transfer(at context: UnsafeMutableRawPointer?) -> Transfer? {
         guard let context = unsafe context else { return nil }
         return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.transfer }
+    }
+}
+
+/// The function that libcurl calls when a connection with TLS is made.
+// Safety: the context is the handle's owner, which outlives the handle.
+extension TransferCallbacks {
+    static func installContext(on easy: EasyHandle) {
+        unsafe easy.setContext(
+            callback: { _, context, owner in
+                guard let context = unsafe context, let transfer = unsafe TransferCallbacks.transfer(at: owner),
+                    unsafe transfer.prepare(OpaquePointer(context))
+                else { return CURLE_SSL_CACERT_BADFILE }
+                return CURLE_OK
+            }, context: Unmanaged.passUnretained(easy).toOpaque())
     }
 }

@@ -109,7 +109,7 @@ extension TransferEngine {
             wasSent: transfer.wasSent,
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        var words = CurlErrorTable.redacted(circumstances.message)
+        var words = ErrorMeaning.redacted(circumstances.message)
         if words.isEmpty {
             let general = unsafe String(cString: curl_easy_strerror(code))
             words = CurlErrorTable.words(for: code, in: circumstances) ?? general
@@ -118,7 +118,8 @@ extension TransferEngine {
             words = "\(option): \(words)"
         }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
-        return error(kind, words, of: transfer)
+        let error = error(kind, words, of: transfer)
+        return ErrorMeaning(of: code, saying: circumstances.message) == .sentInVain ? error.triedByTransport : error
     }
 
     /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.

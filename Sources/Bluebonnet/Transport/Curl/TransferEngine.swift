@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import Glibc
 
 /// Carries out transfers with libcurl, all on its event loop.
 ///
@@ -17,26 +18,26 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     private(set) var trust: TrustDesk?
     let shared: EngineTurn
-    private nonisolated let commands = EngineCommands()
+    /// What is to be done, in order.
+    ///
+    /// The loop hears of the first only: it takes all that there are by then, so that many requests at once cost it one
+    /// piece of work.
+    private nonisolated let commands = Locked<[EngineCommand]>([])
     /// Takes the commands' place while they are carried out.
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
     var pool: [EasyHandle] = []
-    /// For everything but HTTP/2 without TLS where libcurl cannot multiplex that.
-    var multi: MultiHandle?
-    var unmultiplexed: MultiHandle?
+    private var multis = ClearTextStreams()
     private var isAttached = false
     private(set) var isShutDown = false
     /// What the session's handles have in common, and its cookies, if it keeps any.
     private var memory: SessionMemory?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
-    var nextCheck: Int64?
+    private var nextCheck: Int64?
     /// The transfers that libcurl was given since it last ran.
-    var fresh: [Transfer] = []
-    /// When to have libcurl look for what it has left lying.
-    var nextRead: Int64?
+    private var fresh: [Transfer] = []
 
     /// More handles than this are not kept; each takes some 10 KB.
     static let poolLimit = 256
@@ -54,7 +55,11 @@ actor TransferEngine: EventLoopClient {
 
     /// Has the loop carry out a command, after those that were given before.
     nonisolated func accept(_ command: EngineCommand) {
-        guard commands.add(command) else { return }
+        let isFirst = commands.withLock { commands in
+            commands.append(command)
+            return commands.count == 1
+        }
+        guard isFirst else { return }
         loop.submit { self.assumeIsolated { $0.carryOutCommands() } }
     }
 
@@ -62,8 +67,8 @@ actor TransferEngine: EventLoopClient {
         // What the commands lead to may be further commands, for which the loop comes back.
         var batch = spareBatch
         spareBatch = []
-        commands.take(into: &batch)
-        if multi?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
+        commands.withLock { swap(&$0, &batch) }
+        if multis.main?.idleConnections.isEmpty == false, batch.contains(where: \.isStart) { loop.pollIfStale() }
         shared.now = MonotonicClock.now()
         for index in batch.indices { carryOut(batch[index]) }
         batch.removeAll(keepingCapacity: true)
@@ -147,8 +152,7 @@ actor TransferEngine: EventLoopClient {
         shared.cookieJar = nil
         memory = nil
         trust?.close()
-        multi = nil
-        unmultiplexed = nil
+        multis = ClearTextStreams()
         guard isAttached else { return }
         isAttached = false
         loop.remove(self)
@@ -201,12 +205,9 @@ actor TransferEngine: EventLoopClient {
         }
         transfer.easy = easy
         transfer.multi = multi
-        transfer.judges.removeAll()
-        transfer.handshakes = 0
-        transfer.authorities = options.authorities
         do throws(RequestError) {
-            transfer.trust = try trust?.policy(for: transfer.request, options)
-            transfer.trustMemory = trust?.memory
+            let policy = try trust?.policy(for: transfer.request, options)
+            transfer.willConnect(trusting: options.authorities, judgedBy: policy, trust?.memory)
         } catch {
             return finish(transfer, with: error)
         }
@@ -240,14 +241,219 @@ actor TransferEngine: EventLoopClient {
     }
 
     private func multi(for version: HTTPVersionPreference) -> MultiHandle? {
-        let limits = options.configuration.connectionLimits
-        if version == .http2PriorKnowledge, !Libcurl.multiplexesClearText {
-            if unmultiplexed == nil {
-                unmultiplexed = MultiHandle(loop: loop, limits: limits, isMultiplexing: false, told: shared.told)
-            }
-            return unmultiplexed
+        multis.multi(for: version) { isMultiplexing in
+            MultiHandle(
+                loop: loop, limits: options.configuration.connectionLimits, isMultiplexing: isMultiplexing,
+                told: shared.told)
         }
-        if multi == nil { multi = MultiHandle(loop: loop, limits: limits, isMultiplexing: true, told: shared.told) }
-        return multi
+    }
+}
+
+/// What the engine does before the loop waits: it takes what has ended, and tells the observers.
+// Safety: a finished transfer's context is its handle, kept until `finish`.
+extension TransferEngine {
+    nonisolated func loopWillWait() -> Int64? {
+        assumeIsolated { $0.turn() }
+    }
+
+    private func turn() -> Int64? {
+        shared.now = MonotonicClock.now()
+        let isReading = shared.forgotten.areDue(at: shared.now)
+        if isReading {
+            multis.main?.readAll()
+            multis.unmultiplexed?.readAll()
+        }
+        runAll()
+        if endUploads() { runAll() }
+        for transfer in fresh { transfer.isFresh = false }
+        fresh.removeAll(keepingCapacity: true)
+        checkLimits()
+        decodeRests()
+        resumeWaiting()
+        endRefusedUploads()
+        cookieJar?.settle()
+        reportHeads()
+        reportProgress()
+        tellObservers()
+        shared.forgotten.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
+        guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty, shared.uploadEnds.isEmpty else {
+            return 0
+        }
+        let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
+        return Self.earlier(deadline, Self.earlier(nextCheck, shared.forgotten.due))
+    }
+
+    /// Lets the bodies go on that had had their share of the turn.
+    private func resumeWaiting() {
+        for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
+            perform(transfer.reception.state.turnBegins(), on: transfer)
+            transfer.noteDecoding()
+        }
+    }
+
+    private static func earlier(_ one: Int64?, _ other: Int64?) -> Int64? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    private func runAll() {
+        if let multi = multis.main { run(multi) }
+        if let multi = multis.unmultiplexed { run(multi) }
+    }
+
+    /// Has libcurl do what is due, and takes what has ended.
+    private func run(_ multi: MultiHandle) {
+        multi.runTimeouts(now: shared.now)
+        unsafe multi.takeFinished { context, code in
+            let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+            guard let transfer = easy.transfer else { return }
+            // It may have begun and ended in this very turn.
+            transfer.isFresh = false
+            finish(transfer, with: code, of: multi)
+        }
+    }
+
+    private func reportHeads() {
+        guard !shared.withHeads.isEmpty else { return }
+        for transfer in shared.withHeads {
+            if let response = transfer.response { transfer.observer.exchangeDidReceiveHead(response) }
+        }
+        shared.withHeads.removeAll(keepingCapacity: true)
+    }
+
+    func reportProgress() {
+        guard !shared.progressed.isEmpty else { return }
+        var growing = 0
+        var index = 0
+        // What is handed over may make room for more, which libcurl then has ready: the list may grow.
+        while index < shared.progressed.count {
+            let transfer = shared.progressed[index]
+            index += 1
+            // What has ended is told with the outcome.
+            guard transfers[transfer.id] != nil else { continue }
+            if transfer.isPieceGrowing() {
+                shared.progressed[growing] = transfer
+                growing += 1
+                continue
+            }
+            transfer.hasUnreportedProgress = false
+            // First the bytes: who begins to read when it sees the progress is too late for them.
+            if transfer.receiver != nil { deliver(transfer) }
+            reportProgress(of: transfer)
+        }
+        shared.progressed.removeSubrange(growing...)
+    }
+
+    func reportProgress(of transfer: Transfer) {
+        reportSent(Int64(transfer.uploadOffset), by: transfer)
+        let state = transfer.reception.state
+        if state.receivedBytes != transfer.reportedReceivedBytes {
+            transfer.reportedReceivedBytes = state.receivedBytes
+            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+        }
+    }
+
+    func reportSent(_ sent: Int64, by transfer: Transfer) {
+        guard sent != transfer.reportedSentBytes else { return }
+        transfer.reportedSentBytes = sent
+        transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
+    }
+
+    /// Hands over what has come in for a receiver.
+    private func deliver(_ transfer: Transfer) {
+        transfer.handPieceOver()
+        if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
+    }
+
+    func tellObservers() {
+        // An exchange's head is told before its end, whoever calls this.
+        while !ended.isEmpty {
+            reportHeads()
+            var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
+            swap(&outcomes, &ended)
+            for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }
+            outcomes.removeAll(keepingCapacity: true)
+            // The memory is used again.
+            if ended.isEmpty { swap(&outcomes, &ended) }
+        }
+    }
+}
+
+/// The time limits of transfers.
+extension TransferEngine {
+    private func checkLimits() {
+        guard let due = nextCheck, due <= shared.now else { return }
+        nextCheck = nil
+        for transfer in transfers.values { checkLimits(of: transfer) }
+    }
+
+    /// Ends the transfer if a limit has run out, or sees to it that it is looked at again.
+    private func checkLimits(of transfer: Transfer) {
+        if let easy = transfer.easy, !transfer.isFresh {
+            // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
+            let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
+            if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
+                transfer.reception.lastActivity = shared.now
+            }
+            // Libcurl reads the body of a challenge to its end before it answers, and hands nothing over.
+            if transfer.isChallenged, transfer.reception.state.receivedBytes == 0,
+                let limit = options.configuration.maximumResponseBytes, received > limit
+            {
+                return finish(transfer, with: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))))
+            }
+            transfer.lastSentBytes = sent
+            transfer.lastReceivedBytes = received
+        }
+        // The limit for silence is for the network, not for those who read and write the bodies.
+        let isSuspended = transfer.reception.state.isHeldUp
+        if isSuspended { transfer.reception.lastActivity = shared.now }
+        let situation = TransferLimits.Situation(
+            now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
+            lastActivity: transfer.reception.lastActivity)
+        switch transfer.limits.verdict(in: situation) {
+        case .within(let lookAgain):
+            if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
+        case .exceeded(let stage):
+            finish(transfer, with: error(.timedOut(stage), transfer.limits.words(for: stage), of: transfer))
+        }
+    }
+}
+
+/// The session's cookies, between what libcurl does with them.
+extension TransferEngine {
+    /// Returns the cookies, or why there are none any more.
+    func cookies() -> Result<[Cookie], RequestError> {
+        isShutDown ? .failure(RequestError(.sessionShutDown)) : .success(cookieJar?.cookies() ?? [])
+    }
+
+    /// Changes the cookies; returns why that cannot be.
+    func changeCookies(_ change: CookieChange) -> RequestError? {
+        guard !isShutDown else { return RequestError(.sessionShutDown) }
+        guard let cookieJar else {
+            guard case .set = change else { return nil }
+            return RequestError(.cookies(.notKept))
+        }
+        cookieJar.change(change)
+        return nil
+    }
+}
+
+extension Transfer {
+    /// Tells the jar of the cookies that lines of a head set.
+    // Safety: the bytes are looked at within the callback that provides them.
+    func noteCookies(in lines: UnsafeRawBufferPointer) {
+        guard let jar = turn.cookieJar, let easy, easy.usesCookies else { return }
+        var rest = unsafe lines
+        while let start = rest.baseAddress, let end = unsafe memchr(start, 0x0a, rest.count) {
+            let count = unsafe UnsafeRawPointer(end) - start
+            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[(count + 1)...])
+            guard unsafe FieldSyntax.isField(line.assumingMemoryBound(to: UInt8.self).span, named: "set-cookie") else {
+                continue
+            }
+            let bytes = unsafe line.last == 0x0d ? line[11...].dropLast() : line[11...]
+            let field = unsafe String(decoding: bytes, as: UTF8.self)
+            jar.received(String(field.trimmed), from: easy.upgradedURL(of: request.url) ?? request.url)
+        }
     }
 }

@@ -16,8 +16,8 @@ final class TransferOptions {
     /// Whether requests without a proxy of their own may go through one.
     let usesProxy: Bool
     /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
-    let overrides: FieldList?
-    let redirections: FieldList?
+    private let overrides: FieldList?
+    private let redirections: FieldList?
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
     private let identities: IdentityTable
@@ -96,23 +96,14 @@ final class TransferOptions {
 
     private func applyConstants(to easy: EasyHandle) {
         easy.set(CURLOPT_NOSIGNAL, 1)
-        // Without this, libcurl waits for its resolver's thread when a lookup is cancelled, and the loop with it.
-        easy.set(CURLOPT_QUICK_EXIT, 1)
+        HangingLookups.avoid(on: easy)
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, receiveBufferBytes)
+        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, ForgottenStreams.leastBuffer))
         applyConnections(to: easy)
         applyTLS(to: easy)
-    }
-
-    /// The size of libcurl's buffer for what it receives.
-    ///
-    /// With HTTP/2, libcurl before 8.1.0 loses track of frames that do not fit: the end of a body, or its bytes. It reads
-    /// 32 KiB of frames at a time.
-    private var receiveBufferBytes: Int {
-        max(configuration.receiveBufferBytes, Libcurl.version < 0x08_01_00 ? 32 * 1024 : 0)
     }
 
     private func applyMethod(of request: HTTPRequest, _ upload: UploadBody, to easy: EasyHandle) {
@@ -204,11 +195,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            if Libcurl.multiplexesClearText {
-                easy.set(CURLOPT_PIPEWAIT, 1)
-            } else {
-                easy.set(CURLOPT_FORBID_REUSE, 1)
-            }
+            ClearTextStreams.apply(to: easy)
         }
     }
 
@@ -279,5 +266,86 @@ extension Duration {
     /// The duration in milliseconds, at least 1, for libcurl, to which 0 means none.
     var milliseconds: Int {
         Int(min(Int64(Int32.max), max(1, nanoseconds / 1_000_000)))
+    }
+}
+
+/// Where connections lead, and how they are made.
+extension TransferOptions {
+    /// Sets what the configuration says about connections.
+    private func applyConnections(to easy: EasyHandle) {
+        let limits = configuration.connectionLimits
+        easy.set(CURLOPT_MAXAGE_CONN, Int(limits.idleLifetime.components.seconds))
+        if let lifetime = limits.lifetime { easy.set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds)) }
+        if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
+        if let interface = configuration.interface {
+            // Without a prefix, libcurl would look for a host of that name as well, and wait for the answer.
+            easy.set(CURLOPT_INTERFACE, (IPAddress.bytes(of: interface) != nil ? "host!" : "if!") + interface)
+        }
+        switch configuration.addressFamily {
+        case .any: break
+        case .ipv4: easy.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
+        case .ipv6: easy.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
+        }
+        if let timeout = configuration.happyEyeballsTimeout {
+            easy.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, timeout.milliseconds)
+        }
+        if let keepAlive = configuration.keepAlive {
+            easy.set(CURLOPT_TCP_KEEPALIVE, 1)
+            easy.set(CURLOPT_TCP_KEEPIDLE, Int(keepAlive.idle.components.seconds))
+            easy.set(CURLOPT_TCP_KEEPINTVL, Int(keepAlive.interval.components.seconds))
+        }
+        if let overrides { easy.set(CURLOPT_RESOLVE, shared: overrides) }
+        if let redirections { easy.set(CURLOPT_CONNECT_TO, shared: redirections) }
+        applyAltSvc(to: easy)
+        let servers = configuration.dns.servers
+        if !servers.isEmpty { easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
+    }
+
+    private func applyAltSvc(to easy: EasyHandle) {
+        guard configuration.altSvc != .off, !easy.usesAltSvc else { return }
+        easy.usesAltSvc = true
+        easy.set(CURLOPT_ALTSVC_CTRL, Int(CURLALTSVC_H1 | CURLALTSVC_H2 | CURLALTSVC_READONLYFILE))
+        if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
+    }
+
+    /// Sets how the request stands beside others on its connection; the field that says so is among the others.
+    private func applyPriority(of request: HTTPRequest, to easy: EasyHandle) {
+        if let priority = request.priority { easy.set(CURLOPT_STREAM_WEIGHT, priority.weight) }
+    }
+}
+
+extension Session.Configuration.DNS {
+    /// The overrides in libcurl's form; `nil` when there are none.
+    fileprivate var overrideLines: FieldList? {
+        guard !overrides.isEmpty else { return nil }
+        return FieldList(overrides.map { "\($0):\($1.joined(separator: ","))" }.sorted())
+    }
+
+    /// Where to connect instead, in libcurl's form, the entries that say more before those that say less; `nil` for none.
+    fileprivate var connectToLines: FieldList? {
+        guard !connectTo.isEmpty else { return nil }
+        let entries = connectTo.sorted {
+            let (first, second) = (Self.openness(of: $0.key), Self.openness(of: $1.key))
+            return first == second ? $0.key < $1.key : first < second
+        }
+        return FieldList(entries.map { "\($0.key):\($0.value)" })
+    }
+
+    /// How much an entry leaves open: nothing, the port, the host, or both.
+    private static func openness(of key: String) -> Int { (key.hasSuffix(":") ? 1 : 0) + (key.hasPrefix(":") ? 2 : 0) }
+}
+
+/// Who judges the servers of a transfer's connection.
+extension TransferOptions {
+    /// Has the policy judge in libcurl's place, if there is one.
+    private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
+        easy.trust = transfer.trust
+        if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
+        guard let policy = transfer.trust else { return }
+        // A session that is resumed shows no certificate, and so asks nobody.
+        easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+        // Libcurl compares the name after the handshake, whatever was decided in it.
+        if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
+        if policy.judgesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
     }
 }

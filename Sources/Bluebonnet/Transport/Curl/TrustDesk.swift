@@ -131,3 +131,142 @@ final class TrustDesk {
         evaluators.removeAll()
     }
 }
+
+/// Who judges the servers that a transfer's connection leads to: the host of its URL, and HTTPS proxies.
+///
+/// One per host and session: that it is the same one says that the same evaluation applies.
+final class TrustPolicy: Sendable {
+    private let host: String?
+    private let evaluator: (any ServerTrustEvaluating)?
+    private let proxies: [String: (any ServerTrustEvaluating)?]
+
+    /// Makes a policy.
+    ///
+    /// - Parameters:
+    ///   - host: The host of the URL; `nil` if that is not spoken to with TLS.
+    ///   - evaluator: Its evaluator; `nil` if libcurl judges it.
+    ///   - proxies: The HTTPS proxies that the connection may lead through, with the same.
+    init(
+        host: String?, evaluator: (any ServerTrustEvaluating)?, proxies: [String: (any ServerTrustEvaluating)?] = [:]
+    ) {
+        self.host = host
+        self.evaluator = evaluator
+        self.proxies = proxies
+    }
+
+    /// Whether the host of the URL has an evaluator; libcurl judges it if not.
+    var judgesHost: Bool { evaluator != nil }
+
+    /// Whether an HTTPS proxy has an evaluator.
+    var judgesProxy: Bool { proxies.values.contains { $0 != nil } }
+
+    /// The host of a handshake, by the name that it asks for; `nil` if it cannot be told.
+    ///
+    /// Addresses are not named (RFC 6066 §3), so two of them look the same.
+    func host(named name: String?) -> String? {
+        guard !proxies.isEmpty else { return host }
+        guard let name = name.map(HostName.canonical) else {
+            let nameless = Set(proxies.keys).union(host.map { [$0] } ?? []).filter(IPAddress.isAddress)
+            return nameless.count == 1 ? nameless.first : nil
+        }
+        return proxies.keys.contains(name) ? name : host
+    }
+
+    /// The evaluator of a handshake, by the name that it asks for; `nil` if that cannot be told.
+    func evaluator(named name: String?) -> (any ServerTrustEvaluating)? {
+        guard let judged = host(named: name) else { return nil }
+        return (proxies[judged] ?? (judged == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
+    }
+}
+
+/// Remembers which servers evaluators that have to be awaited have accepted, for a while.
+///
+/// Belongs to the engine; never leaves the loop's thread.
+final class TrustMemory {
+    /// A server, by all that an evaluator may have judged.
+    ///
+    /// It may show later that it was revoked, have expired, or speak an older version of TLS.
+    struct Key: Hashable {
+        let host: String
+        let chain: Data
+        let builtChain: Data
+        let verdict: ServerTrust.Verdict
+        let staple: Data?
+        let protocolVersion: String
+        let cipher: String
+
+        init(_ trust: ServerTrust) {
+            host = trust.host
+            chain = Self.digests(of: trust.chain)
+            builtChain = Self.digests(of: trust.builtChain)
+            verdict = trust.verdict
+            staple = trust.stapledResponse.map(Digest.sha256)
+            protocolVersion = trust.protocolVersion
+            cipher = trust.cipher
+        }
+
+        private static func digests(of chain: [Certificate]) -> Data {
+            chain.reduce(into: Data()) { $0 += Digest.sha256(of: $1.derRepresentation) }
+        }
+    }
+
+    /// For how many nanoseconds an answer holds.
+    static let lifetime: Int64 = 300_000_000_000
+    private static let limit = 1024
+
+    private var accepted: [Key: Int64] = [:]
+    private let now: () -> Int64
+
+    init(now: @escaping () -> Int64 = { MonotonicClock.now() }) {
+        self.now = now
+    }
+
+    func hasAccepted(_ trust: ServerTrust) -> Bool {
+        accepted[Key(trust)].map { now() - $0 < Self.lifetime } ?? false
+    }
+
+    func accept(_ trust: ServerTrust) {
+        let time = now()
+        if accepted.count >= Self.limit { accepted = accepted.filter { time - $0.value < Self.lifetime } }
+        if accepted.count >= Self.limit { accepted.removeAll() }
+        accepted[Key(trust)] = time
+    }
+}
+
+/// Verdicts of evaluators that are awaited.
+extension TransferEngine {
+    /// Has a server judged off the loop, and the connection made again if it is accepted.
+    func awaitVerdict(
+        on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
+    ) {
+        guard let desk = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
+        switch desk.await(trust, for: transfer) {
+        case .waits: break
+        case .isAccepted: return add(transfer)
+        case .isRefused:
+            return finish(
+                transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
+        }
+        desk.ask(trust) { question in
+            Task {
+                let error = await evaluator.awaitedVerdict(on: trust)
+                self.received(error, to: question, on: trust)
+            }
+        }
+    }
+
+    private func received(_ error: RequestError?, to question: Int, on trust: ServerTrust) {
+        guard !isShutDown, let desk = self.trust else { return }
+        shared.now = MonotonicClock.now()
+        for id in desk.decided(question, trust, isAccepted: error == nil) {
+            guard let transfer = transfers[id], transfer.awaitedVerdict == TrustMemory.Key(trust) else { continue }
+            transfer.awaitedVerdict = nil
+            if let error {
+                finish(transfer, with: error)
+            } else if !transfer.reception.state.isSuspended {
+                add(transfer)
+            }
+        }
+        tellObservers()
+    }
+}

@@ -1,5 +1,57 @@
 import FoundationEssentials
 
+/// How libcurl gets a request's body.
+enum UploadBody {
+    /// There is none.
+    case none
+    /// At once, as a copy.
+    case copied(Data)
+    /// From memory, when libcurl asks.
+    case data(Data)
+    /// From the task that reads it, when libcurl asks.
+    case channel(UploadChannel)
+
+    /// Decides for a body in memory.
+    ///
+    /// Large ones are handed over when asked for, to be there once only, and so are those of requests that must not be
+    /// sent twice: libcurl asks before it sends a body again, and can be refused.
+    init(_ data: Data?, of request: HTTPRequest) {
+        guard let data else {
+            self = .none
+            return
+        }
+        let isAskedFor = !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent)
+        self = isAskedFor ? .data(data) : .copied(data)
+    }
+
+    private static let copyLimit = 1 << 20
+
+    /// Whether libcurl asks for the bytes.
+    var isAskedFor: Bool {
+        switch self {
+        case .none, .copied: false
+        case .data, .channel: true
+        }
+    }
+
+    /// How many bytes there are, if that is known.
+    var length: Int64? {
+        switch self {
+        case .none: 0
+        case .copied(let data), .data(let data): Int64(data.count)
+        case .channel(let channel): channel.length
+        }
+    }
+
+    /// Why the bytes cannot be had, if so.
+    var failure: RequestError? { if case .channel(let channel) = self { channel.failure } else { nil } }
+
+    /// Ends the task that reads the bytes, if there is one.
+    func abandon() {
+        if case .channel(let channel) = self { channel.abandon() }
+    }
+}
+
 /// Carries a request's body from the task that reads it to the loop that sends it, in pieces and within bounds.
 ///
 /// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
@@ -158,4 +210,145 @@ final class UploadChannel: Sendable {
             return true
         }
     }
+}
+
+/// Decides what happens to the bytes of a request's body between the task that reads them and the loop that sends them.
+///
+/// A value. At the high watermark the reader is told to wait; once the loop has taken enough to be at or below the low
+/// one, the reader goes on. No more bytes than were announced are ever handed over, and an end that comes too early is a
+/// failure: both would make two messages of one (RFC 9112 §6.3). The last byte of those that were announced waits for the
+/// end, so that a body with more than that is not taken for whole.
+struct UploadChannelState {
+    /// What the reader has to do after it wrote.
+    enum WriteAction: Equatable {
+        case goOn
+        case wait
+        /// Nobody wants more.
+        case stop
+    }
+
+    /// What the loop gets when it asks for bytes.
+    enum TakeAction: Equatable {
+        /// So many bytes were copied; with `resumesReader`, a reader that waits may go on.
+        case took(Int, resumesReader: Bool)
+        /// Nothing for now; the loop is told when there is more.
+        case wait
+        case end
+        case fail
+    }
+
+    /// What is held; the first of it has been taken.
+    private(set) var pieces: [Data] = []
+    private var firstPiece = 0
+    /// How many bytes of the first piece have been taken.
+    private var offset = 0
+    private(set) var count = 0
+    private var written: Int64 = 0
+    private var isEnded = false
+    private var isAbandoned = false
+    private var isReaderWaiting = false
+    private var isLoopWaiting = false
+    private(set) var failure: RequestError?
+
+    private let length: Int64?
+    private let highWatermark: Int
+    private let lowWatermark: Int
+
+    init(length: Int64?, highWatermark: Int, lowWatermark: Int) {
+        self.length = length
+        self.highWatermark = max(1, highWatermark)
+        self.lowWatermark = min(max(0, lowWatermark), self.highWatermark)
+    }
+
+    /// The reader has bytes; `wakesLoop` tells whether the loop waits for them.
+    mutating func written(_ piece: Data) -> (action: WriteAction, wakesLoop: Bool) {
+        guard !isAbandoned, !isEnded, failure == nil else { return (.stop, false) }
+        written += Int64(piece.count)
+        if let length, written > length {
+            return (.stop, failed(with: RequestError(.requestBody(.lengthMismatch(expected: length, actual: written)))))
+        }
+        if !piece.isEmpty { pieces.append(piece) }
+        count += piece.count
+        // A reader that has all has only to say that this was all.
+        isReaderWaiting = count >= highWatermark && written != length
+        return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
+    }
+
+    /// The loop has taken so many bytes past the reader, which has not begun.
+    mutating func passedReader(_ count: Int) {
+        written += Int64(count)
+    }
+
+    /// The reader is at its end; returns whether the loop waits for that.
+    mutating func ended() -> Bool {
+        guard !isEnded, failure == nil else { return false }
+        if let length, written < length {
+            return failed(with: RequestError(.requestBody(.lengthMismatch(expected: length, actual: written))))
+        }
+        isEnded = true
+        return wakesLoop()
+    }
+
+    /// The reader cannot go on; returns whether the loop waits.
+    ///
+    /// What is held goes when the loop wants no more.
+    mutating func failed(with error: RequestError) -> Bool {
+        guard !isEnded, failure == nil else { return false }
+        failure = error
+        count = 0
+        return wakesLoop()
+    }
+
+    /// How many of the held bytes have to wait for the end.
+    private var withheldCount: Int { written == length && !isEnded ? 1 : 0 }
+
+    private mutating func wakesLoop() -> Bool {
+        defer { isLoopWaiting = false }
+        return isLoopWaiting
+    }
+
+    /// The loop can send; `copy` gets a piece, where to begin in it and how many bytes to take of it.
+    mutating func bytesWanted(_ limit: Int, copy: (Data, Int, Int) -> Void) -> TakeAction {
+        guard failure == nil else { return .fail }
+        let limit = min(limit, count - withheldCount)
+        guard limit > 0 else {
+            guard !isEnded else { return .end }
+            isLoopWaiting = true
+            return .wait
+        }
+        var taken = 0
+        while taken < limit, firstPiece < pieces.count {
+            let piece = pieces[firstPiece]
+            let number = min(limit - taken, piece.count - offset)
+            copy(piece, offset, number)
+            taken += number
+            offset += number
+            guard offset == piece.count else { break }
+            pieces[firstPiece] = Data()
+            firstPiece += 1
+            offset = 0
+        }
+        if firstPiece == pieces.count {
+            pieces.removeAll(keepingCapacity: true)
+            firstPiece = 0
+        }
+        count -= taken
+        let resumesReader = isReaderWaiting && count <= lowWatermark
+        if resumesReader { isReaderWaiting = false }
+        return .took(taken, resumesReader: resumesReader)
+    }
+
+    /// The loop wants no more.
+    mutating func abandoned() {
+        isAbandoned = true
+        pieces = []
+        firstPiece = 0
+        offset = 0
+        count = 0
+        isReaderWaiting = false
+        isLoopWaiting = false
+    }
+
+    /// Whether a reader that was told to wait still has to.
+    var keepsReaderWaiting: Bool { isReaderWaiting }
 }

@@ -1,6 +1,5 @@
 import COpenSSL
 import FoundationEssentials
-private import Glibc
 
 /// Owns a reference to one of OpenSSL's certificates.
 // Safety: OpenSSL counts references atomically, and nothing here changes a certificate once it is parsed; what OpenSSL
@@ -79,18 +78,28 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// The DNS names and IP addresses that the certificate is for.
     var names: [String] {
-        let extensionValue = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
-        guard let extensionValue = unsafe extensionValue else { return [] }
-        let all = OpaquePointer(extensionValue)
-        defer { unsafe GENERAL_NAMES_free(all) }
-        let count = unsafe bb_general_name_count(all)
-        return (0..<count).compactMap { index in
-            guard let name = unsafe bb_general_name_at(all, index) else { return nil }
-            if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
-                return unsafe String(decoding: Self.bytes(of: text), as: UTF8.self)
+        var names: [String] = []
+        forEachName { bytes, isAddress in
+            if let name = isAddress ? IPAddress.text(of: bytes) : String(decoding: bytes, as: UTF8.self) {
+                names.append(name)
             }
-            guard let address = unsafe bb_general_name_address(name) else { return nil }
-            return unsafe Self.address(of: Self.bytes(of: address))
+        }
+        return names
+    }
+
+    /// Calls `body` with the bytes of each DNS name and IP address that the certificate is for, in its order.
+    private func forEachName(_ body: (_ bytes: [UInt8], _ isAddress: Bool) -> Void) {
+        let value = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
+        guard let value = unsafe value else { return }
+        let all = OpaquePointer(value)
+        defer { unsafe GENERAL_NAMES_free(all) }
+        for index in 0..<(unsafe bb_general_name_count(all)) {
+            guard let name = unsafe bb_general_name_at(all, index) else { continue }
+            if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
+                body(unsafe Self.bytes(of: text), false)
+            } else if let address = unsafe bb_general_name_address(name) {
+                body(unsafe Self.bytes(of: address), true)
+            }
         }
     }
 
@@ -131,18 +140,8 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
     /// What the certificate says of whom it is for.
     var match: HostMatch {
         var match = HostMatch()
-        let extensionValue = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
-        if let extensionValue = unsafe extensionValue {
-            let all = OpaquePointer(extensionValue)
-            defer { unsafe GENERAL_NAMES_free(all) }
-            for index in 0..<(unsafe bb_general_name_count(all)) {
-                guard let name = unsafe bb_general_name_at(all, index) else { continue }
-                if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
-                    match.names.append(unsafe Self.bytes(of: text))
-                } else if let address = unsafe bb_general_name_address(name) {
-                    match.addresses.append(unsafe Self.bytes(of: address))
-                }
-            }
+        forEachName { bytes, isAddress in
+            if isAddress { match.addresses.append(bytes) } else { match.names.append(bytes) }
         }
         match.commonName = commonName
         return match
@@ -165,14 +164,6 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return unsafe Array(UnsafeBufferPointer(start: text, count: Int(count)))
     }
 
-    private static func address(of bytes: [UInt8]) -> String? {
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard bytes.count == 4 || bytes.count == 16,
-            unsafe inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count)) != nil
-        else { return nil }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
     private static func bytes(of text: UnsafePointer<ASN1_STRING>) -> [UInt8] {
         guard let start = unsafe ASN1_STRING_get0_data(text) else { return [] }
         return unsafe Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(text))))
@@ -192,5 +183,62 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         defer { unsafe ASN1_TIME_free(epoch) }
         guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return .distantPast }
         return Date(timeIntervalSince1970: Double(days) * 86_400 + Double(seconds))
+    }
+}
+
+/// Owns one of OpenSSL's memory buffers, to read from or to write to.
+// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures are
+// used within them.
+@safe
+final class OpenSSLBuffer {
+    let pointer: OpaquePointer
+    private let bytes: UnsafeMutableRawBufferPointer?
+
+    /// An empty buffer to write to.
+    init?() {
+        guard ExitGate.isSet else { return nil }
+        guard let pointer = unsafe BIO_new(BIO_s_mem()) else { return nil }
+        unsafe self.pointer = unsafe pointer
+        unsafe bytes = nil
+    }
+
+    /// A buffer to read the bytes from.
+    init?(_ data: Data) {
+        guard ExitGate.isSet else { return nil }
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, data.count), alignment: 1)
+        unsafe data.copyBytes(to: copy)
+        guard let pointer = unsafe BIO_new_mem_buf(copy.baseAddress, Int32(clamping: data.count)) else {
+            unsafe copy.deallocate()
+            return nil
+        }
+        unsafe self.pointer = unsafe pointer
+        unsafe bytes = unsafe copy
+    }
+
+    deinit {
+        unsafe BIO_free_all(pointer)
+        unsafe bytes?.deallocate()
+    }
+
+    /// What was written so far.
+    var contents: Data {
+        var data = Data()
+        var piece = [UInt8](repeating: 0, count: 1024)
+        while case let count = unsafe BIO_read(pointer, &piece, Int32(piece.count)), count > 0 {
+            data.append(contentsOf: piece.prefix(Int(count)))
+        }
+        return data
+    }
+
+    /// The DER form of something, by the function of OpenSSL's that writes it.
+    static func encoded(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data {
+        let count = Int(write(nil))
+        guard count > 0 else { return Data() }
+        var data = Data(count: count)
+        unsafe data.withUnsafeMutableBytes { bytes in
+            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+            _ = unsafe write(&position)
+        }
+        return data
     }
 }

@@ -1,0 +1,204 @@
+public import FoundationEssentials
+
+extension Cookie {
+    /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.4).
+    ///
+    /// - Parameters:
+    ///   - url: The URL of a request.
+    ///   - date: The time of the request; now by default.
+    /// - Returns: Whether host and path are those of the cookie, a secure one is asked for by `https` or on this machine,
+    ///   and the cookie has not expired.
+    public func isSent(to url: URL, at date: Date = Date()) -> Bool {
+        guard let target = CookieTarget(url), !isExpired(at: date), !isSecure || target.isSecure else { return false }
+        return matches(host: target.host) && matches(path: target.path)
+    }
+
+    /// Whether the host is the cookie's domain, or below it if the cookie goes there, too (RFC 6265 §5.1.3).
+    func matches(host: String) -> Bool {
+        if host == domain { return true }
+        return includesSubdomains && !IPAddress.isAddress(host) && host.hasSuffix(".\(domain)")
+    }
+
+    /// Whether the path is the cookie's, or below it (RFC 6265 §5.1.4).
+    func matches(path requested: String) -> Bool {
+        guard requested.hasPrefix(path) else { return false }
+        return requested.utf8.count == path.utf8.count || path.hasSuffix("/")
+            || requested.utf8.dropFirst(path.utf8.count).first == 0x2f
+    }
+}
+
+extension [Cookie] {
+    /// The cookies, which are in the order of their coming, in that in which libcurl sends them.
+    ///
+    /// The longest path goes first (RFC 6265 §5.4), then the longest domain, the longest name, the latest.
+    var inOrderOfSending: [Cookie] {
+        enumerated()
+            .sorted { left, right in
+                let (first, second) = (left.element, right.element)
+                return (first.path.utf8.count, first.domain.utf8.count, first.name.utf8.count, left.offset)
+                    > (second.path.utf8.count, second.domain.utf8.count, second.name.utf8.count, right.offset)
+            }
+            .map(\.element)
+    }
+}
+
+/// What of a request's URL decides about cookies.
+struct CookieTarget {
+    /// The host in lower case and in ASCII, an IPv6 address without brackets.
+    let host: String
+    /// The path as it is sent.
+    let path: String
+    /// Whether a secure cookie may go there: over `https`, and to this machine, as libcurl has it.
+    let isSecure: Bool
+
+    init?(_ url: URL) {
+        guard let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
+        self.host = HostName.ascii(host)
+        let path = url.path(percentEncoded: true)
+        self.path = path.isEmpty ? "/" : path
+        isSecure = url.scheme?.lowercased() == "https" || ["localhost", "127.0.0.1", "::1"].contains(self.host)
+    }
+
+    /// The path of a cookie that names none (RFC 6265 §5.1.4).
+    var defaultPath: String {
+        guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
+        return String(path[..<slash])
+    }
+}
+
+extension Cookie {
+    /// Reads the value of a `Set-Cookie` field of a response (RFC 6265 §5.2, §5.3).
+    ///
+    /// - Parameters:
+    ///   - field: The value of the field.
+    ///   - url: The URL of the request that was answered.
+    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)``: the field has not the form of a
+    ///   cookie, or its host must not set this one.
+    public init(setCookie field: String, for url: URL) throws(RequestError) {
+        guard let target = CookieTarget(url), let cookie = Cookie(parsing: field, for: target) else {
+            throw RequestError(.cookies(.malformed))
+        }
+        self = cookie
+        try checkSetting(by: target)
+    }
+
+    /// Reads the value of a field; what it says may be wrong, and `nil` is what says nothing.
+    init?(parsing field: String, for target: CookieTarget) {
+        let parts = field.split(separator: ";", omittingEmptySubsequences: false)
+        let (name, value) = Self.pair(parts[0])
+        guard !name.isEmpty, let value else { return nil }
+        self.init(name: name, value: value, domain: target.host, path: target.defaultPath)
+        var maximumAge: Date?
+        for part in parts.dropFirst() {
+            let (attribute, value) = Self.pair(part)
+            switch (attribute.lowercased(), value ?? "") {
+            case ("domain", let value) where !value.isEmpty:
+                // Observers of properties are not called here.
+                domain = Self.canonicalDomain(value)
+                includesSubdomains = true
+            case ("path", let value): path = value.hasPrefix("/") ? value : target.defaultPath
+            case ("secure", _): isSecure = true
+            case ("httponly", _): isHTTPOnly = true
+            case ("max-age", let value): maximumAge = Self.expiry(after: value) ?? maximumAge
+            case ("expires", let value): expires = Self.date(value) ?? expires
+            default: break
+            }
+        }
+        // One that lives for a time does so whatever date it has.
+        expires = maximumAge ?? expires
+        if includesSubdomains, domain == target.host {
+            // A host that is a public suffix itself has cookies of its own, as does an address (RFC 6265 §5.3).
+            includesSubdomains = !IPAddress.isAddress(domain) && !PublicSuffixes.isPublicSuffix(domain)
+        }
+    }
+
+    /// Applies the rules about who may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
+    private func checkSetting(by target: CookieTarget) throws(RequestError) {
+        if !matches(host: target.host) {
+            throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
+        }
+        if isSecure, !target.isSecure { throw RequestError(.cookies(.insecure(name: name))) }
+        try validate()
+    }
+
+    /// The name and value around the first equals sign, without white space.
+    private static func pair(_ text: Substring) -> (String, String?) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        return (String(parts[0].trimmed), parts.count > 1 ? String(parts[1].trimmed) : nil)
+    }
+
+    /// The time after a number of seconds (RFC 6265 §5.2.2); the past for none or fewer.
+    private static func expiry(after seconds: String) -> Date? {
+        let digits = seconds.hasPrefix("-") ? seconds.dropFirst() : Substring(seconds)
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        guard seconds.first != "-", let count = Double(digits), count > 0 else {
+            return Date(timeIntervalSince1970: 1)
+        }
+        return Date(timeIntervalSince1970: min(Date().timeIntervalSince1970 + count, 9e15))
+    }
+    /// The time that an `Expires` attribute names, which is read leniently (RFC 6265 §5.1.1).
+    private static func date(_ text: String) -> Date? {
+        var (clock, day, month, year): (Int?, Int?, Int?, Int?)
+        for token in text.utf8.split(whereSeparator: isDateDelimiter) {
+            if clock == nil, let second = secondOfDay(token) {
+                clock = second
+            } else if day == nil, let number = number(token, digits: 1...2) {
+                day = number
+            } else if month == nil, let index = monthIndex(token) {
+                month = index + 1
+            } else if year == nil, let number = number(token, digits: 2...4) {
+                year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
+            }
+        }
+        guard let clock, let day, let month, let year, year >= 1601 else { return nil }
+        // In libcurl's list of cookies, no time before the first second is one.
+        return HTTPDate.date(year, month, day, clock).map { max($0, Date(timeIntervalSince1970: 1)) }
+    }
+
+    private static func isDateDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
+        default: false
+        }
+    }
+
+    private static func secondOfDay(_ token: Substring.UTF8View) -> Int? {
+        let parts = token.split(separator: 0x3a, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, let hour = number(parts[0], digits: 1...2),
+            let minute = number(parts[1], digits: 1...2), let second = number(parts[2], digits: 1...2),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private static func monthIndex(_ token: Substring.UTF8View) -> Int? {
+        let name = String(decoding: token.prefix(3), as: UTF8.self)
+        return HTTPDate.months.firstIndex { $0.isSameIgnoringCase(as: name) }
+    }
+
+    /// The number that a token begins with, if that has so many digits.
+    private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
+        let number = token.prefix { $0 &- 0x30 < 10 }
+        return digits.contains(number.count) ? Int(String(decoding: number, as: UTF8.self)) : nil
+    }
+}
+
+/// Decides whether an exchange sends and keeps cookies, as a value.
+struct CookieDecision {
+    let policy: Session.Configuration.Cookies.Policy
+    /// Returns the site of a host: what is registered under a public suffix.
+    var site: (String) -> String = PublicSuffixes.site(of:)
+
+    /// Whether the session's cookies take part in the exchange of a request.
+    func includesCookies(in request: HTTPRequest) -> Bool {
+        guard request.handlesCookies else { return false }
+        switch policy {
+        case .always: return true
+        case .never: return false
+        case .onlyFromVisitedSite:
+            guard let first = request.firstPartyURL else { return true }
+            guard let visited = CookieTarget(first), let asked = CookieTarget(request.url) else { return false }
+            return visited.host == asked.host || site(visited.host) == site(asked.host)
+        }
+    }
+}

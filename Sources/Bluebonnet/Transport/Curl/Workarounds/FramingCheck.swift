@@ -1,0 +1,105 @@
+/// Checks what a head says about where its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
+///
+/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of several. A wrong length makes a part of the body
+/// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
+/// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
+struct FramingCheck: Equatable {
+    /// What is wrong with a folded line that has no field before it.
+    static let foldedFirstField = "the first field begins with white space"
+
+    private var length: Int64?
+    private var previous = Previous.statusLine
+    /// Whether the body comes in chunks, or in another transfer coding.
+    private(set) var hasTransferCoding = false
+
+    /// What the line before was.
+    private enum Previous {
+        case statusLine
+        /// A field that says where the body ends.
+        case framing
+        case other
+    }
+
+    /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
+    mutating func flaw(in line: Span<UInt8>) -> String? {
+        let before = previous
+        previous = .other
+        guard let first = line.isEmpty ? nil : line[0] else { return nil }
+        // Libcurl takes such a line for the end of the head.
+        if first == 0x0d { return "a field line begins with a carriage return" }
+        if FieldSyntax.isWhitespace(first) {
+            // Libcurl reads such a field only as far as its first line.
+            guard before == .other else {
+                return before == .framing ? "the length or the transfer coding is folded" : Self.foldedFirstField
+            }
+            return nil
+        }
+        if Self.isField(line, named: "content-length") {
+            previous = .framing
+            return acceptsLength(in: line) ? nil : "the Content-Length is invalid, or two of them differ"
+        }
+        guard Self.isField(line, named: "transfer-encoding") else { return nil }
+        previous = .framing
+        hasTransferCoding = true
+        guard Self.isColon(line, at: "transfer-encoding".utf8.count) else { return "white space before a colon" }
+        return Self.hasKnownCodings(line) ? nil : "the transfer coding is unknown"
+    }
+
+    /// Whether a line is a field with a name, also with white space before its colon, where libcurl does not see it.
+    @inline(__always)
+    private static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
+        let count = name.utf8.count
+        guard line.count > count, line[count] == 0x3a || FieldSyntax.isWhitespace(line[count]) else { return false }
+        return FieldSyntax.isSame(line.extracting(..<count), name.utf8.span)
+    }
+
+    private static func isColon(_ line: Span<UInt8>, at index: Int) -> Bool { line[index] == 0x3a }
+
+    private mutating func acceptsLength(in line: Span<UInt8>) -> Bool {
+        guard Self.isColon(line, at: Self.lengthNameCount) else { return false }
+        var index = Self.lengthNameCount + 1
+        while true {
+            Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
+            guard let number = Self.number(in: line, from: &index), length == nil || length == number else {
+                return false
+            }
+            length = number
+            Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
+            // Several equal lengths may have become a list on their way.
+            guard index < line.count, line[index] == 0x2c else { break }
+            index += 1
+        }
+        Self.skip(in: line, from: &index) { $0 == 0x0d || $0 == 0x0a }
+        return index == line.count
+    }
+
+    private static let lengthNameCount = 14
+
+    /// The transfer codings that every client knows, which take no parameters.
+    private static let codings = ["chunked", "identity"]
+
+    private static func hasKnownCodings(_ line: Span<UInt8>) -> Bool {
+        let value = String(repairing: line).drop { $0 != ":" }.dropFirst()
+        return value.split { $0 == "," || $0.isNewline }.map { String($0.trimmed) }.allSatisfy { coding in
+            coding.isEmpty || codings.contains { $0.isSameIgnoringCase(as: coding) }
+        }
+    }
+
+    private static func number(in line: Span<UInt8>, from index: inout Int) -> Int64? {
+        var number: Int64?
+        while index < line.count, line[index] &- 0x30 < 10 {
+            let (shifted, overflows) = (number ?? 0).multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = shifted.addingReportingOverflow(Int64(line[index] &- 0x30))
+            guard !overflows, !overflowsToo else { return nil }
+            number = sum
+            index += 1
+        }
+        return number
+    }
+
+    private static func skip(in line: Span<UInt8>, from index: inout Int, _ isSkipped: (UInt8) -> Bool) {
+        while index < line.count, isSkipped(line[index]) {
+            index += 1
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import COpenSSL
+import FoundationEssentials
+
+/// What is known of a certificate's revocation.
+enum RevocationStatus: Hashable, Sendable {
+    /// It is not revoked.
+    case good
+    case revoked
+    /// Whoever was asked does not know the certificate.
+    case unknown
+    /// What was said does not hold any more, or not yet.
+    case stale
+    /// What was said is not signed by one who may say it.
+    case untrustedResponse
+    /// What was said is not an answer to what was asked.
+    case replayedResponse
+    /// Nothing was said, or nothing that can be read.
+    case noResponse
+}
+
+/// Owns a response of an OCSP responder (RFC 6960 §4.2).
+// Safety: the response is only read, and lives as long as its owner.
+@safe
+final class OCSPResponse {
+    fileprivate let response: OpaquePointer
+    let basic: OpaquePointer
+
+    /// Parses a response, and nothing but one; `nil` if it is none, or says that there is none.
+    init?(_ data: Data) {
+        guard ExitGate.isSet else { return nil }
+        defer { ERR_clear_error() }
+        let parsed = unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
+            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+            let end = unsafe position.map { unsafe $0 + bytes.count }
+            guard let parsed = unsafe d2i_OCSP_RESPONSE(nil, &position, bytes.count) else { return nil }
+            guard unsafe position == end else {
+                unsafe OCSP_RESPONSE_free(parsed)
+                return nil
+            }
+            return unsafe parsed
+        }
+        guard let parsed = unsafe parsed else { return nil }
+        guard unsafe OCSP_response_status(parsed) == OCSP_RESPONSE_STATUS_SUCCESSFUL,
+            let basic = unsafe OCSP_response_get1_basic(parsed)
+        else {
+            unsafe OCSP_RESPONSE_free(parsed)
+            return nil
+        }
+        unsafe response = unsafe parsed
+        unsafe self.basic = unsafe basic
+    }
+
+    deinit {
+        unsafe OCSP_BASICRESP_free(basic)
+        unsafe OCSP_RESPONSE_free(response)
+    }
+
+    /// What the response says of a certificate; whether one may believe it has been seen to.
+    ///
+    /// A response may hold many answers, and several about the same certificate: what is worst holds, but for what does
+    /// not hold any more.
+    func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
+        var said: Set<RevocationStatus> = []
+        for index in 0..<(unsafe OCSP_resp_count(basic)) {
+            guard let answer = unsafe OCSP_resp_get0(basic, index),
+                unsafe bb_ocsp_is_about(answer, certificate.pointer, issuer.pointer) == 1
+            else { continue }
+            unsafe said.insert(Self.status(of: answer))
+        }
+        return [.revoked, .unknown, .good, .stale].first(where: said.contains) ?? .noResponse
+    }
+
+    private static func status(of answer: OpaquePointer) -> RevocationStatus {
+        var thisUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        let status = unsafe OCSP_single_get0_status(answer, nil, nil, &thisUpdate, &nextUpdate)
+        // What was revoked stays so.
+        if status == V_OCSP_CERTSTATUS_REVOKED { return .revoked }
+        let longest = unsafe nextUpdate == nil ? longestWithoutEnd : -1
+        guard unsafe OCSP_check_validity(thisUpdate, nextUpdate, leeway, longest) == 1 else { return .stale }
+        return status == V_OCSP_CERTSTATUS_GOOD ? .good : .unknown
+    }
+
+    /// By how many seconds clocks may differ.
+    private static let leeway = 300
+    /// For how many seconds an answer holds that does not say when there is a newer one; there always is (RFC 6960 §2.4).
+    private static let longestWithoutEnd = 86_400
+}
+
+/// Owns a question for an OCSP responder (RFC 6960 §4.1), with a nonce (RFC 9654).
+// Safety: the request is not changed once it is made, and lives as long as its owner.
+@safe
+final class OCSPRequest: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Asks about a certificate.
+    init?(about certificate: X509Certificate, issuedBy issuer: X509Certificate) {
+        guard let pointer = unsafe OCSP_REQUEST_new() else { return nil }
+        unsafe self.pointer = unsafe pointer
+        defer { ERR_clear_error() }
+        guard let id = unsafe OCSP_cert_to_id(EVP_sha1(), certificate.pointer, issuer.pointer) else { return nil }
+        guard unsafe OCSP_request_add0_id(pointer, id) != nil else {
+            unsafe OCSP_CERTID_free(id)
+            return nil
+        }
+        guard unsafe OCSP_request_add1_nonce(pointer, nil, 32) == 1 else { return nil }
+    }
+
+    deinit {
+        unsafe OCSP_REQUEST_free(pointer)
+    }
+
+    /// Whether a response is to this question and no other, by its nonce; one that has none may be an old one.
+    func isAnswered(by response: OCSPResponse, requiresNonce: Bool) -> Bool {
+        switch unsafe OCSP_check_nonce(pointer, response.basic) {
+        case 1: true
+        // The question alone has one.
+        case -1: !requiresNonce
+        default: false
+        }
+    }
+
+    var der: Data { unsafe OpenSSLBuffer.encoded { unsafe i2d_OCSP_REQUEST(pointer, $0) } }
+}
+
+/// Owns a list of revoked certificates of OpenSSL's.
+// Safety: OpenSSL guards with a lock what it sorts when it looks for a certificate; nothing else changes a list.
+@safe
+final class X509RevocationList: @unchecked Sendable {
+    fileprivate let pointer: OpaquePointer
+
+    private init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
+
+    deinit {
+        unsafe X509_CRL_free(pointer)
+    }
+
+    /// The lists of PEM text, or the one in DER; none if there is none, or one cannot be read.
+    static func all(in data: Data) -> [X509RevocationList] {
+        _ = ExitGate.isSet
+        defer { ERR_clear_error() }
+        let parsed = unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
+            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+            return unsafe d2i_X509_CRL(nil, &position, bytes.count)
+        }
+        if let parsed = unsafe parsed { return unsafe [X509RevocationList(owning: parsed)] }
+        ERR_clear_error()
+        guard let source = OpenSSLBuffer(data) else { return [] }
+        var found: [X509RevocationList] = []
+        while let pointer = unsafe PEM_read_bio_X509_CRL(source.pointer, nil, nil, nil) {
+            unsafe found.append(X509RevocationList(owning: pointer))
+        }
+        // Anything but the end of the text is a list that would be missing.
+        return bb_error_is_end_of_pem() == 1 ? found : []
+    }
+
+    /// Whether the list is that of an authority, by name.
+    func isOf(_ issuer: X509Certificate) -> Bool {
+        unsafe X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
+    }
+
+    /// What lists say of a certificate; whether it is that of the issuer has been seen to.
+    static func status(
+        of certificate: X509Certificate, issuedBy issuer: X509Certificate, in lists: [X509RevocationList]
+    ) -> RevocationStatus {
+        let named = lists.filter { $0.isOf(issuer) }
+        let signed = named.filter { $0.isSigned(by: issuer) }
+        guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
+        // What was revoked stays so, whatever else the list is about, and when.
+        if signed.contains(where: { $0.names(certificate) }) { return .revoked }
+        guard let store = TrustStore(anchors: [issuer]) else { return .untrustedResponse }
+        // OpenSSL takes those that say what has changed since another list for whole ones.
+        switch store.code(of: certificate, RevocationListStack(signed.filter { !$0.isDelta })) {
+        // Lists are looked at before the time is.
+        case X509_V_OK, X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: return .good
+        case X509_V_ERR_CERT_REVOKED: return .revoked
+        case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
+            X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
+            return .stale
+        // They are about other certificates, or have something in them that has to be understood and is not.
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_DIFFERENT_CRL_SCOPE,
+            X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION:
+            return .noResponse
+        default: return .untrustedResponse
+        }
+    }
+
+    private func isSigned(by issuer: X509Certificate) -> Bool {
+        defer { ERR_clear_error() }
+        guard let key = unsafe X509_get0_pubkey(issuer.pointer) else { return false }
+        return unsafe X509_CRL_verify(pointer, key) == 1
+    }
+
+    /// Whether the list says only what has changed since another (RFC 5280 §5.2.4).
+    private var isDelta: Bool { unsafe X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 }
+
+    private func names(_ certificate: X509Certificate) -> Bool {
+        var entry: OpaquePointer?
+        // 2: the entry says that the certificate is to be taken off the list.
+        return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
+    }
+}
+
+/// Owns a stack of lists.
+// Safety: the stack keeps a reference to each list, and is used while its owner lives.
+@safe
+struct RevocationListStack: ~Copyable {
+    let pointer: OpaquePointer?
+
+    init(_ lists: [X509RevocationList]) {
+        unsafe pointer = bb_x509_crl_stack_new()
+        for list in lists { _ = unsafe bb_x509_crl_stack_push(pointer, list.pointer) }
+    }
+
+    deinit {
+        unsafe bb_x509_crl_stack_free(pointer)
+    }
+}
