@@ -81,7 +81,7 @@ import Testing
         let server = try await LocalServer { router in router.get("/a", .text("a")) }
         let faulty = RecordingTransport(failingFirst: 2)
         let session = Session(
-            interceptor: .retryPolicy(retryLimit: 2, exponentialBackoffScale: 0.001), transport: faulty)
+            interceptor: RetryPolicy(retryLimit: 2, exponentialBackoffScale: 0.001), transport: faulty)
         let request = session.request(server.url("/a"))
         #expect(try await request.serializingString().value == "a")
         #expect(request.retryCount == 2)

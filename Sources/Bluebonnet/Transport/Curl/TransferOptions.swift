@@ -322,7 +322,7 @@ extension Session.Configuration.DNS {
     }
 
     /// Where to connect instead, in libcurl's form, the entries that say more before those that say less; `nil` for none.
-    fileprivate var connectToLines: FieldList? {
+    var connectToLines: FieldList? {
         guard !connectTo.isEmpty else { return nil }
         let entries = connectTo.sorted {
             let (first, second) = (Self.openness(of: $0.key), Self.openness(of: $1.key))
