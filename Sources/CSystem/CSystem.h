@@ -37,8 +37,8 @@ static const uint32_t bb_epoll_out = EPOLLOUT;
 static const uint32_t bb_epoll_error = EPOLLERR;
 static const uint32_t bb_epoll_hangup = EPOLLHUP;
 static const uint32_t bb_epoll_peer_closed = EPOLLRDHUP;
-// None of the kernel's.
-static const uint32_t bb_epoll_refused = 1u << 27;
+// No event of epoll's: those are below and above.
+static const uint32_t bb_epoll_refused = 1u << 20;
 
 static inline int bb_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

@@ -128,7 +128,7 @@ extension Cookie {
         else { return .invalidPath(name: name) }
         guard Self.isHost(domain) else { return .invalidDomain(name: name) }
         if includesSubdomains {
-            guard !IPAddress.isAddress(domain) else { return .invalidDomain(name: name) }
+            guard !HostName.hasNoDomains(domain) else { return .invalidDomain(name: name) }
             guard !PublicSuffixes.isPublicSuffix(domain) else { return .publicSuffix(name: name, domain: domain) }
         }
         return prefixRefusal

@@ -16,7 +16,7 @@ extension Cookie {
     /// Whether the host is the cookie's domain, or below it if the cookie goes there, too (RFC 6265 §5.1.3).
     func matches(host: String) -> Bool {
         if host == domain { return true }
-        return includesSubdomains && !IPAddress.isAddress(host) && host.hasSuffix(".\(domain)")
+        return includesSubdomains && !HostName.hasNoDomains(host) && host.hasSuffix(".\(domain)")
     }
 
     /// Whether the path is the cookie's, or below it (RFC 6265 §5.1.4).
@@ -108,7 +108,7 @@ extension Cookie {
         expires = maximumAge ?? expires
         if includesSubdomains, domain == target.host {
             // A host that is a public suffix itself has cookies of its own, as does an address (RFC 6265 §5.3).
-            includesSubdomains = !IPAddress.isAddress(domain) && !PublicSuffixes.isPublicSuffix(domain)
+            includesSubdomains = !HostName.hasNoDomains(domain) && !PublicSuffixes.isPublicSuffix(domain)
         }
     }
 

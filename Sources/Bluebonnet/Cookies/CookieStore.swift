@@ -208,6 +208,7 @@ struct CookieFile {
             let file = try OpenFile.creating(unfinished, mode: 0o600)
             var position: Int64 = 0
             try file.write(Data(text.utf8), at: &position)
+            try file.close()
             try FileSystem.rename(unfinished, to: path)
         } catch {
             FileSystem.remove(unfinished)

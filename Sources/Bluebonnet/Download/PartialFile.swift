@@ -221,6 +221,8 @@ extension PartialFile {
         let copy = try OpenFile.creating(staging, mode: mode)
         do {
             try file.copy(to: copy)
+            // Some file systems tell only now that something could not be written.
+            try copy.close()
             try Self.rename(staging, to: target, replacing: replacing)
         } catch {
             FileSystem.remove(staging)
@@ -266,6 +268,7 @@ struct ResumeSidecar {
             let file = try OpenFile.creating(unfinished, mode: 0o600)
             var position: Int64 = 0
             try file.write(data.encoded(), at: &position)
+            try file.close()
             try FileSystem.rename(unfinished, to: path)
         } catch {
             FileSystem.remove(unfinished)

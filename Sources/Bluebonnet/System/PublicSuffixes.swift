@@ -16,14 +16,14 @@ enum PublicSuffixes {
     /// Whether anybody can register names under the domain, which is in lower case.
     static func isPublicSuffix(_ domain: String) -> Bool {
         // A name alone, such as `localhost`, is the last label of itself: a suffix to the list.
-        guard !IPAddress.isAddress(domain), !domain.utf8.contains(0) else { return false }
+        guard !HostName.hasNoDomains(domain), !domain.utf8.contains(0) else { return false }
         guard isAvailable else { return !domain.contains(".") }
         return unsafe withUnsafePointer(to: list) { unsafe bb_psl_is_public_suffix($0, domain) != 0 }
     }
 
     /// Returns the part of a host's name that is registered under a public suffix; the whole host where there is none.
     static func site(of host: String) -> String {
-        guard !IPAddress.isAddress(host), !host.utf8.contains(0), isAvailable else { return host }
+        guard !HostName.hasNoDomains(host), !host.utf8.contains(0), isAvailable else { return host }
         return unsafe withUnsafePointer(to: list) { list in
             unsafe host.withCString { name in
                 unsafe bb_psl_registrable_domain(list, name).map { unsafe String(cString: $0) } ?? host

@@ -51,6 +51,7 @@ import Testing
             ("http://a.co.uk/", "http://b.co.uk/", false), ("http://x.a.co.uk/", "http://y.a.co.uk/", true),
             ("http://a.github.io/", "http://b.github.io/", false), ("http://github.io/", "http://a.github.io/", false),
             ("http://127.0.0.1/", "http://127.0.0.1:8080/", true), ("http://127.0.0.1/", "http://127.1.0.1/", false),
+            ("http://66.0.1/", "http://127.0.1/", false), ("http://127.0.1/", "http://127.0.0.1/", true),
             ("http://localhost/", "http://127.0.0.1/", false), ("http://[::1]/", "http://[::1]:8080/", true),
             ("http://bücher.example/", "http://xn--bcher-kva.example/", true),
             ("http://bücher.example/", "http://www.bücher.example/", true),

@@ -7,6 +7,16 @@ import Testing
 ///
 /// Without ``CookiePaths``, a cookie for `/p/` is sent to `/p`.
 @Suite(.timeLimit(.minutes(1))) struct CookieRuleTests {
+    @Test(arguments: [
+        ("0.1", "http://127.0.1/"), ("127.1", "http://9.127.1/"), ("0.0.1", "http://127.0.0.1/"),
+        ("3.4.", "http://1.2.3.4./"),
+        ("0x1", "http://127.0.0x1/"), ("1", "http://2130706433/"),
+    ])
+    func `an address has no domain above it, however it is written`(domain: String, url: String) throws {
+        let url = try #require(URL(string: url))
+        #expect(throws: RequestError.self) { try Cookie(setCookie: "s=1; Domain=\(domain)", for: url) }
+    }
+
     @Test(arguments: CookieRow.all)
     func `what a response sets is sent where it belongs`(_ row: CookieRow) async throws {
         let scene = try await CookieScene()

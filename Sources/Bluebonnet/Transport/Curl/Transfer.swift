@@ -66,7 +66,7 @@ final class Transfer {
     /// With what challenges of the server are answered.
     let credential: Credential?
     /// Which version of HTTP is asked for.
-    let httpVersion: HTTPVersionPreference
+    var httpVersion: HTTPVersionPreference
     /// Whether the request may go through a proxy.
     var isProxied = false
     /// With what challenges of an HTTP proxy are answered.

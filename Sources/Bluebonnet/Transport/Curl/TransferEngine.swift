@@ -198,6 +198,8 @@ actor TransferEngine: EventLoopClient {
     }
 
     func add(_ transfer: Transfer) {
+        // What is known of its host may have changed while it was held back.
+        transfer.httpVersion = version(of: transfer.request)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
         else {
