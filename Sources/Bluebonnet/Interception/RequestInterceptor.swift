@@ -35,9 +35,7 @@ public protocol RequestAdapter: Sendable {
     /// Returns the request as it is to be sent.
     ///
     /// Runs on the global pool, never on the network's loop, and may take its time. When the request is cancelled
-    /// meanwhile, the task that runs this is cancelled, and nobody waits for it any longer. Where a request is made and
-    /// awaited in a task of `Task.immediate`, this may begin on the thread of whoever made that, as all that comes before
-    /// the first suspension of such a task does.
+    /// meanwhile, the task that runs this is cancelled, and nobody waits for it any longer.
     ///
     /// - Parameters:
     ///   - request: The request so far.
