@@ -3,7 +3,7 @@ import FoundationEssentials
 /// What happens in an exchange that the attempt loop waits for.
 enum ExchangeEvent: Sendable {
     /// The head of the response is there, and its body is held back.
-    case head(HTTPResponse)
+    indirect case head(HTTPResponse)
     /// The exchange has ended.
     case outcome(ExchangeOutcome)
 }

@@ -30,9 +30,7 @@ final class RequestCore: Sendable {
         convertible: any HTTPRequestConvertible, runsUserCode: Bool? = nil, context: SessionContext,
         sink: ResponseSink = .memory, interceptor: (any RequestInterceptor)? = nil
     ) {
-        var machine = RequestMachine<Resumption<ExchangeEvent>>()
-        if let interceptor { machine.setup.interceptors = [interceptor] }
-        self.machine = Locked(machine)
+        machine = Locked(RequestMachine())
         self.convertible = convertible
         self.runsUserCode = runsUserCode ?? convertible.runsUserCode
         self.context = context
@@ -41,6 +39,7 @@ final class RequestCore: Sendable {
         id = RequestID.next()
         creationEpoch = context.cancellationEpoch
         context.retained()
+        if let interceptor { machine.withLock { $0.setup.interceptors = [interceptor] } }
     }
 
     deinit {
@@ -128,7 +127,8 @@ final class RequestCore: Sendable {
         switch action {
         case .nothing: break
         case .begin: if let request { begin(request) }
-        case .send(let credential): sendUnprepared(credential)
+        case .send(let hasCredential):
+            sendUnprepared(hasCredential ? machine.withLock { $0.setup.credential } : nil)
         case .callDriver: callDriver()
         case .wake(let driver, let event): driver.resume(returning: event)
         case .alignExchange: alignExchange()

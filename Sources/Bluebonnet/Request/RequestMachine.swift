@@ -34,9 +34,11 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// An exchange, and what the driver has not heard of it.
-    struct Exchanging {
+    ///
+    /// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided.
+    final class Exchanging {
         fileprivate(set) var handle = Handle.starting
-        fileprivate var head: HTTPResponse?
+        fileprivate var head: ExchangeEvent?
         fileprivate var outcome: ExchangeOutcome?
         /// The body, on its way to a file.
         fileprivate var fileBody: BodyFanOut?
@@ -51,10 +53,9 @@ struct RequestMachine<Waiter: Sendable> {
         var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
 
         /// What the driver hears next, in order; nothing before something can be said to the exchange.
-        fileprivate mutating func takeEvent() -> ExchangeEvent? {
+        fileprivate func takeEvent() -> ExchangeEvent? {
             if case .starting = handle { return nil }
-            if let head = head.take() { return .head(head) }
-            return outcome.take().map(ExchangeEvent.outcome)
+            return head.take() ?? outcome.take().map(ExchangeEvent.outcome)
         }
     }
 
@@ -82,8 +83,8 @@ struct RequestMachine<Waiter: Sendable> {
         case nothing
         /// Tell the session, then report ``registered(needsPreparation:)`` or ``registrationRefused()``.
         case begin
-        /// Make the request and send it; nothing of it is the user's code. With the credential that was set.
-        case send(Credential?)
+        /// Make the request and send it; nothing of it is the user's code.
+        case send(hasCredential: Bool)
         /// Make a task that drives, unless somebody does by then.
         case callDriver
         /// Resume the driver.
@@ -91,7 +92,7 @@ struct RequestMachine<Waiter: Sendable> {
         /// Tell the exchange whether the request is suspended.
         case alignExchange
         /// End the exchange and the user's code, as far as there are any.
-        case interrupt((any Exchange)?, (@Sendable () -> Void)?)
+        indirect case interrupt((any Exchange)?, (@Sendable () -> Void)?)
         /// Answer everyone: nothing was under way.
         case settle
         /// Serialize the outcome that is there.
@@ -199,7 +200,7 @@ struct RequestMachine<Waiter: Sendable> {
         guard case .beginning = phase else { preconditionFailure("a request was registered while \(phase)") }
         guard needsPreparation || !setup.interceptors.isEmpty else {
             phase = .exchanging(Exchanging())
-            return .send(setup.credential)
+            return .send(hasCredential: setup.credential != nil)
         }
         phase = .preparing
         driver = .called
@@ -230,19 +231,17 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The transport has returned the exchange, which may be over; returns what the user wants by now, too.
     mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, Wish) {
-        guard case .exchanging(var exchanging) = phase, case .starting = exchanging.handle else {
+        guard case .exchanging(let exchanging) = phase, case .starting = exchanging.handle else {
             preconditionFailure("an exchange was returned while \(phase)")
         }
         exchanging.handle = exchanging.outcome == nil ? .underWay(exchange) : .ended
-        phase = .exchanging(exchanging)
         return (wakes(), wish)
     }
 
     /// The head is there, and the body is held back.
     mutating func headReceived(_ response: HTTPResponse) -> Action {
-        guard case .exchanging(var exchanging) = phase, exchanging.outcome == nil else { return .nothing }
-        exchanging.head = response
-        phase = .exchanging(exchanging)
+        guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return .nothing }
+        exchanging.head = .head(response)
         return wakes()
     }
 
@@ -251,31 +250,29 @@ struct RequestMachine<Waiter: Sendable> {
     /// The body ends at once with the exchange: who finds that ended knows that nobody else ends the body.
     mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?)
     {
-        guard case .exchanging(var exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
+        guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
         let (exchange, body) = (exchanging.exchange, exchanging.fileBody.take())
         if exchange != nil { exchanging.handle = .ended }
         exchanging.outcome = outcome
-        phase = .exchanging(exchanging)
         return (wakes(), exchange, body)
     }
 
     /// The transport was not asked, after all.
     mutating func notSent(_ error: RequestError) -> Action {
-        guard case .exchanging(var exchanging) = phase, case .starting = exchanging.handle else {
+        guard case .exchanging(let exchanging) = phase, case .starting = exchanging.handle else {
             preconditionFailure("a request was not sent while \(phase)")
         }
         exchanging.handle = .ended
         exchanging.outcome = ExchangeOutcome(response: nil, error: error)
-        phase = .exchanging(exchanging)
         return wakes()
     }
 
     /// Sees to it that somebody hears what there is to hear.
     private mutating func wakes() -> Action {
-        guard case .exchanging(var exchanging) = phase else { return .nothing }
+        guard case .exchanging(let exchanging) = phase else { return .nothing }
         switch driver {
         case .waiting(let waiter):
-            guard let event = takeEvent(&exchanging) else { return .nothing }
+            guard let event = takeEvent(exchanging) else { return .nothing }
             return .wake(waiter, event)
         case .nobody:
             if case .starting = exchanging.handle { return .nothing }
@@ -286,9 +283,9 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    private mutating func takeEvent(_ exchanging: inout Exchanging) -> ExchangeEvent? {
+    private mutating func takeEvent(_ exchanging: Exchanging) -> ExchangeEvent? {
         guard let event = exchanging.takeEvent() else { return nil }
-        if case .outcome = event { phase = .deciding } else { phase = .exchanging(exchanging) }
+        if case .outcome = event { phase = .deciding }
         driver = .running
         return event
     }
@@ -372,10 +369,10 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The driver wants to hear what happens next in the exchange.
     mutating func awaited(by waiter: Waiter) -> Action {
-        guard isDriving, case .exchanging(var exchanging) = phase else {
+        guard isDriving, case .exchanging(let exchanging) = phase else {
             preconditionFailure("an exchange was awaited while \(phase), \(driver)")
         }
-        if let event = takeEvent(&exchanging) { return .wake(waiter, event) }
+        if let event = takeEvent(exchanging) { return .wake(waiter, event) }
         driver = .waiting(waiter)
         return .nothing
     }
@@ -383,9 +380,8 @@ struct RequestMachine<Waiter: Sendable> {
     /// A head was accepted; returns the exchange if it has not ended, which ends the body of a file otherwise.
     mutating func accepted(_ response: HTTPResponse, fileBody: BodyFanOut?) -> ((any Exchange)?, [Resumption<Void>]) {
         record.response = response
-        if case .exchanging(var exchanging) = phase, case .underWay = exchanging.handle {
+        if case .exchanging(let exchanging) = phase, case .underWay = exchanging.handle {
             exchanging.fileBody = fileBody
-            phase = .exchanging(exchanging)
         }
         return (exchange, record.takeHeadWaiters())
     }
