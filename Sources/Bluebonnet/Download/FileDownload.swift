@@ -112,8 +112,14 @@ struct FileDownload {
 
     /// Ends a download that failed: what was fetched stays, to be resumed with, unless nobody wants it.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
-        guard let sink else { return attempt }
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
+        guard let sink else {
+            guard isDiscarded, let data = plan.resumeData, let left = try? ResumeData(decoding: data) else {
+                return attempt.resumable(with: plan.resumeData)
+            }
+            PartialFile.left(by: left)?.discard()
+            return attempt
+        }
         return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
     }
 

@@ -75,9 +75,11 @@ struct AttemptLoop {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let credential = core.machine.withLock { $0.setup.credential }
+            let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.wish == .cancelled) }
+            // No code of the user's runs for nobody; what a download can be resumed with is told all the same.
+            if isCancelled, download == nil { throw RequestError(.cancelled) }
             let request: HTTPRequest
-            if core.runsUserCode {
+            if core.runsUserCode, !isCancelled {
                 request = try await interruptible { [core] () throws(RequestError) in try core.converted(credential) }
             } else {
                 request = try core.converted(credential)
@@ -94,10 +96,13 @@ struct AttemptLoop {
 
     /// Asks the adapters, and sees to it that a body that is said to be empty is.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
-        let (interceptors, attempts) = core.machine.withLock { ($0.setup.interceptors, $0.record.attempts) }
+        let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
+            (machine.setup.interceptors, machine.record.attempts, machine.wish == .cancelled)
+        }
         let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }
         do throws(RequestError) {
+            if isCancelled { throw RequestError(.cancelled) }
             let chain = AdapterChain(adapters: adapters)
             let adapted = try await interruptible { [core] () async throws(RequestError) in
                 let state = RequestAdapterState(
@@ -122,7 +127,7 @@ struct AttemptLoop {
         } catch {
             var error = error.during(request, attempts: 0)
             // An adapter that heeds its cancellation may have been quicker to say so.
-            if isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
+            if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
             core.events?.tell(.didFailToAdaptRequest(request, error))
             throw error
         }
@@ -382,7 +387,7 @@ struct AttemptLoop {
 
     /// Decides what becomes of an attempt that failed.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
-        guard let error = attempt.error else { return .stands(attempt) }
+        guard let error = attempt.error else { return .stands(download?.ended(attempt) ?? attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
         guard !isHandedOut, !error.isOfSecondReading(after: earlier) else { return .stands(attempt) }
         return await ask(about: error, attempt)
@@ -405,7 +410,10 @@ struct AttemptLoop {
         let retriers = core.context.retriers + RetrierChain.parts(of: core.machine.withLock { $0.setup.interceptors })
         guard !retriers.isEmpty, let request = core.context.request(core.id) else { return stands }
         // The retriers look at the request, not at the attempt.
-        _ = core.machine.withLock { $0.record.came(to: attempt, error) }
+        let (isCancelled, _) = core.machine.withLock { machine in
+            (machine.wish == .cancelled, machine.record.came(to: attempt, error))
+        }
+        if isCancelled { return .stands(cancelled(attempt, after: error)) }
         let session = core.context.session
         let answer = await core.interruptible {
             for retrier in retriers where !Task.isCancelled {

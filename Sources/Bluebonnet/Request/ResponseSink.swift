@@ -18,9 +18,6 @@ enum ResponseSink: Sendable {
     /// Whether something has to be done, off the caller's thread, before the first exchange.
     var needsPreparation: Bool { if case .file = self { true } else { false } }
 
-    /// Whether the retriers are asked within an attempt, which goes on where it was interrupted.
-    var asksRetriers: Bool { if case .file = self { true } else { false } }
-
     /// The request has ended, and everyone can learn how.
     func finish(with error: RequestError?) {
         switch self {

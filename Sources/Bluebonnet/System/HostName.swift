@@ -16,11 +16,13 @@ package enum HostName {
 
     /// The same with the dot that may be at the end of a name: to cookies, that makes another host (RFC 6265 §5.1.2).
     static func ascii(_ host: String) -> String {
-        var name = host.lowercased()
-        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        let host = isBracketed ? String(host.dropFirst().dropLast()) : host
+        let name = host.lowercased()
         if let address = IPAddress.canonical(name) { return address }
         guard name.utf8.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }),
-            let ascii = InternationalName.ascii(name)
+            // As it is written: `ẞ` in lower case is `ß`, but its name has `ss`.
+            let ascii = InternationalName.ascii(host)
         else { return name }
         // Digits of other scripts stand for those of ASCII.
         return IPAddress.canonical(ascii) ?? ascii

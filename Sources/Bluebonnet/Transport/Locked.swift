@@ -81,12 +81,15 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
 struct Resumption<Value: Sendable>: Sendable {
     #if DEBUG
         fileprivate let continuation: CheckedContinuation<Value, Never>
+        /// Shows the thread sanitizer, which does not see continuations, that the value was made before it is used.
+        fileprivate let handover: Locked<Void>
     #else
         fileprivate let continuation: UnsafeContinuation<Value, Never>
     #endif
 
     func resume(returning value: Value) {
         #if DEBUG
+            handover.withLock { _ in }
             continuation.resume(returning: value)
         #else
             unsafe continuation.resume(returning: value)
@@ -103,8 +106,11 @@ extension Resumption<Void> {
 /// Waits until the resumption that `body` gets is used; `body` runs at once.
 func withResumption<Value>(_ body: (Resumption<Value>) -> Void) async -> Value {
     #if DEBUG
-        await withCheckedContinuation { body(Resumption(continuation: $0)) }
+        let handover = Locked(())
+        let value = await withCheckedContinuation { body(Resumption(continuation: $0, handover: handover)) }
+        handover.withLock { _ in }
+        return value
     #else
-        unsafe await withUnsafeContinuation { unsafe body(Resumption(continuation: $0)) }
+        return unsafe await withUnsafeContinuation { unsafe body(Resumption(continuation: $0)) }
     #endif
 }

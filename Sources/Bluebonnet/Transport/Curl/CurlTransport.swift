@@ -38,9 +38,12 @@ public final class CurlTransport: Transport {
     /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
     ///
     /// - Parameter manager: The manager.
-    /// - Returns: `false` if the transport has a manager already, which it keeps.
+    /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
     public func judgeServers(by manager: ServerTrustManager) -> Bool {
-        guard !hasManager.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+        // Connections that were made before would not have been judged.
+        guard lastID.load(ordering: .relaxed) == 0,
+            !hasManager.exchange(true, ordering: .acquiringAndReleasing)
+        else { return false }
         engine.accept(.judge(manager))
         return true
     }

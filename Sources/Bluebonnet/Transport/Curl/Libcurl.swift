@@ -74,7 +74,7 @@ enum InternationalName {
     /// A name in the ASCII form in which it is looked up, and without percent signs; `nil` for what is none.
     static func ascii(_ name: String) -> String? {
         // In a URL these would end the host, or stand before it.
-        guard !name.utf8.contains(where: "/?#@\\".utf8.contains) else { return nil }
+        guard !name.utf8.contains(where: ":/?#@\\".utf8.contains) else { return nil }
         return Libcurl.withUTF8 { URLParts("https://\(name)/", flags: 0).lowercased(CURLUPART_HOST) }
     }
 }

@@ -435,6 +435,11 @@ extension TransferEngine {
             guard case .set = change else { return nil }
             return RequestError(.cookies(.notKept))
         }
+        do throws(RequestError) {
+            if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
+        } catch {
+            return error
+        }
         cookieJar.change(change)
         return nil
     }
