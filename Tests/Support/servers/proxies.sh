@@ -19,13 +19,14 @@ CONFIGURATION
     start_server "$name" "${ports[$name]}" tinyproxy -d -c "$file"
 }
 
-# start_front NAME CERTIFICATE [OPTIONS]
+# start_front NAME CERTIFICATE [OPTIONS]: connections to tinyproxy are hardly kept, since that ends them at any moment,
+# and a request that is sent on one then is answered with 502.
 start_front() {
     local name=$1 certificate=$2
     shift 2
     start_server "$name" "${ports[$name]}" nghttpx --conf=/dev/null --http2-proxy --single-process --workers=1 \
         --frontend="127.0.0.1,${ports[$name]}" --backend="127.0.0.1,${ports[tinyproxy]}" --accesslog-file=/dev/null \
-        "$@" "$certificate.key" "$certificate.pem"
+        --backend-connections-per-host=1000 --backend-keep-alive-timeout=1ms "$@" "$certificate.key" "$certificate.pem"
 }
 
 # Named after their ports; TestServers.swift says what each one is.
