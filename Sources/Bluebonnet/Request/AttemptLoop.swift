@@ -21,8 +21,8 @@ struct AttemptLoop {
     /// Whether the first attempt was sent where the request was started.
     private var isSent: Bool
     private var download: FileDownload?
-    /// What redirected the attempt under way, in order.
-    private var history: [HTTPResponse] = []
+    /// What redirected the attempt under way.
+    private var redirects: RedirectFollower
     /// Why the attempt before failed.
     private var earlier: RequestError?
     private var served = FewOf<SerializationSlot>()
@@ -30,6 +30,7 @@ struct AttemptLoop {
     init(of core: RequestCore, _ claim: RequestMachine<Resumption<ExchangeEvent>>.Claim) {
         self.core = core
         isSent = claim == .await
+        redirects = RedirectFollower(core)
         download = FileDownload(for: core.sink)
     }
 
@@ -50,7 +51,7 @@ struct AttemptLoop {
     // MARK: 1-5: An attempt
 
     private mutating func attempt() async -> CompletedAttempt {
-        history = []
+        redirects = RedirectFollower(core)
         do throws(RequestError) {
             if !isSent {
                 let converted = try await convert()
@@ -62,11 +63,8 @@ struct AttemptLoop {
             return failed(error)
         }
         isSent = false
-        let event = await followRedirects(from: await core.nextEvent())
-        switch event.with(history) {
-        case .outcome(let outcome):
-            if download == nil { tell(outcome.response) }
-            return validate(outcome)
+        switch await redirects.follow(from: await core.nextEvent()) {
+        case .outcome(let outcome): return validate(outcome, tellsResponse: download == nil)
         case .head(let response): return await receive(response)
         }
     }
@@ -80,7 +78,9 @@ struct AttemptLoop {
             if isCancelled, download == nil { throw RequestError(.cancelled) }
             let request: HTTPRequest
             if core.runsUserCode, !isCancelled {
-                request = try await interruptible { [core] () throws(RequestError) in try core.converted(credential) }
+                request = try await core.interruptible { [core] () throws(RequestError) in
+                    try core.converted(credential)
+                }
             } else {
                 request = try core.converted(credential)
             }
@@ -104,7 +104,7 @@ struct AttemptLoop {
         do throws(RequestError) {
             if isCancelled { throw RequestError(.cancelled) }
             let chain = AdapterChain(adapters: adapters)
-            let adapted = try await interruptible { [core] () async throws(RequestError) in
+            let adapted = try await core.interruptible { [core] () async throws(RequestError) in
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
                 var adapted = adapters.isEmpty ? request : try await chain.adapt(request, using: state)
@@ -151,78 +151,6 @@ struct AttemptLoop {
         return validate(ExchangeOutcome(response: nil, error: error))
     }
 
-    // MARK: 3-4: Redirects
-
-    /// Goes where an answer leads; returns the first event that does not lead elsewhere.
-    private mutating func followRedirects(from first: ExchangeEvent) async -> ExchangeEvent {
-        var event = first
-        guard event.isRedirect, let origin = core.machine.withLock({ $0.record.requests.last }) else { return event }
-        var chain = RedirectChain(request: origin, limits: core.context.configuration.redirects)
-        while event.isRedirect, let response = event.response {
-            do throws(RequestError) {
-                guard var request = try await redirected(by: response, in: &chain) else { break }
-                request.firstPartyURL = origin.url
-                if case .head = event { await endRedirecting(response) }
-                history.append(response)
-                core.events?.tell(.willBeRedirected(to: request, for: response))
-                core.send(request, isRedirect: true)
-            } catch {
-                return .outcome(await refused(event, error.about(response, body: nil)))
-            }
-            event = await core.nextEvent()
-        }
-        return event
-    }
-
-    /// Decides about a redirect; returns the request to go on with, or `nil` to stay with the response.
-    private func redirected(
-        by response: HTTPResponse, in chain: inout RedirectChain
-    ) async throws(RequestError) -> HTTPRequest? {
-        let handler = core.machine.withLock({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
-        // Not even a location that is none is of interest then.
-        if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
-        let proposal: HTTPRequest
-        switch chain.received(response) {
-        case .deliver: return nil
-        case .refuse(let reason): throw RequestError(.redirect(reason))
-        case .follow(let request): proposal = request
-        }
-        guard let handler else { return try chain.followed(with: proposal) }
-        guard let request = core.context.request(core.id) else { return nil }
-        let chosen = try await interruptible {
-            await handler.request(request, willBeRedirectedTo: proposal, for: response)
-        }
-        guard let chosen else { return nil }
-        return try chain.followed(with: chosen)
-    }
-
-    /// Ends the exchange of a response that redirects, whose body nobody wants.
-    ///
-    /// A short one that comes at once is read, to keep the connection. So it is only if what is left to be sent is short.
-    private func endRedirecting(_ response: HTTPResponse) async {
-        let body = core.machine.withLock { $0.record.requests.last?.body }
-        let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)
-        guard length <= limit, body.map({ $0.length ?? .max <= limit }) ?? true else {
-            _ = await abandonedOutcome()
-            return
-        }
-        _ = await outcome(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
-    }
-
-    /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
-    private func refused(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {
-        switch event {
-        case .outcome(let outcome):
-            return ExchangeOutcome(
-                response: outcome.response, body: outcome.body,
-                error: error.about(outcome.response, body: outcome.body),
-                metrics: outcome.metrics, origin: outcome.origin)
-        case .head(let response):
-            let outcome = await abandonedOutcome()
-            return ExchangeOutcome(response: response, error: error, metrics: outcome.metrics)
-        }
-    }
-
     // MARK: 4: Receive
 
     /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
@@ -240,7 +168,7 @@ struct AttemptLoop {
                 return sendsAgain(attempt, response)
             }
         }
-        tell(response)
+        core.machine.withLock { $0.record.sequences.responses }?.send(response)
         if let error = verdict(on: response) ?? refusal { return await refused(response, error) }
         guard await isAllowed(response) else {
             core.cancel()
@@ -262,12 +190,6 @@ struct AttemptLoop {
         return validate(await core.nextOutcome())
     }
 
-    /// Tells those who watch the heads of one.
-    private func tell(_ response: HTTPResponse?) {
-        guard let response else { return }
-        core.machine.withLock { $0.record.sequences.responses }?.send(response)
-    }
-
     /// Asks the validators about a head, if the body will not be at hand for them; returns why they refuse it.
     private func verdict(on response: HTTPResponse) -> RequestError? {
         guard core.sink.holdsBody else { return nil }
@@ -285,38 +207,21 @@ struct AttemptLoop {
     /// Ends the exchange after as much of the body as an error keeps, if that comes soon.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
         let beginning = BodyBeginning(limit: RequestError.bodyLimit)
-        let outcome = await outcome(with: beginning)
+        let outcome = await core.outcome(with: beginning)
         let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
         let verdict = error.about(response, body: body)
-        return completed(
-            ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
-            isCancelled ? .cancelled(after: verdict) : verdict)
-    }
-
-    /// Has the beginning of a body received that is of little use, and waits for the end of the exchange.
-    ///
-    /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
-    /// time must not delay what is known.
-    private func outcome(with beginning: BodyBeginning) async -> ExchangeOutcome {
-        guard let exchange = core.machine.withLock({ $0.exchange }) else { return await core.nextOutcome() }
-        exchange.receiveBody(with: beginning)
-        let impatience = Task { [patience = core.context.configuration.patience] in
-            try await patience()
-            exchange.cancel()
+        let (request, attempts, isCancelled) = core.machine.withLock { machine in
+            (machine.record.requests.last, machine.record.attempts, machine.wish == .cancelled)
         }
-        defer { impatience.cancel() }
-        return await core.nextOutcome()
-    }
-
-    /// Ends an exchange whose body is of no use.
-    private func abandonedOutcome() async -> ExchangeOutcome {
-        core.machine.withLock { $0.exchange }?.cancel()
-        return await core.nextOutcome()
+        return CompletedAttempt(
+            request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
+            error: (isCancelled ? .cancelled(after: verdict) : verdict).during(request, attempts: attempts),
+            attempts: attempts)
     }
 
     /// Ends an exchange of which the head is all there is to know.
     private func abandonedOutcome(_ response: HTTPResponse) async -> ExchangeOutcome {
-        let outcome = await abandonedOutcome()
+        let outcome = await core.abandonedOutcome()
         return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
     }
 
@@ -331,33 +236,37 @@ struct AttemptLoop {
     // MARK: 5: Validate
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
-    private func validate(_ outcome: ExchangeOutcome) -> CompletedAttempt {
-        let outcome = outcome.with(history)
+    ///
+    /// - Parameters:
+    ///   - outcome: How the exchange ended.
+    ///   - tellsResponse: Whether those who watch the heads have not seen this one.
+    private func validate(_ outcome: ExchangeOutcome, tellsResponse: Bool = false) -> CompletedAttempt {
+        let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && !core.sink.holdsBody
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let (request, wish, validators, updates) = core.machine.withLock { machine in
+        let judged = core.machine.withLock { machine in
             (
-                machine.record.requests.last, machine.wish, machine.setup.validators,
-                isCollected ? machine.record.bodyCompleted(progress) : nil
+                request: machine.record.requests.last, attempts: machine.record.attempts, wish: machine.wish,
+                validators: machine.setup.validators,
+                updates: isCollected ? machine.record.bodyCompleted(progress) : nil,
+                responses: tellsResponse ? machine.record.sequences.responses : nil
             )
         }
-        updates?.send(progress)
+        if let response = outcome.response { judged.responses?.send(response) }
+        judged.updates?.send(progress)
         var error = outcome.error
-        if isCollected, wish != .cancelled, !validators.isEmpty, let response = outcome.response {
+        if judged.wish == .cancelled {
+            if error?.isCancellation != true { error = .cancelled(after: error) }
+        } else if isCollected, !judged.validators.isEmpty, let response = outcome.response {
             do throws(RequestError) {
-                try run(validators, on: response, of: request, data: outcome.body)
+                try run(judged.validators, on: response, of: judged.request, data: outcome.body)
             } catch let refusal {
-                return completed(outcome, refusal)
+                error = refusal
             }
         }
-        if wish == .cancelled, error?.isCancellation != true { error = .cancelled(after: error) }
-        return completed(outcome, error)
-    }
-
-    private func completed(_ outcome: ExchangeOutcome, _ error: RequestError?) -> CompletedAttempt {
-        let (request, attempts) = core.machine.withLock { ($0.record.requests.last, $0.record.attempts) }
         return CompletedAttempt(
-            request: request, outcome: outcome, error: error?.during(request, attempts: attempts), attempts: attempts)
+            request: judged.request, outcome: outcome,
+            error: error?.during(judged.request, attempts: judged.attempts), attempts: judged.attempts)
     }
 
     /// Runs the validators, and tells the monitors what they make of the response.
@@ -405,15 +314,16 @@ struct AttemptLoop {
     private func ask(
         about error: RequestError, _ attempt: CompletedAttempt
     ) async -> Decision {
-        let stands = Decision.stands(attempt.failing(with: error))
+        let failed = attempt.failing(with: error)
+        let stands = Decision.stands(failed)
         guard !error.isCancellation, error.kind != .sessionShutDown else { return stands }
         let retriers = core.context.retriers + RetrierChain.parts(of: core.machine.withLock { $0.setup.interceptors })
         guard !retriers.isEmpty, let request = core.context.request(core.id) else { return stands }
         // The retriers look at the request, not at the attempt.
         let (isCancelled, _) = core.machine.withLock { machine in
-            (machine.wish == .cancelled, machine.record.came(to: attempt, error))
+            (machine.wish == .cancelled, machine.record.came(to: failed))
         }
-        if isCancelled { return .stands(cancelled(attempt, after: error)) }
+        if isCancelled { return .stands(failed.cancelled()) }
         let session = core.context.session
         let answer = await core.interruptible {
             for retrier in retriers where !Task.isCancelled {
@@ -424,7 +334,7 @@ struct AttemptLoop {
             return (.doNotRetry, "")
         }
         switch answer?.result {
-        case nil: return .stands(cancelled(attempt, after: error))
+        case nil: return .stands(failed.cancelled())
         case .doNotRetry: return stands
         case .doNotRetryWithError(let other):
             let replaced = RequestError(
@@ -433,8 +343,8 @@ struct AttemptLoop {
                 attempt.failing(
                     with: replaced.about(error.response, body: error.body).resumable(with: error.resumeData)
                         .during(attempt.request, attempts: attempt.attempts)))
-        case .retry: return await again(after: nil, attempt, error)
-        case .retryWithDelay(let delay): return await again(after: delay, attempt, error)
+        case .retry: return await again(after: nil, failed, error)
+        case .retryWithDelay(let delay): return await again(after: delay, failed, error)
         }
     }
 
@@ -454,11 +364,7 @@ struct AttemptLoop {
             return replaced
         }
         core.events?.start()
-        return replaced == nil ? .stands(cancelled(attempt, after: error)) : .again(error)
-    }
-
-    private func cancelled(_ attempt: CompletedAttempt, after error: RequestError) -> CompletedAttempt {
-        attempt.failing(with: .cancelled(after: error).during(attempt.request, attempts: attempt.attempts))
+        return replaced == nil ? .stands(attempt.cancelled()) : .again(error)
     }
 
     // MARK: 7: Serialize
@@ -475,7 +381,7 @@ struct AttemptLoop {
                 // The failure of a serializer is a new one.
                 guard attempt.error == nil, let error = slot.failure else { continue }
                 switch await ask(about: error, attempt) {
-                case .stands(let attempt): if let error = attempt.error { slot.fail(attempt, error) }
+                case .stands(let attempt): slot.fail(attempt)
                 case .again:
                     for slot in served { slot.forget() }
                     core.machine.withLock { $0.reattached(&served) }
@@ -489,42 +395,19 @@ struct AttemptLoop {
     }
 
     /// Makes the outcome final and answers everyone, unless there is a serializer left to serve; returns whether it is.
-    ///
-    /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
     private func settle(_ attempt: CompletedAttempt) -> Bool {
         guard let settlement = core.machine.withLock({ $0.served(attempt) }) else { return false }
-        var final = attempt
-        if settlement.isCancelled, attempt.error?.isCancellation != true {
-            let error = RequestError.cancelled(after: attempt.error)
-                .during(attempt.request, attempts: attempt.attempts)
-            final = attempt.failing(with: error)
-            _ = core.machine.withLock { $0.record.came(to: final, error) }
-            for slot in served { slot.fail(final, error) }
+        // What was served before the request was cancelled is not handed out.
+        if settlement.attempt !== attempt {
+            for slot in served where slot.failure?.isCancellation != true {
+                slot.fail(attempt.cancelled(after: slot.failure))
+            }
         }
-        core.tell(settlement, served: served)
-        for slot in served { slot.deliver() }
-        core.sink.finish(with: final.error)
+        core.answer(settlement, served: served)
         return true
     }
 
-    // MARK: User code
-
     private var isCancelled: Bool { core.machine.withLock { $0.wish == .cancelled } }
-
-    /// Awaits the user's code for as long as the request is not cancelled.
-    private func interruptible<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws(RequestError) -> Value
-    ) async throws(RequestError) -> Value {
-        let result = await core.interruptible { () async -> Result<Value, RequestError> in
-            do throws(RequestError) {
-                return .success(try await work())
-            } catch {
-                return .failure(error)
-            }
-        }
-        guard let result else { throw RequestError(.cancelled) }
-        return try result.get()
-    }
 }
 
 // MARK: Downloads
@@ -537,10 +420,10 @@ extension AttemptLoop {
         case .startOver: decision = await again(after: nil, attempt, error, keepingProgress: true)
         case .resume(let delay):
             decision = await again(after: delay, attempt, error, keepingProgress: true, by: download?.plan.sleep)
-        case .ask:
+        case .ask where !error.isOfSecondReading(after: earlier):
             let told = attempt.resumable(with: download?.resumeData)
             decision = await ask(about: told.error ?? error, told)
-        case .end, nil: decision = .stands(attempt)
+        case .ask, .end, nil: decision = .stands(attempt)
         }
         guard case .stands(let final) = decision else { return decision }
         return .stands(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)

@@ -45,6 +45,12 @@ final class CompletedAttempt: Sendable {
             resumeData: resumeData)
     }
 
+    /// The same, ended by a cancellation, after which nothing that it came to is handed out.
+    func cancelled(after later: RequestError? = nil) -> CompletedAttempt {
+        if error?.isCancellation == true { return self }
+        return failing(with: .cancelled(after: later ?? error).during(request, attempts: attempts))
+    }
+
     /// The same, saying what led to it: a body that cannot be sent again would hide why that was tried.
     func caused(by earlier: RequestError?) -> CompletedAttempt {
         guard let earlier, let error, error.kind == .requestBody(.notReplayable), error.underlying == nil else {

@@ -12,7 +12,7 @@ public import FoundationEssentials
 /// Its members are `nonisolated`: they return at once, from anywhere. Conversion, validators and serializers run one after
 /// the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of whoever awaits,
 /// and never where the network is driven.
-public actor DataRequest: Request, CustomDebugStringConvertible {
+public actor DataRequest: Request {
     /// Leads Bluebonnet to what all kinds of request share.
     public nonisolated let reference: RequestReference
 
@@ -21,25 +21,8 @@ public actor DataRequest: Request, CustomDebugStringConvertible {
         core.events?.adopt(self)
     }
 
-    /// What the request was made from.
-    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
-
     /// The body of the response, once the request has been answered.
     public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
-
-    /// The request as a `curl` command, without secrets, and what became of it.
-    public nonisolated var debugDescription: String {
-        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
-        return "\(cURLDescription())\n# \(outcome)"
-    }
-}
-
-extension DataRequest: Hashable {
-    /// Whether two references are to the same request.
-    public static func == (left: DataRequest, right: DataRequest) -> Bool { left === right }
-
-    /// Hashes which request it is.
-    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
 // MARK: Validation

@@ -13,7 +13,7 @@
 /// more wait for it, nothing is read from the network. How large the body is as a whole is not limited.
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Validators run on the global pool.
-public actor DataStreamRequest: Request, CustomDebugStringConvertible {
+public actor DataStreamRequest: Request {
     /// Leads Bluebonnet to what all kinds of request share.
     public nonisolated let reference: RequestReference
 
@@ -36,15 +36,6 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
         reference = RequestReference(core: core)
         self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
         core.events?.adopt(self)
-    }
-
-    /// What the request was made from.
-    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
-
-    /// The request as a `curl` command, without secrets, and what became of it.
-    public nonisolated var debugDescription: String {
-        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
-        return "\(cURLDescription())\n# \(outcome)"
     }
 
     /// Accepts a response by a check of your own, before any of its body is handed out.
@@ -73,12 +64,4 @@ public actor DataStreamRequest: Request, CustomDebugStringConvertible {
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)
     }
-}
-
-extension DataStreamRequest: Hashable {
-    /// Whether two references are to the same request.
-    public static func == (left: DataStreamRequest, right: DataStreamRequest) -> Bool { left === right }
-
-    /// Hashes which request it is.
-    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }

@@ -16,7 +16,7 @@ public import FoundationEssentials
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
 /// pool.
-public actor DownloadRequest: Request, CustomDebugStringConvertible {
+public actor DownloadRequest: Request {
     /// Says where a file goes.
     public typealias Destination = DownloadDestination
 
@@ -39,9 +39,6 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
             core: RequestCore(convertible: convertible, context: context, sink: .file(plan), interceptor: interceptor))
         core.events?.adopt(self)
     }
-
-    /// What the request was made from.
-    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
     /// Where the file is, once it is complete and in its place.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
@@ -82,18 +79,4 @@ public actor DownloadRequest: Request, CustomDebugStringConvertible {
         plan.validators.withLock { $0.append(validation) }
         return self
     }
-
-    /// The request as a `curl` command, without secrets, and what became of it.
-    public nonisolated var debugDescription: String {
-        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
-        return "\(cURLDescription())\n# \(outcome)"
-    }
-}
-
-extension DownloadRequest: Hashable {
-    /// Whether two references are to the same request.
-    public static func == (left: DownloadRequest, right: DownloadRequest) -> Bool { left === right }
-
-    /// Hashes which request it is.
-    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }

@@ -1,8 +1,10 @@
+import Synchronization
+
 /// A request that a session vends: it can be started, held back, cancelled and watched.
 ///
 /// All members are `nonisolated`: they return at once and may be used from anywhere. ``DataRequest`` is the kind for
 /// bodies in memory, ``DataStreamRequest`` for those that are read as they come, ``DownloadRequest`` for those in files.
-public protocol Request: Actor, CustomStringConvertible {
+public protocol Request: Actor, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
     /// Leads Bluebonnet to what all kinds of request share.
     nonisolated var reference: RequestReference { get }
 }
@@ -19,6 +21,15 @@ extension Request {
 extension Request {
     /// Names the request within the process.
     public nonisolated var id: RequestID { core.id }
+
+    /// What the request was made from.
+    public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
+
+    /// Whether two references are to the same request.
+    public static func == (left: Self, right: Self) -> Bool { left === right }
+
+    /// Hashes which request it is.
+    public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
     // MARK: Control
 
@@ -88,7 +99,7 @@ extension Request {
     }
 
     /// Why the request failed, once it has.
-    public nonisolated var error: RequestError? { core.machine.withLock { $0.record.error } }
+    public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
 
     /// What was measured of the last exchange, once the request has been answered.
     public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
@@ -219,6 +230,12 @@ extension Request {
 
     // MARK: Descriptions
 
+    /// The request as a `curl` command, without secrets, and what became of it.
+    public nonisolated var debugDescription: String {
+        let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
+        return "\(cURLDescription())\n# \(outcome)"
+    }
+
     /// The method, the URL without secrets and, once there is one, the status code.
     public nonisolated var description: String {
         guard let request else { return "No request created yet." }
@@ -237,4 +254,42 @@ extension Request {
         return request.cURLDescription(
             defaultHeaders: core.context.effectiveHeaders, revealingSecrets: revealingSecrets)
     }
+}
+
+// MARK: Words
+
+/// Names a request within the process.
+public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+    let number: UInt64
+
+    private static let last = Atomic<UInt64>(0)
+
+    static func next() -> RequestID {
+        RequestID(number: last.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// The number of the request, counted from 1.
+    public var description: String { "\(number)" }
+}
+
+/// Says where a request is in its life.
+public enum RequestState: Hashable, Sendable {
+    /// Made, and not started.
+    case initialized
+    /// Started, or going on after a suspension.
+    case resumed
+    /// Held back: nothing is read from or written to the network.
+    case suspended
+    /// Cancelled; final.
+    case cancelled
+    /// Answered, with a value or an error; final.
+    case finished
+}
+
+/// Says what happens to a response whose head is there.
+public enum ResponseDisposition: Hashable, Sendable {
+    /// The body is received.
+    case allow
+    /// The request is cancelled, before any of the body is delivered.
+    case cancel
 }

@@ -63,7 +63,7 @@ final class RequestCore: Sendable {
 
     /// Ends a request that waits for its start when the session goes.
     func refuse() {
-        perform(machine.withLock { $0.refused() }, error: RequestError(.sessionShutDown))
+        perform(machine.withLock { $0.refused() })
     }
 
     /// Someone reads the body as it comes, which starts the request if that is how the session works.
@@ -121,35 +121,35 @@ final class RequestCore: Sendable {
     private typealias Action = RequestMachine<Resumption<ExchangeEvent>>.Action
 
     /// Carries out what the machine decided; the request and the serializer are needed where they are concerned.
-    private func perform(
-        _ action: Action, error: RequestError? = nil, slot: SerializationSlot? = nil, for request: (any Request)? = nil
-    ) {
+    private func perform(_ action: Action, slot: SerializationSlot? = nil, for request: (any Request)? = nil) {
         switch action {
         case .nothing: break
-        case .begin: if let request { begin(request) }
-        case .send(let hasCredential):
-            sendUnprepared(hasCredential ? machine.withLock { $0.setup.credential } : nil)
+        case .begin(let hasInterceptors, let hasCredential):
+            if let request { begin(request, hasInterceptors: hasInterceptors, hasCredential: hasCredential) }
         case .callDriver: callDriver()
         case .wake(let driver, let event): driver.resume(returning: event)
         case .alignExchange: alignExchange()
         case .interrupt(let exchange, let interruption):
             exchange?.cancel()
             interruption?()
-        case .settle: settleUnbegun(with: error ?? RequestError(.cancelled))
+        case .settle(let settlement):
+            for slot in settlement.slots { slot.fail(settlement.attempt) }
+            answer(settlement, served: settlement.slots, isOnPool: false)
         case .serializeOutcome: if let slot { serializeOutcome(into: slot) }
         }
     }
 
-    private func begin(_ request: any Request) {
+    private func begin(_ request: any Request, hasInterceptors: Bool, hasCredential: Bool) {
         events?.begin(request)
-        guard context.register(request) else {
-            return perform(machine.withLock { $0.registrationRefused() }, error: RequestError(.sessionShutDown))
-        }
+        guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
         if creationEpoch != context.cancellationEpoch { cancel() }
         // User code and files are not for the thread of whoever starts the request.
-        let needsPreparation = runsUserCode || !context.adapters.isEmpty || sink.needsPreparation
-        perform(machine.withLock { $0.registered(needsPreparation: needsPreparation) })
+        if hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
+            perform(machine.withLock { $0.registered() })
+        } else {
+            sendUnprepared(hasCredential ? machine.withLock { $0.setup.credential } : nil)
+        }
     }
 
     @inline(never)
@@ -172,24 +172,15 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Answers everyone who awaits a request of which nothing was under way.
-    private func settleUnbegun(with error: RequestError) {
-        let settlement = machine.withLock { machine in
-            let isCancelled = machine.wish == .cancelled && !error.isCancellation
-            let error = isCancelled ? RequestError.cancelled(after: error) : error
-            return machine.settledUnbegun(with: error.during(machine.record.requests.last, attempts: 0))
-        }
-        let error = machine.withLock { $0.record.error } ?? error
-        let outcome = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 0)
-        for slot in settlement.slots { slot.fail(outcome, error) }
-        tell(settlement, served: settlement.slots)
-        for slot in settlement.slots { slot.deliver(isOnPool: false) }
-        sink.finish(with: error)
-    }
-
-    /// Tells all but the serializers that the request is over, and takes it out of its session's books.
-    func tell(
-        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.Settlement, served: FewOf<SerializationSlot>
+    /// Answers everyone, and takes the request out of its session's books.
+    ///
+    /// - Parameters:
+    ///   - settlement: Who awaits the request, and how that ended.
+    ///   - served: The serializers, which have their answers.
+    ///   - isOnPool: Whether code of the user's may run here.
+    func answer(
+        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.Settlement, served: FewOf<SerializationSlot>,
+        isOnPool: Bool = true
     ) {
         if let events {
             for slot in served { slot.report() }
@@ -199,6 +190,8 @@ final class RequestCore: Sendable {
         for continuation in settlement.headWaiters { continuation.resume() }
         context.remove(id)
         releaseTransport()
+        for slot in served { slot.deliver(isOnPool: isOnPool) }
+        sink.finish(with: settlement.attempt.error)
     }
 
     private func releaseTransport() {
@@ -209,13 +202,11 @@ final class RequestCore: Sendable {
     @inline(never)
     private func serializeOutcome(into slot: SerializationSlot) {
         Task {
-            let (last, error) = machine.withLock { ($0.record.last, $0.record.error) }
-            // Without an outcome, the request was cancelled before it was started.
-            let attempt =
-                last
-                ?? CompletedAttempt(request: nil, outcome: nil, error: error ?? RequestError(.cancelled), attempts: 0)
+            guard let attempt = machine.withLock({ $0.record.last }) else { return }
             // The request can no longer be cancelled; the serializer's own task can.
-            await slot.serve(attempt) { work in await raced(work) { !slot.setInterruption($0) } != nil }
+            await slot.serve(attempt) { work in
+                await Interruption.awaiting(work) { !slot.setInterruption($0) } != nil
+            }
             slot.report()
             slot.deliver()
         }
@@ -231,11 +222,7 @@ final class RequestCore: Sendable {
             send(request)
         } catch {
             events?.tell(.didFailToCreateRequest(error))
-            let action = machine.withLock { machine in
-                machine.record.attempts += 1
-                return machine.notSent(error)
-            }
-            perform(action)
+            perform(machine.withLock { $0.notSent(error) })
         }
     }
 
@@ -315,31 +302,48 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Awaits the user's code for as long as the request is not cancelled; `nil` when it is.
+    /// Ends the exchange, whose body is of no use.
+    func abandonedOutcome() async -> ExchangeOutcome {
+        machine.withLock { $0.exchange }?.cancel()
+        return await nextOutcome()
+    }
+
+    /// Has the beginning of a body received that is of little use, and waits for the end of the exchange.
     ///
-    /// The code runs in a task of its own, on the global pool. When the request is cancelled that task is, and this returns
-    /// at once: code that does not heed its cancellation keeps nobody waiting.
+    /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
+    /// time must not delay what is known.
+    func outcome(with beginning: BodyBeginning) async -> ExchangeOutcome {
+        guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
+        exchange.receiveBody(with: beginning)
+        let impatience = Task { [patience = context.configuration.patience] in
+            try await patience()
+            exchange.cancel()
+        }
+        defer { impatience.cancel() }
+        return await nextOutcome()
+    }
+
+    /// Awaits the user's code for as long as the request is not cancelled; `nil` when it is.
     func interruptible<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
-        let value = await raced(work) { interruption in machine.withLock { $0.asked(interruption) } }
+        let value = await Interruption.awaiting(work) { interrupt in machine.withLock { $0.asked(interrupt) } }
         // What ended the wait is released without the lock.
         _ = machine.withLock { $0.answered() }
         return value
     }
 
-    /// Awaits the work or its interruption; `keep` keeps what ends the wait, and returns whether there is to be one.
-    @inline(never)
-    private func raced<Value: Sendable>(
-        _ work: @escaping @Sendable () async -> Value, keep: (@escaping @Sendable () -> Void) -> Bool
-    ) async -> Value? {
-        await withResumption { continuation in
-            let race = InterruptionRace(continuation)
-            let task = Task { race.end(with: await work()) }
-            let interruption: @Sendable () -> Void = {
-                task.cancel()
-                race.end(with: nil)
+    /// Awaits the user's code, which may throw, for as long as the request is not cancelled.
+    func interruptible<Value: Sendable>(
+        throwing work: @escaping @Sendable () async throws(RequestError) -> Value
+    ) async throws(RequestError) -> Value {
+        let result = await interruptible { () async -> Result<Value, RequestError> in
+            do throws(RequestError) {
+                return .success(try await work())
+            } catch {
+                return .failure(error)
             }
-            if !keep(interruption) { interruption() }
         }
+        guard let result else { throw RequestError(.cancelled) }
+        return try result.get()
     }
 
     // MARK: Heads
@@ -366,7 +370,7 @@ final class RequestCore: Sendable {
             }
             if isThere { continuation.resume() }
         }
-        let (response, error) = machine.withLock { ($0.record.response, $0.record.error) }
+        let (response, error) = machine.withLock { ($0.record.response, $0.record.last?.error) }
         guard let response else { throw error ?? RequestError(.cancelled) }
         return response
     }
@@ -442,19 +446,6 @@ extension RequestCore: ExchangeObserver {
         let (action, _, fileBody) = machine.withLock { $0.outcomeReceived(outcome) }
         fileBody?.finish(with: outcome.error)
         perform(action)
-    }
-}
-
-/// Lets the first of two ends win.
-private final class InterruptionRace<Value: Sendable>: Sendable {
-    private let waiting: Locked<Resumption<Value?>?>
-
-    init(_ continuation: Resumption<Value?>) {
-        waiting = Locked(continuation)
-    }
-
-    func end(with answer: Value?) {
-        waiting.withLock { $0.take() }?.resume(returning: answer)
     }
 }
 

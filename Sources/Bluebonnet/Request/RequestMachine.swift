@@ -81,10 +81,9 @@ struct RequestMachine<Waiter: Sendable> {
     /// What the reporter of an event has to do.
     enum Action {
         case nothing
-        /// Tell the session, then report ``registered(needsPreparation:)`` or ``registrationRefused()``.
-        case begin
-        /// Make the request and send it; nothing of it is the user's code.
-        case send(hasCredential: Bool)
+        /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared, ``registered()``;
+        /// otherwise make the request, send it, and report ``sent(_:isRedirect:now:)`` or ``notSent(_:)``.
+        case begin(hasInterceptors: Bool, hasCredential: Bool)
         /// Make a task that drives, unless somebody does by then.
         case callDriver
         /// Resume the driver.
@@ -94,7 +93,7 @@ struct RequestMachine<Waiter: Sendable> {
         /// End the exchange and the user's code, as far as there are any.
         indirect case interrupt((any Exchange)?, (@Sendable () -> Void)?)
         /// Answer everyone: nothing was under way.
-        case settle
+        indirect case settle(Settlement)
         /// Serialize the outcome that is there.
         case serializeOutcome
     }
@@ -170,8 +169,7 @@ struct RequestMachine<Waiter: Sendable> {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _):
             wish = .cancelled
-            phase = .settled
-            return .settle
+            return settles(with: RequestError(.cancelled))
         // Whoever starts the request, or its exchange, sees that it was cancelled.
         case (_, _):
             wish = .cancelled
@@ -190,18 +188,14 @@ struct RequestMachine<Waiter: Sendable> {
     private mutating func begins() -> Action {
         wish = .goOn
         phase = .beginning
-        return .begin
+        return .begin(hasInterceptors: !setup.interceptors.isEmpty, hasCredential: setup.credential != nil)
     }
 
     // MARK: The session
 
-    /// The session knows of the request.
-    mutating func registered(needsPreparation: Bool) -> Action {
+    /// The session knows of the request, which has to be prepared before it is sent.
+    mutating func registered() -> Action {
         guard case .beginning = phase else { preconditionFailure("a request was registered while \(phase)") }
-        guard needsPreparation || !setup.interceptors.isEmpty else {
-            phase = .exchanging(Exchanging())
-            return .send(hasCredential: setup.credential != nil)
-        }
         phase = .preparing
         driver = .called
         return .callDriver
@@ -210,21 +204,18 @@ struct RequestMachine<Waiter: Sendable> {
     /// The session was shut down before the request was started.
     mutating func registrationRefused() -> Action {
         guard case .beginning = phase else { preconditionFailure("a request was refused while \(phase)") }
-        phase = .settled
-        return .settle
+        return settles(with: RequestError(.sessionShutDown))
     }
 
     /// The session goes: a request that waits for its start would wait for ever.
     mutating func refused() -> Action {
-        guard isIdle else { return .nothing }
-        phase = .settled
-        return .settle
+        isIdle ? settles(with: RequestError(.sessionShutDown)) : .nothing
     }
 
-    /// Nothing was under way, and everyone is about to be answered; returns who, and what was kept.
-    mutating func settledUnbegun(with error: RequestError) -> Settlement {
-        guard isSettled else { preconditionFailure("a request was settled while \(phase)") }
-        return settlement(nil, error)
+    /// Ends a request of which nothing was under way.
+    private mutating func settles(with error: RequestError) -> Action {
+        let attempt = CompletedAttempt(request: nil, outcome: nil, error: error.during(nil, attempts: 0), attempts: 0)
+        return .settle(settlement(attempt))
     }
 
     // MARK: The transport
@@ -257,9 +248,16 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), exchange, body)
     }
 
-    /// The transport was not asked, after all.
+    /// The transport is not asked, after all.
     mutating func notSent(_ error: RequestError) -> Action {
-        guard case .exchanging(let exchanging) = phase, case .starting = exchanging.handle else {
+        let exchanging: Exchanging
+        switch phase {
+        case .beginning:
+            exchanging = Exchanging()
+            phase = .exchanging(exchanging)
+            record.attempts += 1
+        case .exchanging(let starting) where starting.isStarting: exchanging = starting
+        case .idle, .preparing, .exchanging, .deciding, .serializing, .settled:
             preconditionFailure("a request was not sent while \(phase)")
         }
         exchanging.handle = .ended
@@ -346,12 +344,13 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// A request is about to be handed to the transport.
     mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
-        switch phase {
-        case .preparing where isDriving, .deciding where isDriving: phase = .exchanging(Exchanging())
-        case .exchanging(let exchanging) where exchanging.isStarting: break
-        case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
-            preconditionFailure("a request was sent while \(phase), \(driver)")
+        switch (phase, isRedirect) {
+        case (.beginning, false): break
+        case (.preparing, false) where isDriving: break
+        case (.deciding, true) where isDriving: break
+        default: preconditionFailure("a request was sent while \(phase), \(driver)")
         }
+        phase = .exchanging(Exchanging())
         record.sent(request, isRedirect: isRedirect, now: now)
         return Sending(
             wish: wish, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
@@ -389,7 +388,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// The attempt is to be made again; returns `nil` if the request was cancelled, and else what the last one came to.
     ///
     /// A download that goes on where it was interrupted keeps its progress.
-    mutating func retried(keepingProgress: Bool = false) -> RequestRecord.Result? {
+    mutating func retried(keepingProgress: Bool = false) -> Replaced? {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: break
         case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
@@ -397,7 +396,7 @@ struct RequestMachine<Waiter: Sendable> {
         }
         guard wish != .cancelled else { return nil }
         phase = .preparing
-        return keepingProgress ? (nil, nil) : record.forgetAttempt()
+        return Replaced(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
 
     /// Serializers that were served are to be served again, with those that came meanwhile.
@@ -417,31 +416,38 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// All serializers were served; makes the outcome final, unless more came meanwhile.
+    ///
+    /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
     mutating func served(_ attempt: CompletedAttempt) -> Settlement? {
         guard isDriving, case .serializing = phase else {
             preconditionFailure("serializers were served while \(phase), \(driver)")
         }
         guard slots.isEmpty else { return nil }
-        phase = .settled
         driver = .nobody
-        return settlement(attempt, attempt.error)
+        return settlement(attempt)
     }
 
-    private mutating func settlement(_ attempt: CompletedAttempt?, _ error: RequestError?) -> Settlement {
-        Settlement(
-            isCancelled: wish == .cancelled, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
-            sequences: record.sequences, replaced: record.came(to: attempt, error))
+    private mutating func settlement(_ attempt: CompletedAttempt) -> Settlement {
+        phase = .settled
+        let final = wish == .cancelled ? attempt.cancelled() : attempt
+        return Settlement(
+            attempt: final, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
+            sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
     }
 
-    /// Who is to be told that a request is over.
+    /// Who is to be told that a request is over, and how it ended.
     struct Settlement {
-        let isCancelled: Bool
+        let attempt: CompletedAttempt
         /// Those that were not served.
         let slots: FewOf<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
-        /// What was known before, to be released without the lock.
-        let replaced: RequestRecord.Result
+        let replaced: Replaced
+    }
+
+    /// What was known of an attempt before, to be released without the lock.
+    struct Replaced {
+        let attempt: CompletedAttempt?
     }
 }
 

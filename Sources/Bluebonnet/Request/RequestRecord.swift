@@ -17,13 +17,10 @@ struct RequestSetup {
 
 /// What is known of a request: its attempts so far, and how its bodies get on.
 struct RequestRecord {
-    /// What one attempt came to.
-    typealias Result = (last: CompletedAttempt?, error: RequestError?)
-
     private(set) var requests = FewOf<HTTPRequest>()
     var attempts = 0
+    /// What the latest attempt came to.
     private(set) var last: CompletedAttempt?
-    private(set) var error: RequestError?
     /// The latest head that was accepted.
     var response: HTTPResponse?
     private(set) var progress: TransferProgress?
@@ -46,14 +43,14 @@ struct RequestRecord {
     }
 
     /// Notes what an attempt came to; returns what was noted before, to be released without the lock.
-    mutating func came(to last: CompletedAttempt?, _ error: RequestError?) -> Result {
-        (exchange(&self.last, with: last), exchange(&self.error, with: error))
+    mutating func came(to attempt: CompletedAttempt) -> CompletedAttempt? {
+        exchange(&last, with: attempt)
     }
 
     /// Forgets what an attempt came to, since there will be another; returns it, to be released without the lock.
-    mutating func forgetAttempt() -> Result {
+    mutating func forgetAttempt() -> CompletedAttempt? {
         (response, bytesBefore, progress, uploadProgress) = (nil, nil, nil, nil)
-        return came(to: nil, nil)
+        return exchange(&last, with: nil)
     }
 
     // MARK: Progress

@@ -70,7 +70,7 @@ final class SerializationSlot: Sendable {
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
     ) async {
-        if let error = attempt.error { return fail(attempt, error) }
+        if attempt.error != nil { return fail(attempt) }
         let start = MonotonicClock.now()
         switch serializer {
         case .synchronous(let serialize):
@@ -88,12 +88,13 @@ final class SerializationSlot: Sendable {
                 }
             }
             if isComplete { return }
-            fail(attempt, RequestError(.cancelled).during(attempt.request, attempts: attempt.attempts))
+            fail(attempt.cancelled())
         }
     }
 
     /// Makes the answer of an attempt that failed, without handing it out; replaces an answer that was made before.
-    func fail(_ attempt: CompletedAttempt, _ error: RequestError) {
+    func fail(_ attempt: CompletedAttempt) {
+        guard let error = attempt.error else { return }
         let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
         _ = state.withLock { state -> Phase in
             if case .delivered = state.phase { return .empty }

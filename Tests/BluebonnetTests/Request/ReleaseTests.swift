@@ -61,16 +61,7 @@ import Testing
     @Test func `What an attempt came to may use the request when it is forgotten`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
-            let machine = Locked(RequestMachine<Int>())
-            func error() -> RequestError {
-                RequestError(
-                    .validation(.customValidationFailed),
-                    underlying: TouchingError(touch: Touch { _ = machine.withLock { $0.state } }))
-            }
-            _ = machine.withLock { $0.record.came(to: nil, error()) }
-            _ = machine.withLock { $0.record.came(to: nil, error()) }
-            _ = machine.withLock { $0.record.forgetAttempt() }
-            #expect(machine.withLock { $0.record.error } == nil)
+            Release.replaceAttempts()
         }
     }
 
@@ -172,6 +163,19 @@ private enum Release {
         let transport = StubTransport { _ in .status(200) }
         let session = Session(startRequestsImmediately: false, transport: transport)
         return session.request("http://stub.example/")
+    }
+
+    /// Lets a machine note what attempts came to that touch it when they go.
+    static func replaceAttempts() {
+        let machine = Locked(RequestMachine<Int>())
+        for _ in 0..<2 {
+            let touch = Touch { _ = machine.withLock { $0.state } }
+            let error = RequestError(.validation(.customValidationFailed), underlying: TouchingError(touch: touch))
+            let attempt = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 1)
+            _ = machine.withLock { $0.record.came(to: attempt) }
+        }
+        _ = machine.withLock { $0.record.forgetAttempt() }
+        #expect(machine.withLock { $0.record.last } == nil)
     }
 
     /// Some bytes, with what happens when they go.

@@ -16,7 +16,7 @@ import Testing
 
     enum Event: String, CaseIterable, Sendable {
         case resumed, suspended, cancelled, attached, attachedWaiting, refused
-        case registered, registeredPlain, registrationRefused
+        case registered, registrationRefused
         case exchangeReturned, headReceived, outcomeReceived, notSent
         case claimed, asked, answered, preparationFailed, sent, redirectSent, awaited, accepted, retried
         case serializationBegan, served
@@ -97,9 +97,9 @@ import Testing
         case .called: [.resumed, .registered]
         case .preparing: path(to: .called) + [.claimed]
         case .adapting: path(to: .preparing) + [.asked]
-        case .sending: [.resumed, .registeredPlain]
+        case .sending: [.resumed, .sent]
         case .driverSending: path(to: .preparing) + [.sent]
-        case .underWay: path(to: .sending) + [.sent, .exchangeReturned]
+        case .underWay: path(to: .sending) + [.exchangeReturned]
         case .suspended: path(to: .underWay) + [.suspended]
         case .awaited: path(to: .underWay) + [.claimed, .awaited]
         case .hasHead: path(to: .underWay) + [.headReceived]
@@ -134,8 +134,7 @@ extension RequestMachine<Int> {
         case .attached: return name(attached(slot, startsImmediately: true))
         case .attachedWaiting: return name(attached(slot, startsImmediately: false))
         case .refused: return name(refused())
-        case .registered: return name(registered(needsPreparation: true))
-        case .registeredPlain: return name(registered(needsPreparation: false))
+        case .registered: return name(registered())
         case .registrationRefused: return name(registrationRefused())
         case .exchangeReturned: return name(exchangeReturned(FakeExchange()).0)
         case .headReceived: return name(headReceived(Self.response))
@@ -159,7 +158,7 @@ extension RequestMachine<Int> {
         case .serializationBegan: return "serve \(serializationBegan().array.count)"
         case .served:
             let attempt = CompletedAttempt(request: nil, outcome: nil, error: nil, attempts: 1)
-            return served(attempt).map { $0.isCancelled ? "over, cancelled" : "over" } ?? "more to serve"
+            return served(attempt).map { $0.attempt === attempt ? "over" : "over, cancelled" } ?? "more to serve"
         }
     }
 
@@ -167,7 +166,6 @@ extension RequestMachine<Int> {
         switch action {
         case .nothing: "nothing"
         case .begin: "begin"
-        case .send: "send"
         case .callDriver: "call driver"
         case .wake(let waiter, .head): waiter == 7 ? "wake with a head" : "wake somebody else"
         case .wake(let waiter, .outcome): waiter == 7 ? "wake with the outcome" : "wake somebody else"
@@ -221,13 +219,12 @@ extension RequestMachineTests {
     /// else while it waits or awaits the user's code.
     static let reasons: [Event: String] = [
         .registered: "reported once, by whoever got `begin`",
-        .registeredPlain: "reported once, by whoever got `begin`",
         .registrationRefused: "reported once, by whoever got `begin`",
         .exchangeReturned: "reported once for each `sent`, by the sender",
-        .notSent: "reported in the place of `sent` or `exchangeReturned`",
+        .notSent: "reported in the place of `sent` by whoever got `begin`, or of `exchangeReturned` by the sender",
         .asked: "the driver's; one piece of the user's code at a time",
         .preparationFailed: "the driver's, who makes the request in `preparing` alone",
-        .sent: "the driver's, or the sender's of a request that needs no preparation, once",
+        .sent: "the driver's, who has made the request in `preparing`; or of whoever got `begin`, once",
         .redirectSent: "the driver's, when it has taken the outcome",
         .awaited: "the driver's, when the transport was asked, and it has not taken the outcome",
         .retried: "the driver's, when it has taken the outcome",
@@ -244,60 +241,59 @@ extension RequestMachineTests {
           attached: begin | beginning, nobody, resumed
           refused: settle | settled, nobody, finished
           ignored: attachedWaiting headReceived outcomeReceived claimed answered accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         heldBack: idle, nobody, suspended
           resumed: begin | beginning, nobody, resumed
           cancelled: settle | settled, nobody, cancelled
           refused: settle | settled, nobody, finished
-          ignored: suspended attached attachedWaiting headReceived outcomeReceived claimed answered accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          ignored: suspended attached attachedWaiting headReceived outcomeReceived claimed answered
+          ignored: accepted
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         beginning: beginning, nobody, resumed
           suspended: align | beginning, nobody, suspended
           cancelled: interrupt | beginning, nobody, cancelled
           registered: call driver | preparing, called, resumed
-          registeredPlain: send | starting, nobody, resumed
           registrationRefused: settle | settled, nobody, finished
+          notSent: call driver | ended, called, resumed
+          sent: send as attempt +1 | starting, nobody, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: exchangeReturned notSent asked preparationFailed sent redirectSent awaited retried
-          never: serializationBegan served
+          never: exchangeReturned asked preparationFailed redirectSent awaited retried serializationBegan
+          never: served
         called: preparing, called, resumed
           suspended: align | preparing, called, suspended
           cancelled: interrupt | preparing, called, cancelled
           claimed: prepare | preparing, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         preparing: preparing, running, resumed
           suspended: align | preparing, running, suspended
           cancelled: interrupt | preparing, running, cancelled
           asked: ask | preparing, asking, resumed
           preparationFailed: nothing | deciding, running, resumed
           sent: send as attempt +1 | starting, running, resumed
-          redirectSent: send as attempt +0 | starting, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent awaited retried
+          never: registered registrationRefused exchangeReturned notSent redirectSent awaited retried
           never: serializationBegan served
         adapting: preparing, asking, resumed
           suspended: align | preparing, asking, suspended
           cancelled: interrupt the user's code | preparing, running, cancelled
           answered: let the interruption go | preparing, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         sending: starting, nobody, resumed
           suspended: align | starting, nobody, suspended
           cancelled: interrupt | starting, nobody, cancelled
           exchangeReturned: nothing | under way, nobody, resumed
           notSent: call driver | ended, called, resumed
           claimed: await | starting, running, resumed
-          sent: send as attempt +1 | starting, nobody, resumed
-          redirectSent: send as attempt +0 | starting, nobody, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
-          never: registered registeredPlain registrationRefused asked preparationFailed awaited retried
+          never: registered registrationRefused asked preparationFailed sent redirectSent awaited retried
           never: serializationBegan served
         driverSending: starting, running, resumed
           suspended: align | starting, running, suspended
@@ -305,13 +301,11 @@ extension RequestMachineTests {
           exchangeReturned: nothing | under way, running, resumed
           notSent: nothing | ended, running, resumed
           asked: ask | starting, asking, resumed
-          sent: send as attempt +1 | starting, running, resumed
-          redirectSent: send as attempt +0 | starting, running, resumed
           awaited: nothing | starting, waiting, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused preparationFailed retried serializationBegan
-          never: served
+          never: registered registrationRefused preparationFailed sent redirectSent retried
+          never: serializationBegan served
         underWay: under way, nobody, resumed
           suspended: align | under way, nobody, suspended
           cancelled: interrupt the exchange | under way, nobody, cancelled
@@ -320,8 +314,8 @@ extension RequestMachineTests {
           claimed: await | under way, running, resumed
           accepted: exchange | under way, nobody, resumed
           ignored: resumed attached attachedWaiting refused answered
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         suspended: under way, nobody, suspended
           resumed: align | under way, nobody, resumed
           cancelled: interrupt the exchange | under way, nobody, cancelled
@@ -330,8 +324,8 @@ extension RequestMachineTests {
           claimed: await | under way, running, suspended
           accepted: exchange | under way, nobody, suspended
           ignored: suspended attached attachedWaiting refused answered
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         awaited: under way, waiting, resumed
           suspended: align | under way, waiting, suspended
           cancelled: interrupt the exchange | under way, waiting, cancelled
@@ -339,8 +333,8 @@ extension RequestMachineTests {
           outcomeReceived: wake with the outcome, let the exchange go | deciding, running, resumed
           accepted: exchange | under way, waiting, resumed
           ignored: resumed attached attachedWaiting refused claimed answered
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         hasHead: under way, called, resumed
           suspended: align | under way, called, suspended
           cancelled: interrupt the exchange | under way, called, cancelled
@@ -348,8 +342,8 @@ extension RequestMachineTests {
           claimed: await | under way, running, resumed
           accepted: exchange | under way, called, resumed
           ignored: resumed attached attachedWaiting refused headReceived answered
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         judging: under way, asking, resumed
           suspended: align | under way, asking, suspended
           cancelled: interrupt the exchange the user's code | under way, running, cancelled
@@ -357,8 +351,8 @@ extension RequestMachineTests {
           answered: let the interruption go | under way, running, resumed
           accepted: exchange | under way, asking, resumed
           ignored: resumed attached attachedWaiting refused headReceived claimed
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         hasOutcome: ended, running, resumed
           suspended: align | ended, running, suspended
           cancelled: interrupt | ended, running, cancelled
@@ -366,44 +360,42 @@ extension RequestMachineTests {
           awaited: wake with the outcome | deciding, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent preparationFailed
-          never: sent redirectSent retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent preparationFailed sent
+          never: redirectSent retried serializationBegan served
         unheard: ended, called, resumed
           suspended: align | ended, called, suspended
           cancelled: interrupt | ended, called, cancelled
           claimed: await | ended, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         deciding: deciding, running, resumed
           suspended: align | deciding, running, suspended
           cancelled: interrupt | deciding, running, cancelled
           asked: ask | deciding, asking, resumed
-          sent: send as attempt +1 | starting, running, resumed
           redirectSent: send as attempt +0 | starting, running, resumed
           retried: retry | preparing, running, resumed
           serializationBegan: serve 0 | serializing, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent preparationFailed
-          never: awaited served
+          never: registered registrationRefused exchangeReturned notSent preparationFailed sent awaited
+          never: served
         retrying: deciding, asking, resumed
           suspended: align | deciding, asking, suspended
           cancelled: interrupt the user's code | deciding, running, cancelled
           answered: let the interruption go | deciding, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         cancelled: deciding, running, cancelled
           asked: do not ask | deciding, running, cancelled
-          sent: send not as attempt +1 | starting, running, cancelled
           redirectSent: send not as attempt +0 | starting, running, cancelled
           retried: do not retry | deciding, running, cancelled
           serializationBegan: serve 0 | serializing, running, cancelled
-          ignored: resumed suspended cancelled attached attachedWaiting refused headReceived outcomeReceived
-          ignored: claimed answered accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent preparationFailed
-          never: awaited served
+          ignored: resumed suspended cancelled attached attachedWaiting refused headReceived
+          ignored: outcomeReceived claimed answered accepted
+          never: registered registrationRefused exchangeReturned notSent preparationFailed sent awaited
+          never: served
         serializing: serializing, running, resumed
           suspended: align | serializing, running, suspended
           cancelled: interrupt | serializing, running, cancelled
@@ -413,22 +405,22 @@ extension RequestMachineTests {
           served: over | settled, nobody, finished
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent preparationFailed
-          never: sent redirectSent awaited
+          never: registered registrationRefused exchangeReturned notSent preparationFailed sent
+          never: redirectSent awaited
         settled: settled, nobody, finished
           attached: serialize the outcome | settled, nobody, finished
           attachedWaiting: serialize the outcome | settled, nobody, finished
           ignored: resumed suspended cancelled refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         settledUnbegun: settled, nobody, cancelled
           attached: serialize the outcome | settled, nobody, cancelled
           attachedWaiting: serialize the outcome | settled, nobody, cancelled
           ignored: resumed suspended cancelled refused headReceived outcomeReceived claimed answered
           ignored: accepted
-          never: registered registeredPlain registrationRefused exchangeReturned notSent asked
-          never: preparationFailed sent redirectSent awaited retried serializationBegan served
+          never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
+          never: redirectSent awaited retried serializationBegan served
         """
 
     /// The rows of a situation; an event that is ignored has the place alone, one that cannot occur is `nil`.

@@ -1,0 +1,84 @@
+import FoundationEssentials
+
+/// Sends a request on to where the answer leads, for as long as it does; a stage of the ``AttemptLoop``.
+///
+/// ``RedirectChain`` decides what follows, and the user's handler after it.
+struct RedirectFollower {
+    private let core: RequestCore
+    /// What redirected the attempt under way, in order.
+    private(set) var history: [HTTPResponse] = []
+
+    init(_ core: RequestCore) {
+        self.core = core
+    }
+
+    /// Goes where an answer leads; returns the first event that does not lead elsewhere.
+    mutating func follow(from first: ExchangeEvent) async -> ExchangeEvent {
+        var event = first
+        guard event.isRedirect, let origin = core.machine.withLock({ $0.record.requests.last }) else { return event }
+        var chain = RedirectChain(request: origin, limits: core.context.configuration.redirects)
+        while event.isRedirect, let response = event.response {
+            do throws(RequestError) {
+                guard var request = try await redirected(by: response, in: &chain) else { break }
+                request.firstPartyURL = origin.url
+                if case .head = event { await endRedirecting(response) }
+                history.append(response)
+                core.events?.tell(.willBeRedirected(to: request, for: response))
+                core.send(request, isRedirect: true)
+            } catch {
+                return ExchangeEvent.outcome(await refused(event, error.about(response, body: nil))).with(history)
+            }
+            event = await core.nextEvent()
+        }
+        return event.with(history)
+    }
+
+    /// Decides about a redirect; returns the request to go on with, or `nil` to stay with the response.
+    private func redirected(
+        by response: HTTPResponse, in chain: inout RedirectChain
+    ) async throws(RequestError) -> HTTPRequest? {
+        let handler = core.machine.withLock({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
+        // Not even a location that is none is of interest then.
+        if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
+        let proposal: HTTPRequest
+        switch chain.received(response) {
+        case .deliver: return nil
+        case .refuse(let reason): throw RequestError(.redirect(reason))
+        case .follow(let request): proposal = request
+        }
+        guard let handler else { return try chain.followed(with: proposal) }
+        guard let request = core.context.request(core.id) else { return nil }
+        let chosen = try await core.interruptible { () async throws(RequestError) in
+            await handler.request(request, willBeRedirectedTo: proposal, for: response)
+        }
+        guard let chosen else { return nil }
+        return try chain.followed(with: chosen)
+    }
+
+    /// Ends the exchange of a response that redirects, whose body nobody wants.
+    ///
+    /// A short one that comes at once is read, to keep the connection. So it is only if what is left to be sent is short.
+    private func endRedirecting(_ response: HTTPResponse) async {
+        let body = core.machine.withLock { $0.record.requests.last?.body }
+        let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)
+        guard length <= limit, body.map({ $0.length ?? .max <= limit }) ?? true else {
+            _ = await core.abandonedOutcome()
+            return
+        }
+        _ = await core.outcome(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
+    }
+
+    /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
+    private func refused(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {
+        switch event {
+        case .outcome(let outcome):
+            return ExchangeOutcome(
+                response: outcome.response, body: outcome.body,
+                error: error.about(outcome.response, body: outcome.body),
+                metrics: outcome.metrics, origin: outcome.origin)
+        case .head(let response):
+            let outcome = await core.abandonedOutcome()
+            return ExchangeOutcome(response: response, error: error, metrics: outcome.metrics)
+        }
+    }
+}
