@@ -16,7 +16,7 @@ import FoundationEssentials
 /// Belongs to the task that drives the request, on the global pool or where that task prefers to run. What it keeps is
 /// nobody else's, and takes no lock; what others see is in the ``RequestMachine``. User code that awaits runs in tasks of its
 /// own, so that whoever cancels the request need not wait for it.
-struct AttemptLoop {
+struct AttemptLoop: ~Copyable {
     private let core: RequestCore
     /// Whether the first attempt was sent where the request was started.
     private var isSent: Bool
