@@ -240,6 +240,7 @@ struct AttemptLoop: ~Copyable {
     /// - Parameters:
     ///   - outcome: How the exchange ended.
     ///   - tellsResponse: Whether those who watch the heads have not seen this one.
+    /// - Returns: What the attempt came to.
     private func validate(_ outcome: ExchangeOutcome, tellsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && !core.sink.holdsBody

@@ -176,6 +176,8 @@ private struct Scene {
         case .retrier, .delay: #expect((error.underlying as? RequestError)?.kind == .connection(.lost))
         case .refreshAfterRefusal:
             #expect((error.underlying as? RequestError)?.kind == .validation(.unacceptableStatusCode(401)))
+        // Why the serializer failed is not lost.
+        case .retrierOfSerializer: #expect((error.underlying as? RequestError)?.isCancellation == false)
         default: break
         }
         scene.trap.release()
