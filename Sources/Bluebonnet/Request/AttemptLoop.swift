@@ -312,9 +312,7 @@ struct AttemptLoop: ~Copyable {
     /// Asks the retriers about a failure, the session's before the request's own, and lets the delay pass.
     ///
     /// Asked once for each distinct failure: the caller sees to that.
-    private func ask(
-        about error: RequestError, _ attempt: CompletedAttempt
-    ) async -> Decision {
+    private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
         let failed = attempt.failing(with: error)
         let stands = Decision.stands(failed)
         guard !error.isCancellation, error.kind != .sessionShutDown else { return stands }
