@@ -35,7 +35,16 @@ package enum HostName {
         else {
             return true
         }
-        return last.allSatisfy { $0 &- 0x30 < 10 } || IPAddress.canonical(host) != nil
+        return isNumber(last)
+    }
+
+    /// Whether a label is a number, decimal, octal or hexadecimal, as URLs have it: `0x` alone stands for 0.
+    private static func isNumber(_ label: Substring.UTF8View) -> Bool {
+        guard label.first == UInt8(ascii: "0"), let mark = label.dropFirst().first, mark | 0x20 == UInt8(ascii: "x")
+        else {
+            return label.allSatisfy { $0 &- 0x30 < 10 }
+        }
+        return label.dropFirst(2).allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     }
 
     /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.

@@ -32,7 +32,8 @@ public protocol Transport: Sendable {
 
     /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
     ///
-    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other.
+    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other. Of one that has
+    /// none here, a cache believes that it sends no cookies only where the session's policy is to have none.
     var cookieStorage: (any CookieStorage)? { get }
 
     /// Has a manager say who judges which server, from the next exchange on.

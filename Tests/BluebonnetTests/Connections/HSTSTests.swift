@@ -90,6 +90,36 @@ import Testing
         try await scene.end()
     }
 
+    /// Otherwise it would be made for HTTP/2 without TLS, and have a connection to itself.
+    @Test func `a request that was held back while its host said so goes over TLS like any other`() async throws {
+        let port = try #require(try TestServers.tls1_3.url().port)
+        let session = try Weather.trustingSession {
+            $0.hsts = .memory
+            $0.httpVersion = .http2PriorKnowledge
+            $0.dns.connectTo = [":443": "127.0.0.1:\(port)"]
+        }
+        let made = Locked<DataRequest?>(nil)
+        let holding = Adapter { request, _ in
+            made.withLock { $0 }?.suspend()
+            return request
+        }
+        let request = session.request("http://named.test/port", interceptor: holding)
+        made.withLock { $0 = request }
+        let task = request.serializingString()
+        // The transport has it, most likely; it goes to the same server in any case.
+        for _ in 0..<100_000 where request.requests.isEmpty { await Task.yield() }
+        _ = try await session.cookies.all()
+        let told = await session.request("https://named.test/hsts").serializingString().response
+        #expect(told.value == "remembered\n")
+        request.resume()
+        let answer = await task.response
+        made.withLock { $0 = nil }
+        #expect(answer.value == "\(port)\n" && answer.response?.url.scheme == "https", "\(answer)")
+        #expect(answer.metrics?.isReusedConnection == true)
+        #expect(answer.response?.httpVersion == told.response?.httpVersion)
+        await session.shutdown()
+    }
+
     @Test func `nothing is remembered unless it is to be`() async throws {
         let scene = try await Scene(.off)
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")

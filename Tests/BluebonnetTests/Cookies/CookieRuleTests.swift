@@ -10,7 +10,8 @@ import Testing
     @Test(arguments: [
         ("0.1", "http://127.0.1/"), ("127.1", "http://9.127.1/"), ("0.0.1", "http://127.0.0.1/"),
         ("3.4.", "http://1.2.3.4./"),
-        ("0x1", "http://127.0.0x1/"), ("1", "http://2130706433/"),
+        ("0x1", "http://127.0.0x1/"), ("1", "http://2130706433/"), ("b.0x7f", "http://a.b.0x7f/"),
+        ("b.0X7F", "http://a.b.0x7f/"), ("b.0x", "http://a.b.0x/"), ("b.7", "http://a.b.7/"),
     ])
     func `an address has no domain above it, however it is written`(domain: String, url: String) throws {
         let url = try #require(URL(string: url))

@@ -65,7 +65,8 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(arguments: [
+    /// Cookies that cannot be kept, and why.
+    private static let refused: [(Cookie, RequestError.CookieReason)] = [
         (Cookie(name: "", value: "1", domain: "a.example"), RequestError.CookieReason.invalidName),
         (Cookie(name: "a b", value: "1", domain: "a.example"), .invalidName),
         (Cookie(name: "a=b", value: "1", domain: "a.example"), .invalidName),
@@ -89,7 +90,13 @@ import Testing
             Cookie(name: "__Host-a", value: "1", domain: "a.example", path: "/p", isSecure: true),
             .prefix(name: "__Host-a")
         ),
-    ])
+        (
+            Cookie(name: "a", value: "1", domain: "co.uk", includesSubdomains: true),
+            .publicSuffix(name: "a", domain: "co.uk")
+        ),
+    ]
+
+    @Test(arguments: refused)
     func `a cookie that cannot be kept is refused, and none of those beside it is kept`(
         _ cookie: Cookie, reason: RequestError.CookieReason
     ) async throws {
@@ -98,6 +105,20 @@ import Testing
         #expect(error?.kind == .cookies(reason))
         #expect(try await session.cookies.all().isEmpty)
         await session.shutdown()
+    }
+
+    /// A transport of the user's may have the storage of the one with libcurl, and give it what nobody has checked.
+    @Test(arguments: refused)
+    func `the storage of the transport refuses it, too`(
+        _ cookie: Cookie, reason: RequestError.CookieReason
+    ) async throws {
+        let transport = CurlTransport()
+        let storage = try #require(transport.cookieStorage)
+        try await storage.changeCookies(.set([b]))
+        let error = await #expect(throws: RequestError.self) { try await storage.changeCookies(.set([a, cookie])) }
+        #expect(error?.kind == .cookies(reason))
+        #expect(try await storage.cookies() == [b])
+        await transport.shutDown()
     }
 
     @Test(arguments: [

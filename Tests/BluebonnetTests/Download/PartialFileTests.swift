@@ -42,13 +42,7 @@ import Testing
     @Test func `a file that was closed is taken up again`() throws {
         let directory = try TestDirectory()
         try write("half", named: ".a.part", in: directory.path)
-        // A program that another test starts has all descriptors, and so the file's lock, until it is itself.
-        var again: PartialFile?
-        for _ in 0..<1000 where again == nil {
-            again = try PartialFile.named(".a.part", in: directory.path)
-            if again == nil { usleep(1000) }
-        }
-        let taken = try #require(again)
+        let taken = try reopened(".a.part", in: directory.path)
         #expect(taken.size == 4 && taken.resumeData != nil)
     }
 
@@ -83,13 +77,7 @@ import Testing
         let directory = try TestDirectory()
         try write("half", named: ".a.part", in: directory.path)
         try directory.write(text, to: ".a.part.resume")
-        // A program that another test starts has all descriptors, and so the file's lock, until it is itself.
-        var again: PartialFile?
-        for _ in 0..<1000 where again == nil {
-            again = try PartialFile.named(".a.part", in: directory.path)
-            if again == nil { usleep(1000) }
-        }
-        let taken = try #require(again)
+        let taken = try reopened(".a.part", in: directory.path)
         #expect(taken.size == 4 && taken.resumeData == nil && taken.keep() == nil)
     }
 
@@ -333,6 +321,19 @@ import Testing
         try partial.restart(try sample(partial))
         try partial.write(Data(text.utf8))
         return partial
+    }
+
+    /// Opens a partial file that was closed.
+    ///
+    /// A program that another test starts has all descriptors, and so the file's lock, until it is itself: that is waited for.
+    private func reopened(_ name: String, in directory: String) throws -> PartialFile {
+        for _ in 0..<100 {
+            if let partial = try PartialFile.named(name, in: directory) { return partial }
+            let descriptor = unsafe open(FileSystem.path(name, in: directory), O_RDWR | O_CLOEXEC)
+            try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+            close(descriptor)
+        }
+        throw TestFailure("somebody has the lock of \(name)")
     }
 
     private func sample(_ partial: PartialFile) throws -> ResumeData {

@@ -141,6 +141,49 @@ import Testing
         try await Weather.end(session, origin.server)
     }
 
+    /// When a resumed download is cancelled before it has asked for anything.
+    enum Moment {
+        /// Before it was started, with all requests.
+        case beforeStart
+        /// While its request is adapted, before its file is opened.
+        case whileAdapting
+    }
+
+    @Test(arguments: [(Moment.beforeStart, true), (.whileAdapting, true), (.whileAdapting, false)])
+    func `a resumed download that is cancelled at once keeps its data, unless nobody wants it`(
+        _ moment: Moment, isWanted: Bool
+    ) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin { $0.cuts = [45_000] }
+        let session = Weather.session()
+        let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
+        let data = try #require(failed.resumeData)
+        let left = try ResumeData(decoding: data)
+        let made = Locked<DownloadRequest?>(nil)
+        let adapter = Adapter { request, _ in
+            if moment == .whileAdapting { made.withLock { $0 }?.cancel(producingResumeData: isWanted) }
+            return request
+        }
+        let request = session.download(resumingWith: data, interceptor: adapter, to: .file(directory.url("a")))
+        made.withLock { $0 = request }
+        if moment == .beforeStart { await session.cancelAllRequests() }
+        let task = request.serializingURL()
+        let answer = await task.response
+        made.withLock { $0 = nil }
+        #expect(answer.error?.kind == .cancelled)
+        if isWanted {
+            #expect(answer.resumeData == data && request.resumeData == data && answer.error?.resumeData == data)
+            #expect(directory.names == [".a.part", ".a.part.resume"])
+            let next = session.download(resumingWith: data, to: .file(directory.url("a")))
+            #expect(try await next.serializingURL().value == directory.url("a"))
+            expectSame(try Data(contentsOf: directory.url("a")), origin.body)
+            #expect(origin.ranges == ["all", "bytes=\(left.bytes)-"])
+        } else {
+            #expect(answer.resumeData == nil && directory.names == [])
+        }
+        try await Weather.end(session, origin.server)
+    }
+
     static let junk = [
         "", "junk", "{}", #"{"version":2}"#,
         #"{"version":1,"id":"a","url":"http://127.0.0.1:1/","headers":[],"entityTag":"\"a\"","path":"/etc/passwd","bytes":1}"#,

@@ -5,8 +5,6 @@ import Testing
 @testable import Bluebonnet
 
 /// Readers that leave early, and requests that are held back in mid-stream.
-///
-/// Without ``HeldBytes``, libcurl 7.88 never frees what has come in for a reader that leaves while others use the connection.
 @Suite(.timeLimit(.minutes(1))) struct StreamLeavingTests {
     /// The ways to read a part of a stream and no more.
     enum Loop: CaseIterable {

@@ -77,6 +77,102 @@ import Testing
         await session.shutdown()
     }
 
+    /// Connections that were made before would not have been judged.
+    @Test func `a manager that comes after the first exchange is not taken, and its session sends nothing`()
+        async throws
+    {
+        let server = try await LocalServer { router in router.get("/a", .text("a")) }
+        let transport = CurlTransport()
+        let first = Session(transport: transport)
+        #expect(try await first.request(server.url("/a")).serializingString().value == "a")
+        let lax = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])
+        #expect(!transport.judgeServers(by: lax))
+        let late = Session(serverTrustManager: lax, transport: transport)
+        let error = await late.request(server.url("/a")).serializingData().response.error
+        #expect(error?.kind == .trust(.notEvaluated))
+        #expect(server.requestCount == 1)
+        await first.shutdown()
+        await late.shutdown()
+        await server.stop()
+    }
+
+    @Test func `a manager that comes before the first exchange is taken, and no other after it`() async throws {
+        let url = try #require(URL(string: "https://localhost:1"))
+        let transport = CurlTransport()
+        #expect(transport.judgeServers(by: ServerTrustManager(evaluators: [:])))
+        #expect(!transport.judgeServers(by: ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])))
+        let session = Session(transport: transport)
+        let error = await session.request(url).serializingData().response.error
+        #expect(error?.kind == .trust(.noRequiredEvaluator(host: "localhost")))
+        await session.shutdown()
+    }
+
+    /// In a process of its own, where nobody else has threads of that name; they would end at once.
+    @Test func `a session that makes no request starts no thread for its manager`() async {
+        await #expect(processExitsWith: .success) {
+            var sessions: [Session] = []
+            for _ in 1...200 {
+                var configuration = Session.Configuration()
+                configuration.eventLoop = EventLoop(name: "bb-idle")
+                let manager = ServerTrustManager(evaluators: [:])
+                sessions.append(
+                    Session(serverTrustManager: manager, transport: CurlTransport(configuration: configuration)))
+                for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
+                    let name = try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)
+                    precondition(name != "bb-idle\n")
+                }
+            }
+            withExtendedLifetime(sessions) {}
+        }
+    }
+
+    /// What cookies choose is not stored; a transport that does not tell of cookies may have another within that has them.
+    @Test(arguments: [true, false])
+    func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
+        _ tells: Bool
+    ) async throws {
+        let server = try await LocalServer { router in
+            router.get("/a") { request in
+                let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
+                return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
+            }
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        let session = Session(configuration: configuration, transport: RecordingTransport(tellsOfCookies: tells))
+        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
+        await session.shutdown()
+        // Where the session is to have none, and the transport has none, they choose nothing.
+        configuration.cookies.policy = .never
+        let without = Session(configuration: configuration)
+        for _ in 1...2 {
+            #expect(try await without.request(server.url("/a")).serializingString().value == "nobody")
+        }
+        #expect(server.requestCount == 3)
+        #expect(try await without.cookies.all().isEmpty)
+        await without.shutdown()
+        await server.stop()
+    }
+
+    /// The configuration of a session may say that there are no cookies, and its transport have some all the same.
+    @Test func `what the transport's cookies choose is not stored though the session is to have none`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a") { request in
+                let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
+                return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
+            }
+        }
+        var configuration = Session.Configuration()
+        configuration.cache = ResponseCache()
+        configuration.cookies.policy = .never
+        let session = Session(configuration: configuration, transport: RecordingTransport())
+        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
+        await session.shutdown()
+        await server.stop()
+    }
+
     @Test func `a fault can be injected`() async throws {
         let server = try await LocalServer { router in router.get("/a", .text("a")) }
         let faulty = RecordingTransport(failingFirst: 2)
@@ -97,11 +193,16 @@ private final class RecordingTransport: Transport {
     private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
     private let failures: Atomic<Int>
 
-    init(failingFirst count: Int = 0) { failures = Atomic(count) }
+    private let tellsOfCookies: Bool
+
+    init(failingFirst count: Int = 0, tellsOfCookies: Bool = true) {
+        failures = Atomic(count)
+        self.tellsOfCookies = tellsOfCookies
+    }
 
     var recorded: [String: ExchangeOutcome] { outcomes.withLock(\.self) }
     var executor: (any TaskExecutor)? { inner.executor }
-    var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
+    var cookieStorage: (any CookieStorage)? { tellsOfCookies ? inner.cookieStorage : nil }
     func judgeServers(by manager: ServerTrustManager) -> Bool { inner.judgeServers(by: manager) }
     func shutDown() async { await inner.shutDown() }
 

@@ -68,10 +68,32 @@ import Testing
         ("fe80::1%eth0", "fe80::1"), ("[FE80::1%25eth0]", "fe80::1"), ("::FFFF:127.0.0.1", "::ffff:127.0.0.1"),
         ("[::1", "[::1"), ("1:2", "1:2"), ("EXAMPLE.test.", "example.test"),
         ("bücher.example.", "xn--bcher-kva.example"),
+        ("bücher.example:443", "bücher.example:443"), ("example.test:443", "example.test:443"),
         ("ex%61mple.test", "example.test"), ("ü@example.test", "ü@example.test"), ("ü/example", "ü/example"),
     ])
     func `a host is written in one way`(_ host: String, _ canonical: String) {
         #expect(HostName.canonical(host) == canonical)
+    }
+
+    /// A port is no part of a host, in whatever letters that is.
+    @Test(arguments: ["bücher.example:443", "example.test:443", "*.bücher.example:443", "B%C3%BCcher.example:443"])
+    func `a host with a port is said of no host`(_ host: String) throws {
+        #expect(HostName.pattern(host) == nil)
+        let manager = ServerTrustManager(
+            allHostsMustBeEvaluated: false, evaluators: [host: .disabled])
+        for name in ["bücher.example", "example.test", "a.bücher.example"] {
+            #expect(try manager.serverTrustEvaluator(forHost: name) == nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("127.1", true), ("127.1.", true), ("::1", true), ("a.7", true), ("a.0x7f", true),
+        ("a.0X7F.", true), ("a.0x", true), ("a.07", true), ("a.09", true), ("0x7f", true), ("", true),
+        ("a.7f", false), ("a.0x7g", false), ("a.x7", false), ("0x7f.a", false), ("a.1x0", false),
+        ("example.test", false), ("a.0xn--7", false),
+    ])
+    func `what ends in a number has no domains`(_ host: String, _ hasNone: Bool) {
+        #expect(HostName.hasNoDomains(host) == hasNone)
     }
 
     /// Whoever makes a manager, or keeps a cookie, does so on a thread of their own.

@@ -129,6 +129,53 @@ import Testing
         try await server.stop()
     }
 
+    /// To libcurl `127.1.` is a name, which can want TLS, and `0X7F.1` is in some versions.
+    @Test(arguments: ["127.1.", "0X7F.1", "127.1", "127.0.0.1."])
+    func `an address in a form that libcurl takes for a name is judged when it goes over TLS`(
+        _ host: String
+    ) async throws {
+        let directory = try TestDirectory()
+        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        try directory.write("\(name.lowercased()) \"20990101 00:00:00\"\n", to: "hsts.txt")
+        let file = directory.path("hsts.txt")
+        let server = try await Recorder(.addresses)
+        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
+        let session = try TrustScene.session(refusing) {
+            $0.hsts = .file(file)
+            $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)", ":80": "127.0.0.1:\(plain.port)"]
+        }
+        let answer = await session.request("http://\(host)/").serializingString().response
+        #expect(
+            answer.error?.kind == .trust(.customEvaluationFailed) || answer.value == "plain", "\(answer)")
+        await session.shutdown()
+        #expect(try await server.finalCounts().bytes == 0)
+        try await server.stop()
+    }
+
+    /// A proxy is told the host that libcurl goes to; some of these are not what their lower case is.
+    @Test(arguments: [
+        "stra%E1%BA%9Ee.test", "STRA%C3%9FE.test", "B%C3%9CCHER.test", "%EF%BC%A1b.test", "%E2%85%A7.test",
+        "%CE%91%CE%A3.test", "%C7%85.test", "%EF%AC%81.test", "%E2%84%AA.test",
+    ])
+    func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
+        let proxy = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
+        let told = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let contacted = try await told.request("http://\(host)/").serializingString().value
+        #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })
+        try await Weather.end(told, proxy)
+        let server = try await Recorder(.threeLevels)
+        let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
+        let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [contacted: refusing])
+        let session = try TrustScene.session(manager) {
+            $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)"]
+        }
+        #expect(await Self.kind(session, "https://\(host)/") == .trust(.customEvaluationFailed))
+        await session.shutdown()
+        #expect(try await server.finalCounts().bytes == 0)
+        try await server.stop()
+    }
+
     // MARK: As a table
 
     /// A host, if it is spoken to with TLS, the proxies, the name that a handshake is for, and whom that is with.

@@ -75,6 +75,18 @@ import Testing
         await session.shutdown()
     }
 
+    @Test func `a stream that is refused again and again is asked for twice`() async throws {
+        struct Counts: Decodable { let requests: Int }
+        let session = try Weather.trustingSession()
+        let key = UUID().uuidString
+        let url = try TestServers.misbehavingHTTP2.url("/refused?key=\(key)")
+        try await Weather.expect(
+            session.request(url).serializingData(), in: session, failsWith: .connection(.lost))
+        let counts = try TestServers.misbehavingHTTP2.url("/counts?key=\(key)")
+        #expect(try await session.request(counts).serializingDecodable(Counts.self).value.requests == 2)
+        await session.shutdown()
+    }
+
     @Test func `a request that meets its connection going away is made on another`() async throws {
         let session = try Weather.trustingSession()
         for _ in 1...20 {

@@ -72,6 +72,10 @@ import Testing
     }
 
     private func serve(_ descriptor: Int32) {
+        // To a client that has left, writing fails, and does not end the process.
+        var signals = sigset_t()
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         unsafe setsockopt(
             descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

@@ -6,8 +6,7 @@ import Testing
 
 /// What the end of one HTTP/2 stream does to others on the connection.
 ///
-/// Without ``UploadEnds``, bodies lose bytes when another's upload ends; without ``RefusedUploads``, a server that refuses an
-/// upload closes the connection, and the others fail with it.
+/// Without ``UploadEnds``, bodies lose bytes when another's upload ends.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct OtherStreamsTests {
     /// What `/numbered` sends.
     private static let lines = Data(
@@ -92,6 +91,8 @@ import Testing
         configuration.tls.caFile = try TestCertificates().authority
         let evaluator = ClosureTrustEvaluator { _, _ in
             body()
+            // That the loop is busy for a while is what this is for: nothing tells when the upload's end has come to libcurl's
+            // door, or the answer's bytes to the socket.
             usleep(50_000)
         }
         return Session(

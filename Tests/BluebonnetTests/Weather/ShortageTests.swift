@@ -40,7 +40,7 @@ import Testing
             let warm = Weather.session()
             let before = try await warm.request(server.url("/")).serializingString().value
             precondition(before == "right")
-            // Swift's clock has its thread from here on.
+            // Nothing is waited for: Swift's clock has its thread from the first sleep on.
             try await Task.sleep(for: .milliseconds(1))
             let session = Weather.session()
             // A thread needs address space for its stack.

@@ -35,7 +35,8 @@ final class CachingTransport: Transport {
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
-            hasCookies: configuration.cookies.policy != .never && inner.cookieStorage != nil,
+            // A transport that tells of none may have another within that has some.
+            hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
             view: configuration.view)
     }
 

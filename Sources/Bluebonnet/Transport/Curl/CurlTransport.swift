@@ -11,7 +11,7 @@ public final class CurlTransport: Transport {
     private let loop: EventLoop
     private let engine: TransferEngine
     private let lastID = Atomic<TransferID>(0)
-    private let hasManager: Atomic<Bool>
+    private let keepsCookies: Bool
 
     /// Creates a transport.
     ///
@@ -26,14 +26,16 @@ public final class CurlTransport: Transport {
         loop = configuration.eventLoop ?? EventLoop()
         engine = TransferEngine(
             loop: loop, configuration: configuration, serverTrustManager: serverTrustManager)
-        hasManager = Atomic(serverTrustManager != nil)
+        keepsCookies = configuration.cookies.policy != .never
     }
 
     /// The event loop on which libcurl runs.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The cookies that libcurl keeps and sends.
-    public var cookieStorage: (any CookieStorage)? { CurlCookies(loop: loop, engine: engine) }
+    /// The cookies that libcurl keeps and sends; `nil` if the configuration says that there are none.
+    public var cookieStorage: (any CookieStorage)? {
+        keepsCookies ? CurlCookies(loop: loop, engine: engine) : nil
+    }
 
     /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
     ///
@@ -41,11 +43,7 @@ public final class CurlTransport: Transport {
     /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
     public func judgeServers(by manager: ServerTrustManager) -> Bool {
         // Connections that were made before would not have been judged.
-        guard lastID.load(ordering: .relaxed) == 0,
-            !hasManager.exchange(true, ordering: .acquiringAndReleasing)
-        else { return false }
-        engine.accept(.judge(manager))
-        return true
+        lastID.load(ordering: .relaxed) == 0 && engine.letJudge(manager)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
@@ -125,8 +123,6 @@ private struct CurlCookies: CookieStorage {
 /// What a transport asks of its engine, from any thread.
 enum EngineCommand: Sendable {
     case start(TransferID, HTTPRequest, UploadBody, ExchangeOptions, any ExchangeObserver)
-    /// Has a manager say who judges which server.
-    case judge(ServerTrustManager)
     /// Answers a request whose body cannot be had.
     case refuse(RequestError, any ExchangeObserver)
     case cancel(TransferID)

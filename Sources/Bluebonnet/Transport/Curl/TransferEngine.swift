@@ -16,7 +16,9 @@ actor TransferEngine: EventLoopClient {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     let options: TransferOptions
+    /// Who judges servers, from the first transfer on.
     private(set) var trust: TrustDesk?
+    private nonisolated let manager: Locked<Manager>
     let shared: EngineTurn
     /// What is to be done, in order.
     ///
@@ -39,12 +41,20 @@ actor TransferEngine: EventLoopClient {
     /// The transfers that libcurl was given since it last ran.
     private var fresh: [Transfer] = []
 
+    /// The manager of servers, as long as one may still come.
+    private enum Manager {
+        case none
+        case named(ServerTrustManager)
+        /// A transfer has begun, and those that follow are judged as it is.
+        case settled
+    }
+
     /// More handles than this are not kept; each takes some 10 KB.
     static let poolLimit = 256
 
     init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
         self.loop = loop
-        trust = serverTrustManager.map(TrustDesk.init)
+        manager = Locked(serverTrustManager.map(Manager.named) ?? .none)
         options = TransferOptions(configuration: configuration)
         shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
         memory = SessionMemory(configuration)
@@ -63,6 +73,17 @@ actor TransferEngine: EventLoopClient {
         loop.submit { self.assumeIsolated { $0.carryOutCommands() } }
     }
 
+    /// Has a manager say who judges which server; returns whether it will.
+    ///
+    /// The loop hears of it with the first transfer: a session that makes no request needs no thread.
+    nonisolated func letJudge(_ named: ServerTrustManager) -> Bool {
+        manager.withLock { manager in
+            guard case .none = manager else { return false }
+            manager = .named(named)
+            return true
+        }
+    }
+
     private func carryOutCommands() {
         // What the commands lead to may be further commands, for which the loop comes back.
         var batch = spareBatch
@@ -79,8 +100,6 @@ actor TransferEngine: EventLoopClient {
         switch command {
         case .start(let id, let request, let upload, let options, let observer):
             start(id, request, upload, options, observer)
-        case .judge(let manager):
-            if !isShutDown { trust = TrustDesk(manager) }
         case .refuse(let error, let observer):
             observer.exchangeDidComplete(ExchangeOutcome(response: nil, error: error))
         case .cancel(let id):
@@ -162,6 +181,8 @@ actor TransferEngine: EventLoopClient {
     private func attach() {
         guard !isAttached else { return }
         isAttached = true
+        let named = manager.withLock { manager in exchange(&manager, with: .settled) }
+        if case .named(let manager) = named { trust = TrustDesk(manager) }
         loop.attach()
         loop.add(self)
     }

@@ -39,10 +39,12 @@ final class TrustDesk {
     func policy(
         for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
-        let host = HostName.canonical(request.url.host(percentEncoded: false) ?? "")
+        let written = request.url.host(percentEncoded: false) ?? ""
+        let host = HostName.canonical(written)
         let isSecure = request.url.scheme?.lowercased() == "https"
         // A host that wants TLS is spoken to with it, whatever the URL says; an address cannot want it (RFC 6797 §8.3).
-        let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(host)
+        // To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be an address counts.
+        let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
         if isSecure { _ = try evaluator(forHost: host) }

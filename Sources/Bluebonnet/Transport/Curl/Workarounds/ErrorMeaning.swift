@@ -38,9 +38,17 @@ enum ErrorMeaning: Equatable {
             versions: 0x08_09_00..<UInt32.max),
         Phrase(meaning: .tooManyHeads, words: "Too large response headers", codes: [CURLE_RECV_ERROR]),
         Phrase(meaning: .tooManyHeads, words: "response headers", codes: [tooLarge]),
+        // Libcurl refused a field. In later versions, which take larger heads, -902 has other reasons as well.
         Phrase(
             meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
             versions: 0..<0x08_0d_00),
+        // The head has more frames than nghttp2 takes: 128 KiB of full ones, beside the first.
+        Phrase(
+            meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -905", codes: [CURLE_RECV_ERROR],
+            versions: 0..<0x08_0d_00),
+        Phrase(
+            meaning: .headTooLarge, words: "nghttp2 recv error -905", codes: [CURLE_HTTP2, CURLE_RECV_ERROR],
+            versions: 0x08_0d_00..<UInt32.max),
         Phrase(
             meaning: .unsupportedProxy, words: proxyWords,
             codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),

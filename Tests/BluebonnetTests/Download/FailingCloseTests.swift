@@ -1,0 +1,94 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import Bluebonnet
+
+/// Files that are written beside the one that they are to replace: they do not if the system says at their closing that
+/// something could not be stored.
+@Suite(.timeLimit(.minutes(1))) struct FailingCloseTests {
+    @Test func `the closing of a file says what the system says`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TestDirectory()
+            guard FailingClose.begin() else { return }
+            let file = try OpenFile.creating(directory.path("a"), mode: 0o600)
+            do throws(SystemError) {
+                try file.close()
+                preconditionFailure("nothing was thrown")
+            } catch {
+                precondition(error.code == EIO)
+            }
+        }
+    }
+
+    @Test func `a cookie file that was not stored does not take the place of the old one`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TestDirectory()
+            try directory.write("old", to: "cookies.txt")
+            guard FailingClose.begin() else { return }
+            do throws(RequestError) {
+                try CookieFile(directory.url("cookies.txt")).write([Cookie(name: "a", value: "1", domain: "a.test")])
+                preconditionFailure("nothing was thrown")
+            } catch {
+                precondition(error.kind == .cookies(.fileUnwritable(path: directory.path("cookies.txt"))))
+                precondition(error.detail == "Input/output error")
+            }
+            precondition(directory.text("cookies.txt") == "old" && directory.names == ["cookies.txt"])
+        }
+    }
+
+    @Test func `a cached response that was not stored does not take the place of the old one`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TestDirectory()
+            let files = CacheDirectory(directory.path)
+            try files.write(Data("old".utf8), to: "entry")
+            guard FailingClose.begin() else { return }
+            do throws(SystemError) {
+                try files.write(Data("new".utf8), to: "entry")
+                preconditionFailure("nothing was thrown")
+            } catch {
+                precondition(error.code == EIO)
+            }
+            precondition(directory.text("entry") == "old" && directory.names == ["entry"])
+        }
+    }
+
+    @Test func `what a download is of that was not stored does not take the place of the old one`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TestDirectory()
+            let path = directory.path(".a.part")
+            try directory.write("old", to: ".a.part.resume")
+            let data = ResumeData(
+                id: FileName.token(), url: try #require(URL(string: "https://example.com/a")), headers: [:],
+                validator: .entityTag("\"a\""), total: nil, path: path, bytes: 0)
+            guard FailingClose.begin() else { return }
+            do throws(SystemError) {
+                try ResumeSidecar(besides: path).write(data)
+                preconditionFailure("nothing was thrown")
+            } catch {
+                precondition(error.code == EIO)
+            }
+            precondition(directory.text(".a.part.resume") == "old" && directory.names == [".a.part.resume"])
+        }
+    }
+
+    @Test func `a download that was copied and not stored is no file, and can be resumed`() async {
+        await #expect(processExitsWith: .success) {
+            let source = try TestDirectory()
+            let target = try TestDirectory(in: "/dev/shm")
+            let partial = try #require(try PartialFile.named(".a.part", in: source.path))
+            try partial.write(Data("body".utf8))
+            try target.write("old", to: "a")
+            guard FailingClose.begin() else { return }
+            do throws(RequestError) {
+                try partial.move(to: target.path("a"), replacing: true)
+                preconditionFailure("nothing was thrown")
+            } catch {
+                precondition(
+                    error.kind == .download(.cannotMoveFile(from: partial.path, to: target.path("a"))), "\(error)")
+            }
+            precondition(target.text("a") == "old" && target.names == ["a"])
+            precondition(source.text(".a.part") == "body")
+        }
+    }
+}

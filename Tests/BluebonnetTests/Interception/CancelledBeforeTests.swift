@@ -1,0 +1,168 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+/// Requests that were cancelled before anything was done for them: no code of the user's runs.
+///
+/// A request that was made before `cancelAllRequests()` and is started after it is one, whatever the tasks do meanwhile.
+@Suite(.timeLimit(.minutes(1))) struct CancelledBeforeTests {
+    /// The user's code that takes part in making a request.
+    enum Part: CaseIterable, Sendable {
+        case request, url, modifier, encoder, sessionAdapter, adapter
+    }
+
+    /// A session, and how often the user's code was called.
+    private struct Scene {
+        let calls = Counter()
+        let session: Session
+        private let part: Part
+        private let adapter: Adapter
+
+        init(_ part: Part) {
+            let calls = calls
+            adapter = Adapter { request, _ in
+                calls.next()
+                return request
+            }
+            self.part = part
+            session = Session(
+                interceptor: part == .sessionAdapter ? adapter : nil, transport: StubTransport { _ in .text("{}") })
+        }
+
+        func data() -> DataRequest {
+            switch part {
+            case .request: session.request(Counted(calls: calls))
+            case .url: session.request(CountedURL(calls: calls))
+            case .modifier:
+                session.request(stubURL) { [calls] request in
+                    calls.next()
+                    request.headers.update(name: "X-Changed", value: "yes")
+                }
+            case .encoder:
+                session.request(stubURL, method: .post, parameters: ["a": 1], encoder: CountedEncoder(calls: calls))
+            case .sessionAdapter: session.request(stubURL)
+            case .adapter: session.request(stubURL, interceptor: adapter)
+            }
+        }
+
+        func stream() -> DataStreamRequest {
+            switch part {
+            case .request: session.streamRequest(Counted(calls: calls))
+            case .url: session.streamRequest(CountedURL(calls: calls))
+            case .modifier: session.streamRequest(stubURL) { [calls] _ in calls.next() }
+            case .encoder:
+                session.streamRequest(
+                    stubURL, method: .post, parameters: ["a": 1], encoder: CountedEncoder(calls: calls))
+            case .sessionAdapter: session.streamRequest(stubURL)
+            case .adapter: session.streamRequest(stubURL, interceptor: adapter)
+            }
+        }
+    }
+
+    @Test(arguments: Part.allCases)
+    func `a request that was cancelled before it was started is answered, and nothing of the user's runs`(
+        _ part: Part
+    ) async {
+        let scene = Scene(part)
+        // Otherwise the code is called.
+        #expect(await scene.data().serializingData().response.error == nil)
+        #expect(scene.calls.value == 1)
+        let requests = (0..<10).map { _ in scene.data() }
+        await scene.session.cancelAllRequests()
+        for request in requests {
+            #expect(await request.serializingData().response.error?.kind == .cancelled)
+            #expect(request.state == .cancelled && request.requests.isEmpty)
+        }
+        await scene.session.shutdown()
+        #expect(scene.calls.value == 1)
+    }
+
+    @Test(arguments: Part.allCases)
+    func `a stream that was cancelled before it was started is answered, and nothing of the user's runs`(
+        _ part: Part
+    ) async {
+        let scene = Scene(part)
+        let requests = (0..<10).map { _ in scene.stream() }
+        await scene.session.cancelAllRequests()
+        for request in requests {
+            let error = await #expect(throws: RequestError.self) { try await request.streamTask().response }
+            #expect(error?.kind == .cancelled)
+        }
+        await scene.session.shutdown()
+        #expect(scene.calls.value == 0)
+    }
+
+    /// What it can be resumed with is told all the same, so more of it is made ready than of others.
+    @Test(arguments: [Part.sessionAdapter, .adapter])
+    func `a download that was cancelled before it was started is adapted by nobody`(_ part: Part) async throws {
+        let scene = Scene(part)
+        let calls = scene.calls
+        let adapter = Adapter { request, _ in
+            calls.next()
+            return request
+        }
+        let requests = (0..<10).map { _ in
+            scene.session.download(stubURL, interceptor: part == .adapter ? adapter : nil)
+        }
+        await scene.session.cancelAllRequests()
+        for request in requests { #expect(await request.serializingURL().response.error?.kind == .cancelled) }
+        await scene.session.shutdown()
+        #expect(calls.value == 0)
+    }
+
+    /// It fails, and is cancelled by the very code that has it fail.
+    @Test func `no retrier is asked about a request that was cancelled meanwhile`() async {
+        let calls = Counter()
+        let retrier = Retrier { _, _, _ in
+            calls.next()
+            return .retry
+        }
+        let session = Session(interceptor: retrier, transport: StubTransport { _ in .text("{}") })
+        for _ in 1...20 {
+            let made = Locked<DataRequest?>(nil)
+            let request = session.request(stubURL).validate { _, _, _ in
+                made.withLock { $0 }?.cancel()
+                return .failure(TestFailure("of the validator"))
+            }
+            made.withLock { $0 = request }
+            let error = await request.serializingData().response.error
+            #expect(error?.isCancellation == true)
+            made.withLock { $0 = nil }
+        }
+        await session.shutdown()
+        #expect(calls.value == 0)
+    }
+}
+
+private let stubURL = "http://stub.test/"
+
+private struct Counted: HTTPRequestConvertible {
+    let calls: Counter
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        calls.next()
+        return HTTPRequest(url: try stubURL.asURL())
+    }
+}
+
+private struct CountedURL: URLConvertible {
+    let calls: Counter
+
+    func asURL() throws -> URL {
+        calls.next()
+        return try stubURL.asURL()
+    }
+}
+
+private struct CountedEncoder: ParameterEncoder {
+    let calls: Counter
+
+    func encode<Parameters: Encodable & Sendable>(
+        _ parameters: Parameters?, into request: HTTPRequest
+    ) throws -> HTTPRequest {
+        calls.next()
+        return request
+    }
+}

@@ -1,0 +1,78 @@
+import CSystem
+import Foundation
+import Glibc
+import Testing
+
+@testable import Bluebonnet
+
+/// A server that reads some of a body, answers, and resets the connection in the same moment.
+///
+/// How long it waits before it answers differs from connection to connection: a client may be between its look at the socket
+/// and its next write then. One connection at a time; all waits are bounded.
+// Safety: every pointer is used within the call that takes it.
+final class AbruptServer: Sendable {
+    private let listener: Int32
+    private let answer: [UInt8]
+    private let amount: Int
+    private let isStopped = Locked(false)
+
+    /// Starts it.
+    ///
+    /// - Parameters:
+    ///   - answer: What it sends.
+    ///   - amount: How many bytes it reads before.
+    /// - Throws: What `#require` throws when the system has no socket.
+    init(answering answer: String, after amount: Int) throws {
+        self.answer = Array(answer.utf8)
+        self.amount = amount
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let code = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(code == 0 && listen(listener, 16) == 0)
+        Thread.detachNewThread { self.run() }
+    }
+
+    var url: String { "http://127.0.0.1:\(bb_local_port(listener))/" }
+
+    func stop() {
+        isStopped.withLock { $0 = true }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private func run() {
+        var number = 0
+        while true {
+            let descriptor = accept(listener, nil, nil)
+            guard descriptor >= 0, !isStopped.withLock({ $0 }) else { break }
+            number += 1
+            serve(descriptor, delay: Int64(number % 100) * 3_000)
+        }
+        close(listener)
+    }
+
+    private func serve(_ descriptor: Int32, delay: Int64) {
+        defer { close(descriptor) }
+        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        // To be closed is to be reset.
+        var option = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        var count = 0
+        while count < amount {
+            let received = unsafe recv(descriptor, &buffer, buffer.count, 0)
+            guard received > 0 else { return }
+            count += received
+        }
+        // The time is what this is about, and too short for a timer.
+        let due = MonotonicClock.now() + delay
+        while MonotonicClock.now() < due {}
+        _ = unsafe send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
+    }
+}
