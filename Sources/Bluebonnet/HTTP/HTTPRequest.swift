@@ -273,7 +273,7 @@ public enum HTTPVersionPreference: Hashable, Sendable {
 ///
 /// It is told in both ways that there are: in the field `Priority` (RFC 9218), unless the request has such a field
 /// already or the priority is the default one; and over HTTP/2 as the weight of the stream (RFC 7540 §5.3.2, which
-/// RFC 9113 has given up).
+/// RFC 9113 has given up, and libcurl after 8.14.1).
 public struct HTTPPriority: Hashable, Sendable {
     /// How urgent the response is: 0, the most, to 7; without a priority it is 3.
     public let urgency: Int

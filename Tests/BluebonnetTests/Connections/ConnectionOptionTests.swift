@@ -155,15 +155,17 @@ import Testing
     @Test(.enabled(if: hasIPv6 == true)) func `the other version of IP is tried when its time has come`() async throws {
         let port = try Self.port(of: .nginx)
         let queue = try FullQueue(lastByte: 9, port: port)
+        // The address of IPv6 that is 127.0.0.9: a newer libcurl begins with IPv6, an older one with the first address.
+        let full = "::ffff:127.0.0.9"
         func session(_ timeout: Duration) -> Session {
             Weather.session {
                 $0.happyEyeballsTimeout = timeout
                 $0.timeouts.connect = .milliseconds(700)
-                $0.dns.overrides["both.invalid:\(port)"] = ["127.0.0.9", "::1"]
+                $0.dns.overrides["both.invalid:\(port)"] = [full, "127.0.0.1"]
             }
         }
         let soon = session(.milliseconds(1))
-        #expect(try await Self.text(soon, "http://both.invalid:\(port)/address") == "::1")
+        #expect(try await Self.text(soon, "http://both.invalid:\(port)/address") == "127.0.0.1")
         await soon.shutdown()
         let late = session(.seconds(60))
         try await Weather.expect(

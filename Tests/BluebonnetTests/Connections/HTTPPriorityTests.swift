@@ -36,6 +36,9 @@ import Testing
         var field: String?
     }
 
+    /// Libcurl 8.23 does not tell of weights any more; 16 is what a stream has without being told.
+    private static func weight(_ weight: Int) -> Int { Libcurl.version > 0x08_0e_01 ? 16 : weight }
+
     static let fields: [(HTTPPriority, String?)] = [
         (.high, "u=1"), (.low, "u=5"), (.init(urgency: 0, isIncremental: true), "u=0, i"),
         (.init(urgency: 3, isIncremental: true), "i"), (.normal, nil), (.init(weight: 200), "u=2"),
@@ -49,8 +52,7 @@ import Testing
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = priority
         let answer = try await session.request(request).serializingDecodable(Answer.self).value
-        // 16 is what a stream has without being told.
-        #expect((answer.weight ?? 16) == priority.weight)
+        #expect((answer.weight ?? 16) == Self.weight(priority.weight))
         #expect(answer.field == field)
         await session.shutdown()
     }
@@ -72,10 +74,10 @@ import Testing
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = .high
         let first = try await session.request(request).serializingDecodable(Answer.self).value
-        #expect(first == Answer(weight: 256, field: "u=1"))
+        #expect((first.weight ?? 16) == Self.weight(256) && first.field == "u=1", "\(first)")
         request.headers["Priority"] = "u=4"
         let second = try await session.request(request).serializingDecodable(Answer.self).value
-        #expect(second == Answer(weight: 256, field: "u=4"))
+        #expect((second.weight ?? 16) == Self.weight(256) && second.field == "u=4", "\(second)")
         await session.shutdown()
     }
 

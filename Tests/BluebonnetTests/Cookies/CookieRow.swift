@@ -113,6 +113,12 @@ extension CookieRow {
         row("__Host- that is not secure", "localhost", "__Host-a=1; Path=/", asked: "localhost", sent: nil),
         row("__Host- with a path", "localhost", "__Host-a=1; Secure; Path=/p", asked: "localhost/p", sent: nil),
         row("__Host- in other case", "localhost", "__HOST-a=1; Path=/", asked: "localhost", sent: nil),
+        row(
+            "__Host- in other case, with a path", "localhost", "b=1; Path=/p", "__HOST-a=2; Secure; Path=/p",
+            "c=3; Secure", asked: "localhost/p", sent: "b=1; c=3"),
+        row(
+            "__Host- in other case, as it is to be", "localhost", "__HOST-a=2; Secure; Path=/", "b=1",
+            asked: "localhost", sent: "__HOST-a=2; b=1"),
         row("HttpOnly is for pages", "example.com", "a=1; HttpOnly", asked: "example.com", sent: "a=1"),
         row("SameSite is for pages", "example.com", "a=1; SameSite=Strict", asked: "example.com", sent: "a=1"),
     ]
@@ -160,6 +166,7 @@ extension CookieRow {
         row("not in ASCII", "example.com", "a=ä", asked: "example.com", sent: "a=ä"),
         row("a name alone", "example.com", "a", asked: "example.com", sent: nil),
         row("a value alone", "example.com", "=1", asked: "example.com", sent: nil),
+        row("a value alone, and another", "example.com", "b=2", "=1", "a=1", asked: "example.com", sent: "a=1; b=2"),
         row("an attribute that nobody knows", "example.com", "a=1; Colour=blue; ;", asked: "example.com", sent: "a=1"),
         row("the later one", "example.com", "a=1", "a=2", asked: "example.com", sent: "a=2"),
         row("a tab", "example.com", "a=1\t2", asked: "example.com", sent: nil),

@@ -114,6 +114,23 @@ import Testing
             code: CURLE_RECV_ERROR, circumstances: { $0.message = "SSL routines::unexpected eof while reading" },
             kind: .connection(.lost)),
         Row(
+            code: CURLE_HTTP2,
+            circumstances: {
+                $0.message = "nghttp2 recv error -905: Too many CONTINUATION frames following a HEADER frame"
+                $0.headLimit = 1 << 30
+                $0.headBytes = 128 * 1024 + 1
+            }, kind: .invalidResponse(.headTooLarge(limit: 128 * 1024))),
+        Row(
+            code: CURLE_RECV_ERROR,
+            circumstances: {
+                $0.message = "nghttp2 recv error -905: Too many CONTINUATION frames following a HEADER frame"
+                $0.headBytes = 1000
+            }, kind: .connection(.http2)),
+        Row(code: CURLE_HTTP2, circumstances: { $0.message = "nghttp2 recv error" }, kind: .connection(.http2)),
+        Row(
+            code: CURLE_HTTP2, circumstances: { _ in },
+            kind: Libcurl.version < 0x08_01_00 ? .connection(.http2) : .connection(.lost)),
+        Row(
             code: CURLE_INTERFACE_FAILED, circumstances: { $0.message = "Couldn't bind to interface 'a'" },
             kind: .connection(.interface)),
         Row(
@@ -132,6 +149,11 @@ import Testing
             (CURLE_PEER_FAILED_VERIFICATION, "no name matches target host name 'a'", 0x07_58_01, .hostMismatch),
             (CURLE_PEER_FAILED_VERIFICATION, "no name matches target hostname 'a'", 0x08_09_00, .hostMismatch),
             (CURLE_PEER_FAILED_VERIFICATION, "no name matches target host name 'a'", 0x08_09_00, nil),
+            (CURLE_PEER_FAILED_VERIFICATION, "matches target ipv4 address '1.2.3.4'", 0x08_0e_01, .hostMismatch),
+            (CURLE_PEER_FAILED_VERIFICATION, "matches target IPv6 address '::1'", 0x08_17_00, .hostMismatch),
+            (CURLE_COULDNT_CONNECT, "CONNECT tunnel failed, response 502", 0x08_17_00, .noTunnel),
+            (CURLE_COULDNT_CONNECT, "Failed to connect to a:1", 0x08_17_00, nil),
+            (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -905:Too many", 0x07_58_01, .headTooLarge),
             (CURLE_HTTP2, "nghttp2 recv error -902: The user callback function failed", 0x08_0d_00, nil),
@@ -140,6 +162,10 @@ import Testing
             (CURLE_HTTP2, "nghttp2 recv error -505: Protocol error", 0x08_0e_01, nil),
             (CURLE_RECV_ERROR, "Too large response headers: 1 > 0", 0x08_03_00, .tooManyHeads),
             (CURLcode(100), "Too many response headers, 5000 is max", 0x08_0e_00, .tooManyHeads),
+            (CURLE_HTTP2, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_0e_01, .tooManyFrames),
+            (CURLE_WEIRD_SERVER_REPLY, "[HTTP2] [1] received invalid frame: F", 0x08_0e_01, .brokenStream),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0xb)", 0x08_17_00, .goingAway),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by server (error 0x2)", 0x08_17_00, nil),
             (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", 0x07_58_01, .sentInVain),
             (CURLE_COULDNT_RESOLVE_PROXY, "Unsupported proxy syntax in 'a'", 0x07_58_01, .unsupportedProxy),
             (CURLE_OPERATION_TIMEDOUT, "Connection died, tried 5 times before giving up", 0x07_58_01, nil),
@@ -149,5 +175,18 @@ import Testing
         code: CURLcode, words: String, version: UInt32, meaning: ErrorMeaning?
     ) {
         #expect(ErrorMeaning(of: code, saying: words, version: version) == meaning)
+    }
+
+    @Test(arguments: [
+        (
+            "Invalid HTTP header field was received: stream: 1, name: [set-cookie], value: [id=secret",
+            "Invalid HTTP header field was received: stream: 1, name: [set-cookie]"
+        ),
+        ("name: [a\r\nb\u{1B}c\n]", "name: [a b c ]"),
+        ("Unsupported proxy 'http://user:secret@host'", "Unsupported proxy 'http://host'"),
+        ("Connection died, tried 5 times before giving up", "Connection died, tried 5 times before giving up"),
+    ])
+    func `Words are one line, and without what is secret`(words: String, redacted: String) {
+        #expect(ErrorMeaning.redacted(words) == redacted)
     }
 }

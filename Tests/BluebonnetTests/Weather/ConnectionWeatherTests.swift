@@ -36,7 +36,8 @@ import Testing
         let session = Weather.session()
         try await Weather.expect(
             session.request("http://127.0.0.1:\(port)/a").serializingData(), in: session,
-            failsWith: .connection(.refused), saying: "no connection could be made", "127.0.0.1 port \(port)",
+            failsWith: .connection(.refused), saying: "no connection could be made",
+            Weather.words("127.0.0.1", port: port),
             "[GET http://127.0.0.1:\(port)/a]")
         await session.shutdown()
     }

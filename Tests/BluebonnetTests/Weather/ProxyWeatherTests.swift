@@ -9,7 +9,7 @@ import Testing
         let session = Weather.session { $0.proxy = .url("http://user:hidden-word@127.0.0.1:\(port)") }
         let error = try await Weather.expect(
             session.request("http://example.com/a").serializingData(), in: session, failsWith: .connection(.refused),
-            saying: "no connection could be made", "127.0.0.1 port \(port)", "[GET http://example.com/a]")
+            saying: "no connection could be made", Weather.words("127.0.0.1", port: port), "[GET http://example.com/a]")
         #expect(!error.description.contains("hidden-word"))
         await session.shutdown()
     }

@@ -1,8 +1,9 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 /// What the tests of faults share.
 enum Weather {
@@ -41,6 +42,11 @@ enum Weather {
     }
 
     // MARK: Expectations
+
+    /// An address and a port, as libcurl's words have them.
+    static func words(_ address: String, port: Int) -> String {
+        Libcurl.version > 0x08_0e_01 ? "\(address):\(port)" : "\(address) port \(port)"
+    }
 
     /// Expects that a request fails: with this kind of error, which says so in one line, with these words and the URL.
     ///

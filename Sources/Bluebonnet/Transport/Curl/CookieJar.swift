@@ -97,8 +97,10 @@ final class CookieJar {
     private func kept(by easy: EasyHandle, ofDomains isWanted: (String) -> Bool = { _ in true }) -> [Cookie] {
         var cookies: [Cookie] = []
         CookieLines(of: easy).forEach { line in
-            guard isWanted(line.domain), let cookie = Cookie(netscapeLine: line.text) else { return }
-            cookies.append(cookie)
+            guard isWanted(line.domain) else { return }
+            let text = line.text
+            guard let cookie = Cookie(netscapeLine: text) else { return }
+            cookies.append(CookieNames.restoring(cookie, from: text))
         }
         return cookies
     }
@@ -113,7 +115,8 @@ final class CookieJar {
         let isSuffix = isKnown ? latestHost?.isPublicSuffix ?? false : PublicSuffixes.isPublicSuffix(target.host)
         if !isKnown { latestHost = (target.host, site, isSuffix) }
         if isSuffix { suffixes.received(field, from: target.host) }
-        if !paths.isEmpty || !CookiePaths.isRead(field) { doubtful.append((field, url)) }
+        let isRead = CookiePaths.isRead(field) && !CookieNames.isDoubtful(field)
+        if !paths.isEmpty || !isRead { doubtful.append((field, url)) }
         isOverQuota = quota.cookieSet(for: site) || isOverQuota
         isSettled = !isOverQuota && suffixes.isEmpty && doubtful.isEmpty && hidden.isEmpty
     }
@@ -151,12 +154,13 @@ final class CookieJar {
         }
     }
 
-    /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths``.
+    /// Makes of the fields that came what the standard says, where libcurl has not; see the guards of both.
     private func correctCookies(with easy: EasyHandle) {
         let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
         doubtful = []
         let hosts = Set(fields.map(\.2.host))
         let kept = kept(by: easy) { domain in hosts.contains { $0.hasSuffix(domain) } }
+        var refused = kept.filter(\.name.isEmpty)
         for (field, url, target) in fields {
             guard let parsed = Cookie(parsing: field, for: target) else { continue }
             // It has taken the place of the other, or has ended it.
@@ -170,11 +174,29 @@ final class CookieJar {
                 paths.cookieSet(cookie)
                 continue
             }
+            if cookie == nil, CookieNames.isDoubtful(field) {
+                refused.append(taken)
+                continue
+            }
             expire(taken, with: easy)
             if let cookie, target.isSecure || !kept.contains(where: { $0.isSecure && $0.overlaps(cookie) }) {
                 keep(cookie, with: easy)
             }
         }
+        if !refused.isEmpty { remove(refused, with: easy) }
+    }
+
+    /// Removes cookies that libcurl may not let be replaced, as it does not take such names from a list.
+    private func remove(_ refused: [Cookie], with easy: EasyHandle) {
+        for var cookie in refused {
+            cookie.isSecure = true
+            expire(cookie, with: easy)
+        }
+        let kept = kept(by: easy)
+        let rest = kept.filter { !refused.contains($0) }
+        guard rest.count < kept.count else { return }
+        easy.set(CURLOPT_COOKIELIST, "ALL")
+        for cookie in rest { easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine) }
     }
 
     // MARK: Limits

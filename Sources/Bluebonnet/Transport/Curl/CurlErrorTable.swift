@@ -17,6 +17,8 @@ enum CurlErrorTable {
         var isTotalTimeOver = false
         /// Whether the head of a response was received.
         var hasHead = false
+        /// How many bytes of heads libcurl has handed over.
+        var headBytes = 0
         /// The largest head that is allowed.
         var headLimit = 0
 
@@ -33,9 +35,13 @@ enum CurlErrorTable {
         case .tooManyHeads where circumstances.wasSent || code != ErrorMeaning.tooLarge:
             circumstances.headTooLarge(300 * 1024)
         case .headTooLarge: circumstances.headTooLarge(128 * 1024)
+        case .tooManyFrames where circumstances.headBytes > 128 * 1024: circumstances.headTooLarge(128 * 1024)
+        case .tooManyFrames, .goingAway: .connection(.http2)
+        case .brokenStream: .invalidResponse(.http2Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel: .connection(.proxy)
+        case .unusableKey: .trust(.configuration)
         // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
         case .alert(let reason): .trust(reason)
         case .undecodable: .invalidResponse(.undecodableContent)
@@ -61,7 +67,8 @@ enum CurlErrorTable {
         case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead,
             ErrorMeaning.tooLarge where circumstances.wasSent:
             circumstances.headTooLarge(100 * 1024)
-        case CURLE_PARTIAL_FILE where !circumstances.hasHead:
+        case CURLE_PARTIAL_FILE where !circumstances.hasHead,
+            CURLE_HTTP2 where circumstances.message.isEmpty && ErrorMeaning.isClosingWordless:
             .connection(.lost)
         default:
             kind(of: code)
@@ -72,6 +79,7 @@ enum CurlErrorTable {
     static func words(for code: CURLcode, in circumstances: Circumstances) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
+        case CURLE_HTTP2 where ErrorMeaning.isClosingWordless: "the connection was closed"
         default: nil
         }
     }

@@ -224,8 +224,7 @@ final class MultiHandle {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
         // Libcurl finds it dead when it wants to use it again. The system does not watch what is not there any more.
         guard floods.end(socket) else { return }
-        // Another connection may have its ends from now on.
-        idleConnections.closed(socket)
+        idleConnections.cutOff(socket)
         unwatch(socket)
     }
 

@@ -10,7 +10,10 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        let isLost = isCutOff || code == CURLE_HTTP2
+        // A newer libcurl itself sends again what a GOAWAY says was not processed.
+        let isLost =
+            isCutOff
+            || (code == CURLE_HTTP2 && !(ErrorMeaning.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             return sendAgain(transfer, easy, multi)
         }
@@ -104,17 +107,19 @@ extension TransferEngine {
         let total = transfer.limits.timeouts.total
         let elapsed = MonotonicClock.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
+        let message = easy.errorMessage
         let circumstances = CurlErrorTable.Circumstances(
-            message: easy.errorMessage, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
+            message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
+            headBytes: easy.long(CURLINFO_HEADER_SIZE),
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = ErrorMeaning.redacted(circumstances.message)
         if words.isEmpty {
             let general = unsafe String(cString: curl_easy_strerror(code))
             words = CurlErrorTable.words(for: code, in: circumstances) ?? general
         }
-        if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, of: transfer) {
+        if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, message, of: transfer) {
             words = "\(option): \(words)"
         }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
@@ -123,8 +128,10 @@ extension TransferEngine {
     }
 
     /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.
-    private func identityOption(for code: CURLcode, of transfer: Transfer) -> String? {
-        guard code == CURLE_SSL_CERTPROBLEM else { return nil }
+    private func identityOption(for code: CURLcode, _ message: String, of transfer: Transfer) -> String? {
+        guard code == CURLE_SSL_CERTPROBLEM || ErrorMeaning(of: code, saying: message) == .unusableKey else {
+            return nil
+        }
         let tls = options.configuration.tls
         let isProxied = !options.secureProxyHosts(for: transfer.request).isEmpty
         if tls.proxyClientIdentity != nil, isProxied, transfer.handshakes == 0 { return "tls.proxyClientIdentity" }

@@ -10,10 +10,18 @@ enum ErrorMeaning: Equatable {
     case tooManyHeads
     /// A head of HTTP/2, which is handed over as a whole, is too large.
     case headTooLarge
+    /// A head of HTTP/2 comes in more frames than nghttp2 takes.
+    case tooManyFrames
+    /// A stream of HTTP/2 breaks the rules, and the others on its connection may go on.
+    case brokenStream
+    /// The connection of a stream is going away, and the request is not sent again.
+    case goingAway
     case unsupportedProxy
     case malformedChunk
     /// The proxy did not make a tunnel.
     case noTunnel
+    /// The private key of an identity cannot be used.
+    case unusableKey
     /// The peer has ended TLS with an alert (RFC 8446 §6.2).
     case alert(RequestError.TrustReason)
     case undecodable
@@ -36,6 +44,13 @@ enum ErrorMeaning: Equatable {
         Phrase(
             meaning: .hostMismatch, words: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
+        // Of an address, 8.14.1 and 8.23.0 say this.
+        Phrase(
+            meaning: .hostMismatch, words: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0x08_01_00..<UInt32.max),
+        Phrase(
+            meaning: .hostMismatch, words: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0x08_0f_00..<UInt32.max),
         Phrase(meaning: .tooManyHeads, words: "Too large response headers", codes: [CURLE_RECV_ERROR]),
         Phrase(meaning: .tooManyHeads, words: "response headers", codes: [tooLarge]),
         // Libcurl refused a field. In later versions, which take larger heads, -902 has other reasons as well.
@@ -50,10 +65,25 @@ enum ErrorMeaning: Equatable {
             meaning: .headTooLarge, words: "nghttp2 recv error -905", codes: [CURLE_HTTP2, CURLE_RECV_ERROR],
             versions: 0x08_0d_00..<UInt32.max),
         Phrase(
+            meaning: .tooManyFrames, words: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
+        Phrase(
+            meaning: .brokenStream, words: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
+            versions: 0x08_01_00..<UInt32.max),
+        // For a stream that broke the rules itself, there are other words.
+        Phrase(
+            meaning: .goingAway, words: "reset by curl", codes: [CURLE_HTTP2_STREAM],
+            versions: 0x08_0f_00..<UInt32.max),
+        Phrase(
             meaning: .unsupportedProxy, words: proxyWords,
             codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
         Phrase(meaning: .malformedChunk, words: "chunk", codes: [CURLE_RECV_ERROR]),
         Phrase(meaning: .noTunnel, words: "CONNECT", codes: [CURLE_RECV_ERROR]),
+        Phrase(
+            meaning: .noTunnel, words: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
+            versions: 0x08_0f_00..<UInt32.max),
+        Phrase(
+            meaning: .unusableKey, words: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
+            versions: 0x08_0f_00..<UInt32.max),
         Phrase(meaning: .undecodable, words: "unencoding", codes: [CURLE_WRITE_ERROR]),
         Phrase(meaning: .sentInVain, words: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]
@@ -89,11 +119,23 @@ enum ErrorMeaning: Equatable {
         return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
-    /// Libcurl's words without secrets: the only ones that quote a URL are those about a proxy's.
+    /// Whether libcurl says no more than `CURLE_HTTP2` when the peer closes a connection before the response.
+    ///
+    /// Before, it says so of a GOAWAY, which it meets by sending the request again since.
+    static let isClosingWordless = Libcurl.version >= 0x08_01_00
+
+    /// Libcurl's words in one line and without secrets.
+    ///
+    /// Those about a proxy's URL quote that, and those about a field of HTTP/2 quote the field as it came.
     static func redacted(_ message: String) -> String {
-        guard message.hasPrefix(proxyWords), let first = message.firstIndex(of: "'"),
-            let last = message.lastIndex(of: "'"), first < last
+        guard message.hasPrefix(proxyWords) else {
+            let words = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]
+            return String(words.map { $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f } ? " " : $0 })
+        }
+        guard let first = message.firstIndex(of: "'"), let last = message.lastIndex(of: "'"), first < last
         else { return message }
         return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
     }
+
+    private static let fieldValue = ", value: ["
 }

@@ -9,10 +9,11 @@ import FoundationEssentials
 /// It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line says so.
 /// Before 8.0.0, and in 8.23.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to the next request,
 /// although nobody asked for them (RFC 9112 §6.3). All versions tried, 7.88 to 8.23, use an idle HTTP/2 connection on which
-/// a frame waits, even though the peer has closed it behind that frame.
+/// a frame waits, even though the peer has closed it behind that frame. 8.23.0 uses a connection that was used shortly before
+/// without a look at it, and does not send a body again when it cannot send.
 ///
 /// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
-/// is ended at once, and libcurl finds it dead. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
+/// is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
 /// (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
 struct IdleConnections {
     /// Whether this libcurl reads what waits on an idle connection as an answer.
@@ -52,6 +53,8 @@ struct IdleConnections {
     /// By their ends, which is how libcurl names one to a request.
     private var connections: [ConnectionEnds: Connection] = [:]
     private var endsBySocket: [Int32: ConnectionEnds] = [:]
+    /// The idle connections that were ended, by their sockets, as long as libcurl has them.
+    private var dead: [Int32: ConnectionEnds] = [:]
     /// The sockets that were opened and have had no request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
@@ -82,6 +85,17 @@ struct IdleConnections {
 
     mutating func closed(_ socket: Int32) {
         fresh.remove(socket)
+        dead[socket] = nil
+        forget(socket)
+    }
+
+    /// An idle connection was ended; another may have its ends from now on.
+    mutating func cutOff(_ socket: Int32) {
+        dead[socket] = endsBySocket[socket]
+        forget(socket)
+    }
+
+    private mutating func forget(_ socket: Int32) {
         guard let ends = endsBySocket.removeValue(forKey: socket),
             let connection = connections.removeValue(forKey: ends)
         else { return }
@@ -108,6 +122,8 @@ struct IdleConnections {
         case suspect(Connection)
         /// Another request is under way on a connection that carries one at a time.
         case taken
+        /// The connection was ended.
+        case dead
     }
 
     /// A request is about to go out on the connection with these ends.
@@ -129,7 +145,9 @@ struct IdleConnections {
             connection.isToBeLookedInto = false
             return .suspect(connection)
         }
-        guard let socket = fresh.first(where: { ConnectionEnds(of: $0) == ends }) else { return .unknown }
+        guard let socket = fresh.first(where: { ConnectionEnds(of: $0) == ends }) else {
+            return dead.values.contains(ends) ? .dead : .unknown
+        }
         fresh.remove(socket)
         let connection = Connection(socket: socket, version: version())
         if connection.version == .http2 { noteMultiplexing(origin) }
@@ -165,7 +183,7 @@ struct IdleConnections {
 extension Transfer {
     /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
     ///
-    /// If not, the connection holds bytes that would be taken for the answer, or is in use: libcurl begins again.
+    /// If not, the connection holds bytes that would be taken for the answer, is in use, or was ended: libcurl begins again.
     func connectionIsChosen(_ ends: ConnectionEnds?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
@@ -175,8 +193,10 @@ extension Transfer {
             return true
         }
         var suspect: Int32?
+        var isDead = false
         switch multi.idleConnections.requestBegins(on: ends, to: { origin }, version: { version(of: easy) }) {
         case .unknown: break
+        case .dead: isDead = true
         case .good(let chosen): connection = chosen
         case .suspect(let chosen): (connection, suspect) = (chosen, chosen.socket)
         case .taken:
@@ -184,7 +204,7 @@ extension Transfer {
             isToBeSentAnew = true
             return false
         }
-        guard hasSurplus(of: easy, on: suspect) else { return true }
+        guard isDead || hasSurplus(of: easy, on: suspect) else { return true }
         isToBeSentAnew = true
         forbidReuse()
         return false
