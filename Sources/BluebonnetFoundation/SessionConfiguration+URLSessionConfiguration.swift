@@ -138,20 +138,12 @@ extension Session.Configuration.Proxy {
     }
 
     private static func url(_ dictionary: [AnyHashable: Any], prefix: String, scheme: String) -> String? {
-        guard let host = dictionary["\(prefix)Proxy"] as? String, !host.isEmpty, isOn(dictionary["\(prefix)Enable"])
-        else { return nil }
+        // Booleans and integers are numbers of Foundation's, too.
+        let isOn = (dictionary["\(prefix)Enable"] as? NSNumber)?.boolValue ?? false
+        guard isOn, let host = dictionary["\(prefix)Proxy"] as? String, !host.isEmpty else { return nil }
         // An IPv6 address comes without brackets.
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-        let port = (dictionary["\(prefix)Port"] as? NSNumber)?.intValue ?? (dictionary["\(prefix)Port"] as? Int)
+        let port = (dictionary["\(prefix)Port"] as? NSNumber)?.intValue
         return "\(scheme)://\(name)\(port.map { ":\($0)" } ?? "")"
-    }
-
-    private static func isOn(_ value: Any?) -> Bool {
-        switch value {
-        case let flag as Bool: flag
-        case let number as Int: number != 0
-        case let number as NSNumber: number.intValue != 0
-        default: false
-        }
     }
 }

@@ -11,17 +11,11 @@ enum NameAnswer: Hashable, Sendable {
     case noAnswer
 }
 
-/// Looks names of hosts up.
-protocol NameResolving: Sendable {
-    /// Looks a name up, and calls once with what came of it, on any thread.
-    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void)
-}
-
 /// Looks names up as the system is set up for it, on a few threads that end when there is nothing to do.
 ///
 /// A look-up cannot be interrupted, and may take half a minute: several at once keep one from holding up all others.
 // Safety: the system's list is read before it is freed, and an address within the length that is said.
-final class NameResolver: NameResolving {
+final class NameResolver: Sendable {
     static let shared = NameResolver()
 
     private struct Inquiry {
@@ -38,6 +32,7 @@ final class NameResolver: NameResolving {
 
     private let state = Locked(State())
 
+    /// Looks a name up, and calls once with what came of it, on any thread.
     func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) {
         let needsThread = state.withLock { state in
             state.waiting.append(Inquiry(name: name, completion: completion))

@@ -18,13 +18,6 @@ final class NetworkWatcher: Sendable {
         var listeners: [ListenerID: Listener] = [:]
         var nextNumber: UInt64 = 0
         var watch: NetworkWatch?
-
-        mutating func added(_ listener: @escaping Listener) -> ListenerID {
-            defer { nextNumber += 1 }
-            let id = ListenerID(number: nextNumber)
-            listeners[id] = listener
-            return id
-        }
     }
 
     static let shared = NetworkWatcher(patience: .seconds(5), openSocket: NetlinkSocket.forChanges)
@@ -46,7 +39,9 @@ final class NetworkWatcher: Sendable {
     /// Adds a listener, and begins to watch if it is the first.
     func add(_ listener: @escaping Listener) -> ListenerID {
         let (id, watch, isFirst) = state.withLock { state in
-            let id = state.added(listener)
+            let id = ListenerID(number: state.nextNumber)
+            state.nextNumber += 1
+            state.listeners[id] = listener
             if let watch = state.watch { return (id, watch, false) }
             let watch = NetworkWatch(of: self, patience: patience, openSocket: openSocket)
             state.watch = watch

@@ -165,18 +165,12 @@ extension NetworkLink {
     }
 }
 
-/// Knows which ways packets take.
-protocol RoutingTable: Sendable {
-    /// Returns the ways to addresses, as many as these.
-    func ways(to addresses: [IPAddress]) -> [NetworkWay]
-}
-
-/// Asks the kernel, which knows better than its tables tell.
-///
-/// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
-/// needs no privilege.
-struct KernelRoutingTable: RoutingTable {
-    func ways(to addresses: [IPAddress]) -> [NetworkWay] {
+extension NetworkWay {
+    /// Asks the kernel which ways packets take to addresses, which knows better than its tables tell.
+    ///
+    /// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
+    /// needs no privilege.
+    static func ways(to addresses: [IPAddress]) -> [NetworkWay] {
         guard let socket = NetlinkSocket.forQuestions() else { return addresses.map { _ in .unknown } }
         var questions = KernelQuestions(socket: socket)
         return addresses.map { questions.way(to: $0) }

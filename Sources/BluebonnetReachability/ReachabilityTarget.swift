@@ -31,6 +31,10 @@ enum ReachabilityDestination: Hashable, Sendable {
 /// Finds out how things stand with a destination, and remembers the addresses of one that has a name.
 final class ReachabilityTarget: Sendable {
     typealias Status = NetworkReachabilityManager.Status
+    /// Returns the ways to addresses, as many as these.
+    typealias Ways = @Sendable ([IPAddress]) -> [NetworkWay]
+    /// Looks a name up, and calls once with what came of it, on any thread.
+    typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) -> Void
 
     private enum Name {
         case neverLookedUp
@@ -46,17 +50,17 @@ final class ReachabilityTarget: Sendable {
     }
 
     let destination: ReachabilityDestination
-    private let table: any RoutingTable
-    private let resolver: any NameResolving
+    private let ways: Ways
+    private let resolve: Resolve
     private let state = Locked(State())
 
     init(
-        _ destination: ReachabilityDestination, table: any RoutingTable = KernelRoutingTable(),
-        resolver: any NameResolving = NameResolver.shared
+        _ destination: ReachabilityDestination, ways: @escaping Ways = NetworkWay.ways,
+        resolve: @escaping Resolve = NameResolver.shared.lookUp
     ) {
         self.destination = destination
-        self.table = table
-        self.resolver = resolver
+        self.ways = ways
+        self.resolve = resolve
     }
 
     /// Whether there is a name to look up.
@@ -87,18 +91,18 @@ final class ReachabilityTarget: Sendable {
     }
 
     private func status(of addresses: [IPAddress]) -> Status {
-        Status(of: zip(table.ways(to: addresses), addresses).map { way, address in way.status(of: address) })
+        Status(of: zip(ways(addresses), addresses).map { way, address in way.status(of: address) })
     }
 
     private func statusOfInternet() -> Status {
-        Status(of: table.ways(to: IPAddress.internet).map(\.statusOfInternet))
+        Status(of: ways(IPAddress.internet).map(\.statusOfInternet))
     }
 
     /// Looks the name up, and calls when that is done; addresses that are known stay when nobody answers.
     func lookUp(_ completion: @escaping @Sendable () -> Void) {
         guard case .name(let name) = destination else { return completion() }
         state.withLock { $0.lookedUp = MonotonicClock.now() }
-        resolver.lookUp(name) { [self] answer in
+        resolve(name) { [self] answer in
             state.withLock { state in
                 if case .addresses = answer { state.didLastLookUpFail = false } else { state.didLastLookUpFail = true }
                 switch (answer, state.name) {

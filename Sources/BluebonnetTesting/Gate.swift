@@ -55,8 +55,6 @@ final class Watched<State: Sendable>: Sendable {
         /// By number, which says who came first.
         var waiters: [Int: Waiter] = [:]
         var lastNumber = 0
-        /// Those who were cancelled before they began to wait.
-        var cancelledNumbers: Set<Int> = []
 
         /// Takes out those whose wishes have come true, the first to come first.
         mutating func takeSatisfied() -> [@Sendable () -> Void] {
@@ -106,36 +104,24 @@ final class Watched<State: Sendable>: Sendable {
             storage.lastNumber += 1
             return storage.lastNumber
         }
-        defer { storage.withLock { _ = $0.cancelledNumbers.remove(number) } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                begin(number, condition, continuation)
+                let attempt: Attempt = { state in
+                    guard let result = condition(&state) else { return nil }
+                    return { continuation.resume(with: result) }
+                }
+                let cancel = { @Sendable in continuation.resume(throwing: CancellationError()) }
+                let action = storage.withLock { storage -> (@Sendable () -> Void)? in
+                    // Cancelled later, the handler finds the waiter.
+                    if Task.isCancelled { return cancel }
+                    if let action = attempt(&storage.state) { return action }
+                    storage.waiters[number] = Waiter(attempt: attempt, cancel: cancel)
+                    return nil
+                }
+                action?()
             }
         } onCancel: {
-            let waiter = storage.withLock { storage in
-                let waiter = storage.waiters.removeValue(forKey: number)
-                if waiter == nil { storage.cancelledNumbers.insert(number) }
-                return waiter
-            }
-            waiter?.cancel()
+            storage.withLock { $0.waiters.removeValue(forKey: number) }?.cancel()
         }
-    }
-
-    private func begin<Value: Sendable>(
-        _ number: Int, _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?,
-        _ continuation: CheckedContinuation<Value, any Error>
-    ) {
-        let attempt: Attempt = { state in
-            guard let result = condition(&state) else { return nil }
-            return { continuation.resume(with: result) }
-        }
-        let cancel = { @Sendable in continuation.resume(throwing: CancellationError()) }
-        let action: (@Sendable () -> Void)? = storage.withLock { storage in
-            if storage.cancelledNumbers.contains(number) { return cancel }
-            if let action = attempt(&storage.state) { return action }
-            storage.waiters[number] = Waiter(attempt: attempt, cancel: cancel)
-            return nil
-        }
-        action?()
     }
 }

@@ -35,7 +35,7 @@ public struct EventSource: AsyncSequence, Sendable {
     public let configuration: Configuration
 
     private let open: Open
-    private let timing: EventSourceTiming
+    private let timing: Timing
     private let status = EventSourceStatus()
 
     /// Creates a source.
@@ -45,7 +45,7 @@ public struct EventSource: AsyncSequence, Sendable {
     ///   - timing: How it waits.
     ///   - open: Makes a connection. It is called in the reader's task, one connection after the other.
     init(
-        configuration: Configuration = Configuration(), timing: EventSourceTiming = EventSourceTiming(),
+        configuration: Configuration = Configuration(), timing: Timing = Timing(),
         open: @escaping Open
     ) {
         self.configuration = configuration
@@ -57,10 +57,10 @@ public struct EventSource: AsyncSequence, Sendable {
     ///
     /// Of all connections, if there are several loops over the source. For an observer that is behind, the newest 16 are
     /// kept. Ends when the source is gone.
-    public var states: StreamOf<State> { status.states }
+    public var states: StreamOf<State> { status.states.stream(bufferingPolicy: .newest(16)) }
 
     /// The last event ID that was received, over all connections: what to begin with another time.
-    public var lastEventID: String { status.lastEventID ?? configuration.initialLastEventID }
+    public var lastEventID: String { status.lastEventID.withLock(\.self) ?? configuration.initialLastEventID }
 
     /// Creates an iterator with a connection of its own, which is made when the first event is asked for.
     ///
@@ -152,6 +152,14 @@ extension EventSource {
 }
 
 extension EventSource {
+    /// How a source waits: tests put a clock of their own here.
+    struct Timing: Sendable {
+        /// Waits; throws when the task is cancelled meanwhile.
+        var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
+        /// Returns the next random number between 0 and 1.
+        var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
+    }
+
     /// What a source's connection is doing.
     public enum State: Hashable, Sendable {
         /// A connection is being made.
@@ -175,12 +183,4 @@ struct EventSourceConnection: Sendable {
     ///
     /// Callable from anywhere, cancellation handlers included, so it must not block.
     let cancel: @Sendable () -> Void
-}
-
-/// How an ``EventSource`` waits: tests put a clock of their own here.
-struct EventSourceTiming: Sendable {
-    /// Waits; throws when the task is cancelled meanwhile.
-    var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
-    /// Returns the next random number between 0 and 1.
-    var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
 }

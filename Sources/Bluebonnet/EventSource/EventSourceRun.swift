@@ -6,7 +6,7 @@ import FoundationEssentials
 /// Dropping it closes the connection.
 final class EventSourceRun {
     private let open: EventSource.Open
-    private let timing: EventSourceTiming
+    private let timing: EventSource.Timing
     private let status: EventSourceStatus
     private let maximumEventBytes: Int
 
@@ -21,7 +21,7 @@ final class EventSourceRun {
     private var isClosed = false
 
     init(
-        configuration: EventSource.Configuration, timing: EventSourceTiming, status: EventSourceStatus,
+        configuration: EventSource.Configuration, timing: EventSource.Timing, status: EventSourceStatus,
         open: @escaping EventSource.Open
     ) {
         self.open = open
@@ -56,7 +56,7 @@ final class EventSourceRun {
     }
 
     private func connect() async {
-        status.stateChanged(to: .connecting)
+        status.states.send(.connecting)
         failure = nil
         do throws(RequestError) {
             let opened = try await open(fields)
@@ -69,7 +69,7 @@ final class EventSourceRun {
             }
             connection = live
             parser = ServerSentEventParser(lastEventID: parser.lastEventID, limit: maximumEventBytes)
-            status.stateChanged(to: .open)
+            status.states.send(.open)
         } catch {
             connectionEnded(error)
         }
@@ -104,7 +104,7 @@ final class EventSourceRun {
         if let time = parser.reconnectionTime { state.reconnectionTimeReceived(time) }
         if parser.lastEventID != lastEventID {
             lastEventID = parser.lastEventID
-            status.lastEventIDReceived(lastEventID)
+            status.lastEventID.withLock { $0 = lastEventID }
         }
     }
 
@@ -116,7 +116,7 @@ final class EventSourceRun {
     }
 
     private func wait(_ delay: Duration) async {
-        status.stateChanged(to: .waiting(delay, after: failure?.kind))
+        status.states.send(.waiting(delay, after: failure?.kind))
         do {
             try await timing.sleep(delay)
             action = state.waited()
@@ -129,7 +129,7 @@ final class EventSourceRun {
         guard !isClosed else { return }
         isClosed = true
         connection = nil
-        status.stateChanged(to: .closed)
+        status.states.send(.closed)
     }
 }
 
@@ -164,20 +164,7 @@ private final class LiveConnection {
 
 /// What an ``EventSource`` tells about its connections to those who do not read their events.
 final class EventSourceStatus: Sendable {
-    private let broadcast = Broadcast<EventSource.State>()
-    private let lastID = Locked<String?>(nil)
-
-    /// The states, the latest one first.
-    var states: StreamOf<EventSource.State> { broadcast.stream(bufferingPolicy: .newest(16)) }
-
+    let states = Broadcast<EventSource.State>()
     /// The last event ID, if one was received.
-    var lastEventID: String? { lastID.withLock { $0 } }
-
-    func stateChanged(to state: EventSource.State) {
-        broadcast.send(state)
-    }
-
-    func lastEventIDReceived(_ id: String) {
-        lastID.withLock { $0 = id }
-    }
+    let lastEventID = Locked<String?>(nil)
 }

@@ -158,12 +158,12 @@ extension SerializingRequest {
 extension RequestCore {
     fileprivate func slot<Value>(for serializer: PreparedSerializer<Value>, readsFile: Bool) -> SerializationSlot {
         guard case .file = sink else {
-            return SerializationSlot(serializer, report: events?.answerOfData(Value.self))
+            return SerializationSlot(serializer, report: events?.answer(to: DataRequest.self, Value.self))
         }
         return SerializationSlot(
             serializer,
             fileReading: readsFile ? .whole(limit: context.configuration.maximumResponseBytes) : .none,
-            report: events?.answerOfDownload(Value.self))
+            report: events?.answer(to: DownloadRequest.self, Value.self))
     }
 }
 

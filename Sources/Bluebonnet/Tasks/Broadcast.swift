@@ -68,13 +68,14 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     private typealias Continuation = Resumption<Element?>
+    typealias Hook = @Sendable (StreamTermination) -> Void
 
     private struct Observer {
         let id: UInt64
         var buffer: StreamBuffer<Element>
         /// More than one only when copies of an iterator are used at once.
         var waiting: [Continuation] = []
-        var onTermination: (@Sendable (StreamTermination) -> Void)?
+        var onTermination: Hook?
 
         /// Keeps a value, or returns whom to resume with it; and returns the value that had to make room.
         mutating func receive(_ element: Element) -> (continuation: Continuation?, dropped: Element?) {
@@ -110,7 +111,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     var latest: Element? { state.withLock { $0.latest } }
 
     func subscribe(
-        bufferingPolicy: StreamBufferingPolicy, onTermination: (@Sendable (StreamTermination) -> Void)?
+        bufferingPolicy: StreamBufferingPolicy, onTermination: Hook?
     ) -> StreamSubscription<Element> {
         let (id, isFinished) = state.withLock { state in
             var observer = Observer(id: state.nextID, buffer: StreamBuffer(bufferingPolicy))
@@ -142,20 +143,15 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     func finish() {
-        let (waiting, hooks) = state.withLock { state in
-            guard !state.isFinished else { return ([Continuation](), [@Sendable (StreamTermination) -> Void]()) }
+        let ended = state.withLock { state -> [(waiting: [Continuation], hook: Hook?)] in
+            guard !state.isFinished else { return [] }
             state.isFinished = true
-            var waiting: [Continuation] = []
-            var hooks: [@Sendable (StreamTermination) -> Void] = []
-            for index in state.observers.indices {
-                waiting += state.observers[index].waiting
-                state.observers[index].waiting = []
-                if let hook = state.observers[index].onTermination.take() { hooks.append(hook) }
+            return state.observers.indices.map { index in
+                (exchange(&state.observers[index].waiting, with: []), state.observers[index].onTermination.take())
             }
-            return (waiting, hooks)
         }
-        for continuation in waiting { continuation.resume(returning: nil) }
-        for hook in hooks { hook(.finished) }
+        for continuation in ended.flatMap(\.waiting) { continuation.resume(returning: nil) }
+        for observer in ended { observer.hook?(.finished) }
     }
 
     /// Ends one observer; what waits for it is dropped.

@@ -55,7 +55,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     // For the types that most are of: to ask the runtime for the types of generic code takes longer than all this does.
     @specialized(where Source == DataRequest, Value == Data)
     @specialized(where Source == DataRequest, Value == String)
-    private static func response(
+    static func response(
         from answer: SerializationSlot.Answer
     ) -> SerializedResponse<Source, Value, RequestError> {
         SerializedResponse(

@@ -136,6 +136,13 @@ public struct URLEncoding: ParameterEncoding {
     }
 }
 
+/// Parameters as something that Bluebonnet's encoders encode.
+private struct EncodableParameters: Encodable, Sendable {
+    let parameters: Parameters
+
+    func encode(to encoder: any Encoder) throws { try ParameterValue.members(parameters).encode(to: encoder) }
+}
+
 extension ParameterEncoding where Self == URLEncoding {
     /// Encodes parameters as URL-encoded pairs, into the query of GET, HEAD and DELETE, and into the body of others.
     public static var urlEncoding: URLEncoding { .default }

@@ -79,13 +79,6 @@ extension ParameterValue: Encodable {
     }
 }
 
-/// Parameters as something that Bluebonnet's encoders encode.
-struct EncodableParameters: Encodable, Sendable {
-    let parameters: Parameters
-
-    func encode(to encoder: any Encoder) throws { try ParameterValue.members(parameters).encode(to: encoder) }
-}
-
 /// Copies values of any type into such as are known to be sendable.
 enum ParameterCopy {
     /// Says which value is none that can be copied.

@@ -44,7 +44,7 @@ final class Connection {
     private(set) var exchange: ExchangeID
     private var head: RequestHead?
     private var target = RequestTarget("/")
-    private var match = LocalServer.Router.Match.nothing
+    private var match = RouteTable<LocalServer.Router.Endpoint>.Match.nothing
     /// Its body, for a route that waits for all of it.
     private var body = Data()
     /// Its body, for a route that reads it piece by piece; goes on while that answers.
@@ -226,7 +226,7 @@ final class Connection {
     private func begin(_ head: RequestHead) {
         self.head = head
         target = RequestTarget(head.target)
-        match = context.router.match(head.method, target.path)
+        match = context.router.table.match(head.method, target.path)
         body = Data()
         if case .found(.streaming(let route), let parameters) = match {
             var request = LocalServer.Request(head, target: target, body: body, trailers: [:], connection: id)
@@ -274,7 +274,7 @@ final class Connection {
         guard let core = context.core else { return close() }
         phase = .routing
         let exchange = exchange
-        task = Task { await RouteRun(core: core, exchange: exchange, request: request).run(handler) }
+        task = Task { await core.answer(request, of: exchange, with: handler) }
     }
 
     // MARK: Bodies that a route reads piece by piece, while it may be answering already
@@ -394,12 +394,9 @@ final class Connection {
             let encoder = ResponseEncoder(response, length: data.count, to: context)
             let sentData = encoder.framing == .none ? Data() : data
             // One system call for a small response; no copy of a large one.
-            if sentData.count <= 16 * 1024 {
-                outgoing.append(encoder.head + sentData)
-            } else {
-                outgoing.append(encoder.head)
-                outgoing.append(sentData)
-            }
+            let isSmall = sentData.count <= 16 * 1024
+            outgoing.append(isSmall ? encoder.head + sentData : encoder.head)
+            if !isSmall { outgoing.append(sentData) }
             phase = .sending(keepsAlive: encoder.keepsAlive)
         case .stream(let length, _):
             let encoder = ResponseEncoder(response, length: length, to: context)
@@ -421,13 +418,9 @@ final class Connection {
             guard data.count <= left else { return waiter.resume(returning: .bodyTooLong(promised: promised)) }
             phase = .streaming(framing, left: left - data.count, keepsAlive: keepsAlive)
         }
-        if framing == .chunked {
-            outgoing.append(ResponseEncoder.chunkHead(data.count))
-            outgoing.append(body: data)
-            outgoing.append(ResponseEncoder.chunkEnd)
-        } else {
-            outgoing.append(body: data)
-        }
+        if framing == .chunked { outgoing.append(ResponseEncoder.chunkHead(data.count)) }
+        outgoing.append(data, isBody: true)
+        if framing == .chunked { outgoing.append(ResponseEncoder.chunkEnd) }
         outgoing.notify(waiter)
         proceed()
     }
@@ -485,7 +478,7 @@ final class Connection {
         let exchange = exchange
         task = Task {
             await condition()
-            core.submit { $0.connection(exchange)?.satisfyCursor() }
+            core.submit(to: exchange) { $0?.satisfyCursor() }
         }
     }
 

@@ -40,10 +40,8 @@ extension LocalServer {
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
                 (continuation: CheckedContinuation<IncomingBody.Answer, Never>) in
-                core.submit { context in
-                    guard let connection = context.connection(exchange) else {
-                        return continuation.resume(returning: .failure(.connectionClosed))
-                    }
+                core.submit(to: exchange) { connection in
+                    guard let connection else { return continuation.resume(returning: .failure(.connectionClosed)) }
                     connection.readBody(continuation)
                 }
             }
@@ -123,10 +121,8 @@ extension LocalServer {
         ///   ``LocalServer/Failure/bodyTooLong(promised:)``, with nothing written, when it is more than was promised.
         public func write(_ data: Data) async throws(Failure) {
             let failure = await withCheckedContinuation { (continuation: OutgoingQueue.Waiter) in
-                core.submit { context in
-                    guard let connection = context.connection(exchange) else {
-                        return continuation.resume(returning: .connectionClosed)
-                    }
+                core.submit(to: exchange) { connection in
+                    guard let connection else { return continuation.resume(returning: .connectionClosed) }
                     connection.writeBody(data, continuation)
                 }
             }

@@ -24,7 +24,7 @@ extension LocalServer {
             case streaming(StreamingRoute)
         }
 
-        private var table = RouteTable<Endpoint>()
+        fileprivate(set) var table = RouteTable<Endpoint>()
 
         init() {}
 
@@ -35,7 +35,7 @@ extension LocalServer {
         ///   - method: The method; any if `nil`.
         ///   - handler: Makes the answer.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ handler: @escaping Handler) {
-            set(.handler(handler), path: path, method: method)
+            table.set(.handler(handler), path: path, method: method)
         }
 
         /// Answers requests for a path with always the same response, which is the fastest.
@@ -45,7 +45,7 @@ extension LocalServer {
         ///   - method: The method; any if `nil`.
         ///   - response: The answer.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ response: Response) {
-            set(.fixed(response), path: path, method: method)
+            table.set(.fixed(response), path: path, method: method)
         }
 
         /// Answers requests that no other route answers.
@@ -61,15 +61,6 @@ extension LocalServer {
         public mutating func otherwise(_ response: Response) {
             table.fallback = .fixed(response)
         }
-
-        mutating func set(_ endpoint: Endpoint, path: String, method: HTTPMethod?) {
-            table.set(endpoint, path: path, method: method)
-        }
-
-        /// What to do with a request.
-        typealias Match = RouteTable<Endpoint>.Match
-
-        func match(_ method: HTTPMethod, _ path: String) -> Match { table.match(method, path) }
     }
 }
 
@@ -116,7 +107,7 @@ extension LocalServer.Router {
         _ path: String, method: HTTPMethod? = nil, continue continues: LocalServer.ContinuePolicy = .immediately,
         _ handler: @escaping StreamingHandler
     ) {
-        set(.streaming(StreamingRoute(continues: continues, handler: handler)), path: path, method: method)
+        table.set(.streaming(StreamingRoute(continues: continues, handler: handler)), path: path, method: method)
     }
 }
 

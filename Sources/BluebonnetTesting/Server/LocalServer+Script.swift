@@ -29,8 +29,8 @@ extension LocalServer {
         /// One thing to do on a connection.
         public struct Step: Sendable {
             enum Kind: Sendable {
-                case send([UInt8])
-                case drip([UInt8], piece: Int, interval: Duration)
+                case send(Data)
+                case drip(Data, piece: Int, interval: Duration)
                 case pause(Duration)
                 case wait(@Sendable () async -> Void)
                 case waitForHead
@@ -54,19 +54,19 @@ extension LocalServer.Script.Step {
     ///
     /// - Parameter bytes: The bytes.
     /// - Returns: The step.
-    public static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(bytes)) }
+    public static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(Data(bytes))) }
 
     /// Sends text in UTF-8; done when the socket has taken all of it.
     ///
     /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
     /// - Returns: The step.
-    public static func bytes(_ text: String) -> Self { Self(kind: .send(Array(text.utf8))) }
+    public static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
     /// Sends bytes; done when the socket has taken all of them.
     ///
     /// - Parameter data: The bytes.
     /// - Returns: The step.
-    public static func bytes(_ data: Data) -> Self { Self(kind: .send(Array(data))) }
+    public static func bytes(_ data: Data) -> Self { Self(kind: .send(data)) }
 
     /// Sends text in UTF-8; the same as ``bytes(_:)-(String)``.
     ///
@@ -82,7 +82,7 @@ extension LocalServer.Script.Step {
     ///   - interval: How long to pause after each piece.
     /// - Returns: The step.
     public static func drip(_ text: String, piece: Int = 1, every interval: Duration) -> Self {
-        Self(kind: .drip(Array(text.utf8), piece: max(1, piece), interval: interval))
+        Self(kind: .drip(Data(text.utf8), piece: max(1, piece), interval: interval))
     }
 
     /// Does nothing for a while.
@@ -140,7 +140,7 @@ struct ScriptCursor {
         case goOn
         /// Nothing, until bytes come or have been sent, or what was waited for has happened.
         case nothing
-        case send([UInt8], thenPause: Duration?)
+        case send(Data, thenPause: Duration?)
         case pause(Duration)
         case wait(@Sendable () async -> Void)
         case record(RequestHead, body: Data, trailers: HTTPHeaders)
@@ -195,7 +195,7 @@ struct ScriptCursor {
             guard progress < bytes.count else { return advanced(.goOn) }
             let end = min(bytes.count, progress + piece)
             defer { (progress, isSatisfied) = (end, false) }
-            return .send(Array(bytes[progress..<end]), thenPause: interval)
+            return .send(bytes[progress..<end], thenPause: interval)
         case .pause(let duration):
             if begins() { return .pause(duration) }
             return isSatisfied ? advanced(.goOn) : .nothing

@@ -5,18 +5,10 @@ struct OutgoingQueue {
     /// Is told how sending ended.
     typealias Waiter = CheckedContinuation<LocalServer.Failure?, Never>
 
-    enum Piece {
-        case bytes([UInt8])
-        case data(Data)
-        /// Of the body of a streamed response.
-        case body(Data)
-
-        var count: Int {
-            switch self {
-            case .bytes(let bytes): bytes.count
-            case .data(let data), .body(let data): data.count
-            }
-        }
+    private struct Piece {
+        var data: Data
+        /// Whether it belongs to the body of a streamed response.
+        let isBody: Bool
     }
 
     /// What came of sending.
@@ -42,16 +34,8 @@ struct OutgoingQueue {
 
     var isEmpty: Bool { first == pieces.count }
 
-    mutating func append(_ bytes: [UInt8]) {
-        if !bytes.isEmpty { pieces.append(.bytes(bytes)) }
-    }
-
-    mutating func append(_ data: Data) {
-        if !data.isEmpty { pieces.append(.data(data)) }
-    }
-
-    mutating func append(body data: Data) {
-        if !data.isEmpty { pieces.append(.body(data)) }
+    mutating func append(_ data: Data, isBody: Bool = false) {
+        if !data.isEmpty { pieces.append(Piece(data: data, isBody: isBody)) }
     }
 
     /// Has a waiter told when all that is in the queue by now is sent.
@@ -63,19 +47,14 @@ struct OutgoingQueue {
     mutating func send(on socket: Socket) -> Outcome {
         while first < pieces.count {
             let moreFollows = first + 1 < pieces.count
-            let outcome =
-                switch pieces[first] {
-                case .bytes(let bytes): socket.write(bytes, from: offset, moreFollows: moreFollows)
-                case .data(let data), .body(let data): socket.write(data, from: offset, moreFollows: moreFollows)
-                }
-            switch outcome {
+            switch socket.write(pieces[first].data, from: offset, moreFollows: moreFollows) {
             case .done(let count):
                 offset += count
                 counts.all += count
-                if case .body = pieces[first] { counts.body += count }
-                guard offset == pieces[first].count else { continue }
+                if pieces[first].isBody { counts.body += count }
+                guard offset == pieces[first].data.count else { continue }
                 offset = 0
-                pieces[first] = .bytes([])
+                pieces[first].data = Data()
                 first += 1
             case .wouldBlock:
                 return .blocked

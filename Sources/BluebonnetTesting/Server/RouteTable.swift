@@ -11,15 +11,15 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
 
     /// What is known of one path.
     private struct Route: Sendable {
-        var endpoints: [HTTPMethod: Endpoint] = [:]
-        var anyMethod: Endpoint?
+        /// Those by `nil` are for any method.
+        var endpoints: [HTTPMethod?: Endpoint] = [:]
 
         func endpoint(for method: HTTPMethod) -> Endpoint? {
-            endpoints[method] ?? (method == .head ? endpoints[.get] : nil) ?? anyMethod
+            endpoints[method] ?? (method == .head ? endpoints[.get] : nil) ?? endpoints[nil]
         }
 
         var allowedMethods: [HTTPMethod] {
-            var methods = Set(endpoints.keys)
+            var methods = Set(endpoints.keys.compactMap(\.self))
             if methods.contains(.get) { methods.insert(.head) }
             return methods.sorted { $0.rawValue < $1.rawValue }
         }
@@ -33,18 +33,12 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
 
     mutating func set(_ endpoint: Endpoint, path: String, method: HTTPMethod?) {
         guard let pattern = RoutePattern(path) else {
-            return Self.set(endpoint, method, in: &exact[path, default: Route()])
+            exact[path, default: Route()].endpoints[method] = endpoint
+            return
         }
-        if let index = patterns.firstIndex(where: { $0.pattern == pattern }) {
-            return Self.set(endpoint, method, in: &patterns[index].route)
-        }
-        var route = Route()
-        Self.set(endpoint, method, in: &route)
-        patterns.append((pattern, route))
-    }
-
-    private static func set(_ endpoint: Endpoint, _ method: HTTPMethod?, in route: inout Route) {
-        if let method { route.endpoints[method] = endpoint } else { route.anyMethod = endpoint }
+        let index = patterns.firstIndex { $0.pattern == pattern } ?? patterns.endIndex
+        if index == patterns.endIndex { patterns.append((pattern, Route())) }
+        patterns[index].route.endpoints[method] = endpoint
     }
 
     func match(_ method: HTTPMethod, _ path: String) -> Match {

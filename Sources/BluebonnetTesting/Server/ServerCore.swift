@@ -34,6 +34,34 @@ actor ServerCore {
     nonisolated func submit(_ work: @escaping @Sendable (ServerContext) -> Void) {
         loop.submit { [self] in assumeIsolated { work($0.context) } }
     }
+
+    /// Has something done on the loop with the connection on which an exchange is still going on; `nil` if it is not.
+    nonisolated func submit(to exchange: ExchangeID, _ work: @escaping @Sendable (Connection?) -> Void) {
+        submit { work($0.connection(exchange)) }
+    }
+
+    /// Runs a route for one request, on the global pool, and brings what it answers back to the loop.
+    @concurrent nonisolated func answer(
+        _ request: LocalServer.Request, of exchange: ExchangeID, with handler: LocalServer.Router.Handler
+    ) async {
+        let response: LocalServer.Response
+        let sent = ByteCount()
+        do {
+            response = try await handler(request)
+        } catch {
+            response = .failure(error)
+        }
+        submit(to: exchange) { $0?.answer(response, counting: sent) }
+        guard case .stream(_, let producer) = response.body.storage, response.needsTask(for: request.method) else {
+            return
+        }
+        do {
+            try await producer(LocalServer.BodyWriter(core: self, exchange: exchange, sent: sent))
+            submit(to: exchange) { $0?.endBody(failed: false) }
+        } catch {
+            submit(to: exchange) { $0?.endBody(failed: true) }
+        }
+    }
 }
 
 /// Owns a server's listener and connections; belongs to the loop of a ``ServerCore``.
@@ -134,40 +162,6 @@ final class ServerContext {
 
     /// The connection on which an exchange is still going on.
     func connection(_ exchange: ExchangeID) -> Connection? {
-        guard let connection = connections[exchange.connection], connection.exchange == exchange else { return nil }
-        return connection
-    }
-}
-
-/// Runs a route for one request, on the global pool, and brings what it answers back to the loop.
-struct RouteRun: Sendable {
-    let core: ServerCore
-    let exchange: ExchangeID
-    let request: LocalServer.Request
-
-    func run(_ handler: LocalServer.Router.Handler) async {
-        let response: LocalServer.Response
-        let sent = ByteCount()
-        do {
-            response = try await handler(request)
-        } catch {
-            response = .failure(error)
-        }
-        onConnection { $0.answer(response, counting: sent) }
-        guard case .stream(_, let producer) = response.body.storage, response.needsTask(for: request.method) else {
-            return
-        }
-        do {
-            try await producer(LocalServer.BodyWriter(core: core, exchange: exchange, sent: sent))
-            onConnection { $0.endBody(failed: false) }
-        } catch {
-            onConnection { $0.endBody(failed: true) }
-        }
-    }
-
-    private func onConnection(_ work: @escaping @Sendable (Connection) -> Void) {
-        core.submit { [exchange] context in
-            if let connection = context.connection(exchange) { work(connection) }
-        }
+        connections[exchange.connection].flatMap { $0.exchange == exchange ? $0 : nil }
     }
 }

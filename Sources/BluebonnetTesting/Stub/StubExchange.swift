@@ -1,213 +1,148 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// One exchange of the stub.
+/// One exchange of the stub: waits for its answer and hands it out, until it is aborted.
 ///
-/// Runs on the global pool: making the answer, and telling the observer. Nothing is called with the lock held.
+/// Runs on the global pool: making the answer, and telling the observer. A task is there from when the exchange is resumed
+/// or aborted first, and makes the one outcome that there is.
 final class StubExchange: Exchange {
-    private struct Guarded: Sendable {
-        var state = StubExchangeState<ExchangeOutcome>()
-        /// Makes the answer; there from the beginning of that to the end.
-        var task: Task<Void, Never>?
-    }
-
     /// Makes the answer to the exchange's request.
     typealias Answerer = @Sendable () async -> ExchangeOutcome
 
-    private let guarded = Locked(Guarded())
-    private let answer: Answerer
+    private struct State: Sendable {
+        var isStarted = false
+        var isSuspended = false
+        var answer: ExchangeOutcome?
+        /// Whether it was said where the body goes: to a receiver, or into the outcome.
+        var isReleased = false
+        var receiver: (any BodyReceiver)?
+        var isFull = false
+        /// Whether more was asked for while the receiver still had to say that it was full.
+        var wasDemanded = false
+        /// Why it has to end; the first reason counts.
+        var abortion: RequestError?
+    }
+
+    /// How many bytes a piece has of a body that is held back.
+    private static let pieceSize = 16 * 1024
+
+    private let state = Watched(State())
     private let observer: any ExchangeObserver
+    private let holdsBody: Bool
+    private let answer: Answerer
     /// Called after the observer was told the outcome.
     private let ended: @Sendable () -> Void
-    /// Hands the response out where its body is held back.
-    private let delivery: StubDelivery?
 
     init(
         observer: any ExchangeObserver, holdsBody: Bool, answer: @escaping Answerer,
         ended: @escaping @Sendable () -> Void
     ) {
         self.observer = observer
+        self.holdsBody = holdsBody
         self.answer = answer
         self.ended = ended
-        delivery = holdsBody ? StubDelivery(observer: observer, ended: ended) : nil
     }
 
-    func cancel() {
-        perform(aborted(RequestError(.cancelled)))
-        delivery?.abort(with: RequestError(.cancelled))
-    }
+    func cancel() { abort(with: RequestError(.cancelled)) }
 
     func suspend() {
-        guarded.withLock { $0.state.suspended() }
-        delivery?.setSuspended(true)
+        state.change { $0.isSuspended = true }
     }
 
     func resume() {
-        delivery?.setSuspended(false)
-        perform(guarded.withLock { $0.state.resumed() })
+        state.change { $0.isSuspended = false }
+        start()
     }
 
-    func receiveBody(with receiver: (any BodyReceiver)?) { delivery?.release(to: receiver) }
-
-    func receiveMore() { delivery?.demand() }
-
-    /// Ends it, and tells the observer before returning; does nothing if it has ended.
-    func shutDown() {
-        if case .deliver(let outcome) = aborted(RequestError(.sessionShutDown)) { deliver(outcome) }
-        delivery?.abort(with: RequestError(.sessionShutDown))
-    }
-
-    private func aborted(_ error: RequestError) -> StubExchangeState<ExchangeOutcome>.Action {
-        // What was held may have an error of the user's, which is released after the lock.
-        let (action, task, _) = guarded.withLock { guarded in
-            let earlier = guarded.state
-            let action = guarded.state.aborted(ExchangeOutcome(response: nil, error: error))
-            defer { if case .deliver = action { guarded.task = nil } }
-            return (action, guarded.task, earlier)
+    func receiveBody(with receiver: (any BodyReceiver)?) {
+        // The earlier one goes after the lock: it may be the user's.
+        _ = state.change { state in
+            state.isReleased = true
+            return exchange(&state.receiver, with: receiver)
         }
-        if case .deliver = action { task?.cancel() }
-        return action
     }
 
-    private func perform(_ action: StubExchangeState<ExchangeOutcome>.Action) {
-        switch action {
-        case .nothing: break
-        case .begin: begin()
+    func receiveMore() {
+        state.change { if $0.isFull { $0.isFull = false } else { $0.wasDemanded = true } }
+    }
+
+    /// Ends it, unless it has ended, also while it is suspended or its answer is being made.
+    func abort(with error: RequestError) {
+        state.change { $0.abortion = $0.abortion ?? error }
+        start()
+    }
+
+    private func start() {
         // Not here: the caller may be anywhere, and does not expect to be called back.
-        case .deliver(let outcome): Task { deliver(outcome) }
-        }
+        if state.change({ !exchange(&$0.isStarted, with: true) }) { Task { await run() } }
     }
 
-    private func begin() {
-        let task = Task {
-            let outcome = await answer()
-            let action = guarded.withLock { guarded in
-                guarded.task = nil
-                return guarded.state.answered(outcome)
-            }
-            if case .deliver(let outcome) = action { deliver(outcome) }
-        }
-        let isEnded = guarded.withLock { guarded in
-            if !guarded.state.isEnded { guarded.task = task }
-            return guarded.state.isEnded
-        }
-        // It was cancelled in between, or is complete already.
-        if isEnded { task.cancel() }
-    }
-
-    private func deliver(_ outcome: ExchangeOutcome) {
-        if let delivery { return delivery.begin(with: outcome) }
-        if !outcome.body.isEmpty {
-            observer.exchangeDidReceive(Int64(outcome.body.count), ofExpected: outcome.response?.expectedContentLength)
+    private func run() async {
+        var outcome = ExchangeOutcome(response: nil)
+        do {
+            let answer = try await answered()
+            // Of a response that was begun, the outcome has the head, whatever comes in between.
+            if holdsBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
+            let body = try await handOut(answer)
+            outcome = ExchangeOutcome(
+                response: answer.response, body: body, error: answer.error, metrics: answer.metrics)
+        } catch {
+            outcome = ExchangeOutcome(
+                response: outcome.response, error: error as? RequestError, metrics: outcome.metrics)
         }
         observer.exchangeDidComplete(outcome)
         ended()
     }
-}
 
-/// Decides what an exchange of the stub does next, and that it ends once; a pure value.
-///
-/// Whoever is told to deliver an outcome is the only one ever to be told so.
-struct StubExchangeState<Outcome: Sendable>: Sendable {
-    enum Action {
-        case nothing
-        /// Start to make the answer.
-        case begin
-        /// Tell the observer.
-        case deliver(Outcome)
-    }
-
-    private enum Phase {
-        /// Suspended before it began.
-        case waiting
-        /// The answer is being made.
-        case answering(isSuspended: Bool)
-        /// The answer is there, but the exchange is suspended.
-        case holding(Outcome)
-        /// An outcome is being or has been delivered.
-        case ended
-    }
-
-    private var phase = Phase.waiting
-
-    /// Whether an outcome is being or has been delivered.
-    var isEnded: Bool { if case .ended = phase { true } else { false } }
-
-    mutating func resumed() -> Action {
-        switch phase {
-        case .waiting:
-            phase = .answering(isSuspended: false)
-            return .begin
-        case .answering:
-            phase = .answering(isSuspended: false)
-            return .nothing
-        case .holding(let outcome):
-            phase = .ended
-            return .deliver(outcome)
-        case .ended:
-            return .nothing
+    /// Has the answer made, and waits until it may be handed out.
+    private func answered() async throws -> ExchangeOutcome {
+        if let abortion = state.read({ $0.abortion }) { throw abortion }
+        let task = Task {
+            let outcome = await answer()
+            state.change { $0.answer = outcome }
         }
+        // It may be deaf to that, and nobody waits for it.
+        defer { task.cancel() }
+        return try await wait { $0.answer }
     }
 
-    mutating func suspended() {
-        if case .answering = phase { phase = .answering(isSuspended: true) }
-    }
-
-    mutating func answered(_ outcome: Outcome) -> Action {
-        switch phase {
-        case .answering(isSuspended: false):
-            phase = .ended
-            return .deliver(outcome)
-        case .answering(isSuspended: true):
-            phase = .holding(outcome)
-            return .nothing
-        case .waiting, .holding, .ended:
-            // It was ended while the answer was being made.
-            return .nothing
-        }
-    }
-
-    /// Cancelled, or shut down.
-    mutating func aborted(_ outcome: Outcome) -> Action {
-        if case .ended = phase { return .nothing }
-        phase = .ended
-        return .deliver(outcome)
-    }
-}
-
-/// Makes the outcome of an exchange from what a stub answered.
-struct StubOutcome {
-    let request: HTTPRequest
-    /// The longest body that is allowed, in bytes.
-    let limit: Int64?
-    let duration: Duration
-
-    func outcome(_ result: Result<StubTransport.Response.Storage, RequestError>) -> ExchangeOutcome {
-        switch result {
-        case .failure(let error), .success(.failure(let error)):
-            return ExchangeOutcome(response: nil, error: error, metrics: metrics(received: 0, nil))
-        case .success(.response(let status, let version, let headers, let body)):
-            let response = HTTPResponse(
-                url: request.url, statusCode: status, httpVersion: version, headers: headers)
-            let metrics = metrics(received: body.count, version)
-            guard let limit, body.count > limit else {
-                return ExchangeOutcome(response: response, body: body, metrics: metrics)
+    /// Hands out the head, and the body if there is a receiver for it; returns what of it belongs into the outcome.
+    private func handOut(_ outcome: ExchangeOutcome) async throws -> Data {
+        guard holdsBody, let response = outcome.response else {
+            if !outcome.body.isEmpty {
+                observer.exchangeDidReceive(
+                    Int64(outcome.body.count), ofExpected: outcome.response?.expectedContentLength)
             }
-            return ExchangeOutcome(
-                response: response, body: Data(body.prefix(Int(limit))),
-                error: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))), metrics: metrics)
-        case .success(.delayed), .success(.never):
-            // These have been waited for.
-            return ExchangeOutcome(response: nil, error: RequestError(.internal))
+            return outcome.body
+        }
+        observer.exchangeDidReceiveHead(response)
+        try await wait { $0.isReleased || outcome.body.isEmpty ? () : nil }
+        guard state.read({ $0.receiver != nil }) else { return outcome.body }
+        var received = 0
+        while true {
+            try await wait { $0.isFull ? nil : () }
+            let piece = Data(outcome.body.dropFirst(received).prefix(Self.pieceSize))
+            guard !piece.isEmpty else { return Data() }
+            received += piece.count
+            let receiver = state.change { state in
+                state.wasDemanded = false
+                return state.receiver
+            }
+            guard let receiver else { continue }
+            observer.exchangeDidReceive(Int64(received), ofExpected: nil)
+            switch receiver.receive(piece) {
+            case .goOn: break
+            case .pause: state.change { $0.isFull = !$0.wasDemanded }
+            case .stop: throw RequestError(.cancelled)
+            }
         }
     }
 
-    private func metrics(received: Int, _ version: HTTPVersion?) -> TransferMetrics {
-        var metrics = TransferMetrics()
-        metrics.total = duration
-        metrics.bytesSent = request.body?.length ?? 0
-        metrics.bytesReceived = Int64(received)
-        metrics.httpVersion = version
-        return metrics
+    /// Waits until the exchange is not suspended and has something; throws if it is aborted before.
+    private func wait<Value: Sendable>(for value: @escaping @Sendable (State) -> Value?) async throws -> Value {
+        try await state.wait { state in
+            if let abortion = state.abortion { return .failure(abortion) }
+            return state.isSuspended ? nil : value(state).map { .success($0) }
+        }
     }
 }

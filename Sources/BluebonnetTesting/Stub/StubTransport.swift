@@ -136,7 +136,7 @@ public final class StubTransport: Transport {
             return (state.isShutDown, state.requests.append(request))
         }
         if isShutDown {
-            Task { exchange.shutDown() }
+            exchange.abort(with: RequestError(.sessionShutDown))
         } else if !options.startsSuspended {
             exchange.resume()
         }
@@ -151,8 +151,8 @@ public final class StubTransport: Transport {
             state.isShutDown = true
             return Array(state.exchanges.values)
         }
-        for exchange in exchanges { exchange.shutDown() }
-        // Outcomes that were on their way; waited for also in a task that is cancelled.
+        for exchange in exchanges { exchange.abort(with: RequestError(.sessionShutDown)) }
+        // Also in a task that is cancelled.
         await Task { try? await waitUntilIdle() }.value
     }
 
@@ -182,24 +182,48 @@ public final class StubTransport: Transport {
 
     private func answer(to request: HTTPRequest, limit: Int64?) async -> ExchangeOutcome {
         let begin = ContinuousClock.now
-        let result: Result<StubTransport.Response.Storage, RequestError>
+        var metrics = TransferMetrics()
+        metrics.bytesSent = request.body?.length ?? 0
+        var answer: (response: HTTPResponse, body: Data)?
+        var failure: RequestError?
         do {
-            let answer = state.change { $0.table.answer(to: request) }
-            var response = try await answer.response(to: request).storage
-            while case .delayed(let delay, let later) = response {
-                try await clock.sleep(for: delay)
-                response = later
+            let (response, body) = try await response(to: request)
+            metrics.bytesReceived = Int64(body.count)
+            metrics.httpVersion = response.httpVersion
+            answer = (response, body)
+            if let limit, body.count > limit {
+                answer = (response, Data(body.prefix(Int(limit))))
+                failure = RequestError(.invalidResponse(.bodyTooLarge(limit: limit)))
             }
-            if case .never = response { try await state.wait { _ in nil as Result<Void, any Error>? } }
-            result = .success(response)
         } catch let error as RequestError {
-            result = .failure(error)
+            failure = error
         } catch is CancellationError {
-            result = .failure(RequestError(.cancelled))
+            failure = RequestError(.cancelled)
         } catch {
-            result = .failure(RequestError(.connection(.failed), detail: "the stub threw", underlying: error))
+            failure = RequestError(.connection(.failed), detail: "the stub threw", underlying: error)
         }
-        return StubOutcome(request: request, limit: limit, duration: ContinuousClock.now - begin).outcome(result)
+        metrics.total = ContinuousClock.now - begin
+        return ExchangeOutcome(
+            response: answer?.response, body: answer?.body ?? Data(), error: failure, metrics: metrics)
+    }
+
+    /// Waits for the response as long as its delays take; one that never comes ends with the task.
+    private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data) {
+        let answer = state.change { $0.table.answer(to: request) }
+        var storage = try await answer.response(to: request).storage
+        while true {
+            switch storage {
+            case .delayed(let delay, let later):
+                try await clock.sleep(for: delay)
+                storage = later
+            case .never: try await state.wait { _ in nil as Result<Void, any Error>? }
+            case .failure(let error): throw error
+            case .response(let status, let version, let headers, let body):
+                return (
+                    HTTPResponse(url: request.url, statusCode: status, httpVersion: version, headers: headers), body
+                )
+            }
+        }
     }
 }
 

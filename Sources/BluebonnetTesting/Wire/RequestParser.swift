@@ -27,9 +27,8 @@ struct RequestParser {
 
     private enum Phase {
         case head
-        case body(left: Int)
+        case body(left: Int, isChunk: Bool)
         case chunkSize
-        case chunk(left: Int)
         case chunkEnd
         case trailers
         case end(HTTPHeaders)
@@ -88,21 +87,15 @@ struct RequestParser {
                 skipEmptyLine()
                 guard try collectLines() else { return .needsBytes }
                 return .head(try finishHead())
-            case .body(left: 0):
-                phase = .end([:])
-            case .body(let left):
+            case .body(left: 0, let isChunk):
+                phase = isChunk ? .chunkEnd : .end([:])
+            case .body(let left, let isChunk):
                 guard let piece = takePiece(left) else { return .needsBytes }
-                phase = .body(left: left - piece.count)
+                phase = .body(left: left - piece.count, isChunk: isChunk)
                 return .body(piece)
             case .chunkSize:
                 guard let line = try takeLine(limit: 4096) else { return .needsBytes }
                 try beginChunk(Self.chunkSize(of: buffer[line]))
-            case .chunk(left: 0):
-                phase = .chunkEnd
-            case .chunk(let left):
-                guard let piece = takePiece(left) else { return .needsBytes }
-                phase = .chunk(left: left - piece.count)
-                return .body(piece)
             case .chunkEnd:
                 guard bufferedCount >= 2 else { return .needsBytes }
                 guard buffer[position] == .carriageReturn, buffer[position + 1] == .lineFeed else {
@@ -112,7 +105,7 @@ struct RequestParser {
                 phase = .chunkSize
             case .trailers:
                 guard try collectLines() else { return .needsBytes }
-                let trailers = try HeadParser.fields(lines, of: buffer)
+                let trailers = HTTPHeaders(try HeadParser.fieldList(lines[...], of: buffer))
                 lines.removeAll(keepingCapacity: true)
                 phase = .end(trailers)
             case .end(let trailers):
@@ -133,7 +126,7 @@ struct RequestParser {
         case .chunked: phase = .chunkSize
         case .length(let length):
             guard length <= maximumBodyBytes else { throw bodyTooLong }
-            phase = .body(left: length)
+            phase = .body(left: length, isChunk: false)
         }
         return head
     }
@@ -141,7 +134,7 @@ struct RequestParser {
     private mutating func beginChunk(_ size: Int) throws(Failure) {
         guard size <= maximumBodyBytes - bodyBytes else { throw bodyTooLong }
         bodyBytes += size
-        phase = size == 0 ? .trailers : .chunk(left: size)
+        phase = size == 0 ? .trailers : .body(left: size, isChunk: true)
     }
 
     private var bodyTooLong: Failure {
@@ -254,11 +247,6 @@ enum HeadParser {
         return head
     }
 
-    /// Reads the fields of a trailer section.
-    static func fields(_ lines: [Range<Int>], of buffer: [UInt8]) throws(Failure) -> HTTPHeaders {
-        HTTPHeaders(try fieldList(lines[...], of: buffer))
-    }
-
     private static func requestLine(_ line: ArraySlice<UInt8>) throws(Failure) -> (HTTPMethod, String, HTTPVersion) {
         guard let first = line.firstIndex(of: .space), let last = line.lastIndex(of: .space), first < last else {
             throw .malformed("the request line has not three parts")
@@ -284,7 +272,8 @@ enum HeadParser {
         )
     }
 
-    private static func fieldList(
+    /// Reads the fields of a head or a trailer section.
+    static func fieldList(
         _ lines: ArraySlice<Range<Int>>, of buffer: [UInt8]
     ) throws(Failure) -> [HTTPHeader] {
         var fields: [HTTPHeader] = []

@@ -21,7 +21,7 @@ struct ResponseEncoder: Equatable {
     }
 
     /// The status line and the fields.
-    let head: [UInt8]
+    let head: Data
     let framing: Framing
     /// Whether the connection can be used again when the response is complete.
     let keepsAlive: Bool
@@ -61,22 +61,22 @@ struct ResponseEncoder: Equatable {
         } else if context.version == .http1_0 {
             text += "Connection: keep-alive\r\n"
         }
-        head = Array((text + "\r\n").utf8)
+        head = Data((text + "\r\n").utf8)
     }
 
     /// What precedes a chunk of a length.
-    static func chunkHead(_ length: Int) -> [UInt8] {
-        Array((String(length, radix: 16) + "\r\n").utf8)
+    static func chunkHead(_ length: Int) -> Data {
+        Data((String(length, radix: 16) + "\r\n").utf8)
     }
 
     /// What ends a chunk.
-    static let chunkEnd = Array("\r\n".utf8)
+    static let chunkEnd = Data("\r\n".utf8)
 
     /// What ends a chunked body.
-    static let lastChunk = Array("0\r\n\r\n".utf8)
+    static let lastChunk = Data("0\r\n\r\n".utf8)
 
     /// The interim response to a client that expects it.
-    static let `continue` = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+    static let `continue` = Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
     /// The usual reason phrases (RFC 9110 §15).
     private static let reasons = [

@@ -89,7 +89,7 @@ import Testing
         #expect(IPAddress("fe80::1%nothing-of-that-name")?.zoneNumber == 0)
         #expect(IPAddress("fe80::1")?.zoneNumber == nil)
         #expect(
-            KernelRoutingTable().ways(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
+            NetworkWay.ways(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
                 .none
             ])
     }

@@ -8,7 +8,7 @@ import TestSupport
 typealias Status = NetworkReachabilityManager.Status
 
 /// Routes that a test makes up.
-final class ScriptedRoutes: RoutingTable {
+final class ScriptedRoutes: Sendable {
     private let answers: Locked<[IPAddress: NetworkWay]>
     private let asked = Locked(0)
 
@@ -40,7 +40,7 @@ extension NetworkWay {
 }
 
 /// Names whose addresses a test makes up, and hands out when it likes.
-final class ScriptedNames: NameResolving {
+final class ScriptedNames: Sendable {
     private struct State {
         var answer: NameAnswer?
         var waiting: [@Sendable (NameAnswer) -> Void] = []
@@ -178,6 +178,6 @@ extension NetworkReachabilityManager {
         _ destination: ReachabilityDestination = .internet, _ routes: ScriptedRoutes, _ kernel: ScriptedKernel,
         _ names: ScriptedNames = ScriptedNames()
     ) {
-        self.init(ReachabilityTarget(destination, table: routes, resolver: names), watcher: kernel.watcher)
+        self.init(ReachabilityTarget(destination, ways: routes.ways, resolve: names.lookUp), watcher: kernel.watcher)
     }
 }

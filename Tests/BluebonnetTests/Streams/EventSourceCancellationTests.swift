@@ -103,8 +103,8 @@ import Testing
 
     @Test func `The default wait is cancellable too`() async {
         let isWaiting = Latch()
-        let real = EventSourceTiming()
-        let timing = EventSourceTiming(
+        let real = EventSource.Timing()
+        let timing = EventSource.Timing(
             sleep: { delay in
                 isWaiting.open()
                 try await real.sleep(.seconds(3600) + delay)

@@ -66,7 +66,7 @@ final class FakeEventServer: Sendable {
 
     /// Returns a source of this server's events, whose waits are over at once, or never.
     func source(_ configuration: EventSource.Configuration = .init(), waitsForEver: Bool = false) -> EventSource {
-        let timing = EventSourceTiming(
+        let timing = EventSource.Timing(
             sleep: { delay in
                 self.state.withLock { $0.delays.append(delay) }
                 self.waiting.open()

@@ -84,7 +84,7 @@ import Testing
         var kept: [Data] = []
         for chunk in Chunking.everyWay("first line of them\nsecond line of them\n")[1] {
             framer.append(chunk)
-            if let line = try framer.next() { kept.append(line) }
+            if try framer.advance() { kept.append(framer.line) }
         }
         #expect(kept.map { String(decoding: $0, as: UTF8.self) } == ["first line of them", "second line of them"])
     }

@@ -162,6 +162,18 @@ import Testing
         try await Weather.end(session, server)
     }
 
+    @Test func `a last line without an end that cannot be decoded is an event with an error, too`() async throws {
+        let (session, server, task) = try await scene("{\"name\":\"a\"}\nnonsense")
+        var (values, failures): ([Person], [RequestError.Kind]) = ([], [])
+        for await event in task.streamingDecodables(of: Person.self) {
+            if let value = event.value { values.append(value) }
+            if let error = event.error { failures.append(error.kind) }
+        }
+        #expect(values == [Person(name: "a")])
+        #expect(failures == [.serialization(.decodingFailed)])
+        try await Weather.end(session, server)
+    }
+
     @Test func `streaming what a serializer makes of each piece`() async throws {
         let (session, server, task) = try await scene("abc")
         #expect(try await check(task.streamingResponses(using: StringStreamSerializer())).joined() == "abc")

@@ -5,9 +5,9 @@ import Testing
 
 @Suite struct TextFramerTests {
     private static func text(
-        _ chunks: [Data], encoding: String.Encoding? = nil, charset: String? = nil, keepsByteOrderMark: Bool = false
+        _ chunks: [Data], encoding: String.Encoding? = nil, charset: String? = nil
     ) throws -> String {
-        var framer = TextFramer(encoding: encoding, charset: charset, keepsByteOrderMark: keepsByteOrderMark)
+        var framer = TextFramer(encoding: encoding, charset: charset)
         var text = String.UnicodeScalarView()
         for chunk in chunks { text += try framer.decode(chunk).unicodeScalars }
         text += try framer.finish().unicodeScalars
@@ -17,11 +17,10 @@ import Testing
     /// Compares scalars: two strings can be equal with different ones.
     private static func expect(
         _ bytes: [UInt8], _ expected: String, encoding: String.Encoding? = nil, charset: String? = nil,
-        keepsByteOrderMark: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         for chunks in Chunking.everyWay(bytes) {
-            let text = try text(
-                chunks, encoding: encoding, charset: charset, keepsByteOrderMark: keepsByteOrderMark)
+            let text = try text(chunks, encoding: encoding, charset: charset)
             #expect(
                 text.unicodeScalars.map(\.value) == expected.unicodeScalars.map(\.value),
                 "\(chunks.map { Array($0) })", sourceLocation: sourceLocation)
@@ -64,7 +63,6 @@ import Testing
         try Self.expect([0x41] + mark, "A\u{FEFF}")
         try Self.expect(mark + [0x41], "A", charset: "iso-8859-1")
         try Self.expect(mark + [0x41], "A", encoding: .utf8)
-        try Self.expect(mark + [0x41], "\u{FEFF}A", keepsByteOrderMark: true)
         try Self.expect([0xEF, 0xBB], "\u{FFFD}")
         try Self.expect([0xEF, 0xBB, 0x41], "\u{FFFD}A")
     }

@@ -30,12 +30,12 @@ final class EventDispatcher: Sendable {
     func delivered() async {
         guard !EventDelivery.isDelivering else { return }
         let marks = deliveries.map { delivery in
-            let mark = DeliveryMark()
+            let mark = Broadcast<Void>()
             delivery.append(.mark(mark))
             return mark
         }
         start()
-        for mark in marks { await mark.wait() }
+        for mark in marks { _ = await mark.subscribe(bufferingPolicy: .latest).next() }
     }
 }
 
@@ -47,8 +47,8 @@ final class EventDispatcher: Sendable {
 private final class EventDelivery: Sendable {
     enum Item {
         case event(RequestEvent, any Request)
-        /// Somebody waits until everything before this was told.
-        case mark(DeliveryMark)
+        /// Finished when everything before this was told, which somebody waits for.
+        case mark(Broadcast<Void>)
     }
 
     private struct State {
@@ -97,7 +97,7 @@ private final class EventDelivery: Sendable {
                 while let item = items.popLast() {
                     switch item {
                     case .event(let event, let request): await monitor.handle(event, of: request)
-                    case .mark(let mark): mark.reach()
+                    case .mark(let mark): mark.finish()
                     }
                 }
                 await Task.yield()
@@ -114,42 +114,6 @@ private final class EventDelivery: Sendable {
             }
             defer { state.waiting = [] }
             return state.waiting
-        }
-    }
-}
-
-/// A place among the events of a monitor that one may wait for.
-private final class DeliveryMark: Sendable {
-    private enum State {
-        case ahead(Resumption<Void>?)
-        case reached
-    }
-
-    private let state = Locked(State.ahead(nil))
-
-    /// Lets the one who waits go on, now or when it comes; once.
-    func reach() {
-        let waiting = state.withLock { state in
-            guard case .ahead(let waiting) = state else { return nil as Resumption<Void>? }
-            state = .reached
-            return waiting
-        }
-        waiting?.resume()
-    }
-
-    /// Waits until the mark is reached, or the task is cancelled; to be called once.
-    func wait() async {
-        await withTaskCancellationHandler {
-            await withResumption { continuation in
-                let isReached = state.withLock { state in
-                    guard case .ahead = state else { return true }
-                    state = .ahead(continuation)
-                    return false
-                }
-                if isReached { continuation.resume() }
-            }
-        } onCancel: {
-            reach()
         }
     }
 }

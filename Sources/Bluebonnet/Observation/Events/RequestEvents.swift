@@ -94,9 +94,6 @@ final class RequestEvents: Sendable {
 
     // MARK: Exchanges
 
-    /// How many exchanges there were.
-    var exchangeCount: Int { state.withLock { $0.exchanges } }
-
     func exchangeBegins(with request: HTTPRequest, attempt: Int, isRedirect: Bool) {
         let (record, _) = state.withLock { state in
             state.exchanges += 1
@@ -149,9 +146,10 @@ final class RequestEvents: Sendable {
     /// Tells what became of the file of a body that is complete.
     func downloaded(_ attempt: CompletedAttempt, _ result: Result<URL, RequestError>) {
         guard let sent = attempt.request else { return }
+        let isRedirect = attempt.response?.history.isEmpty == false
         let record = ExchangeRecord(
-            id: exchangeCount, attempt: attempt.attempts, isRedirect: !(attempt.response?.history.isEmpty ?? true),
-            request: sent, response: attempt.response, metrics: attempt.metrics)
+            id: state.withLock { $0.exchanges }, attempt: attempt.attempts, isRedirect: isRedirect, request: sent,
+            response: attempt.response, metrics: attempt.metrics)
         if case .success(let url) = result { append(.didCreateDestinationURL(url)) }
         tell(.didFinishDownloading(record, result))
     }
@@ -162,21 +160,10 @@ final class RequestEvents: Sendable {
         tell(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
     }
 
-    /// What tells of the answer of a serializer of a data request.
-    func answerOfData<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
-        { [self] answer in
-            let response = DataResponse<Value, RequestError>(
-                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
-            tell(.didParseResponse(response))
-        }
-    }
-
-    /// What tells of the answer of a serializer of a download.
-    func answerOfDownload<Value: Sendable>(_ type: Value.Type) -> SerializationSlot.Report {
-        { [self] answer in
-            let response = DownloadResponse<Value, RequestError>(
-                attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
-            tell(.didParseResponse(response))
-        }
+    /// What tells of the answer of a serializer.
+    func answer<Source: SerializingRequest, Value: Sendable>(
+        to request: Source.Type, _ type: Value.Type
+    ) -> SerializationSlot.Report {
+        { [self] answer in tell(.didParseResponse(SerializingTask<Source, Value>.response(from: answer))) }
     }
 }

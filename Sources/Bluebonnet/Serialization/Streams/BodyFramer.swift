@@ -37,14 +37,11 @@ package struct TextLineFramer {
     /// Creates a framer.
     ///
     /// - Parameters:
-    ///   - encoding: The encoding that the text is in, whatever the response and the text itself say.
     ///   - charset: The charset that the response names; see ``TextFramer``.
     ///   - limit: How many bytes of UTF-8 a line may have.
-    package init(
-        encoding: String.Encoding? = nil, charset: String? = nil, limit: Int = LineFramer.defaultLimit
-    ) {
+    package init(charset: String? = nil, limit: Int = LineFramer.defaultLimit) {
         lines = LineFramer(limit: limit)
-        decoder = TextFramer(encoding: encoding, charset: charset)
+        decoder = TextFramer(charset: charset)
     }
 
     /// Adds the next bytes of the body.
@@ -119,8 +116,8 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         while try lines.advance() {
             var line = lines.line
             if lines.count == 1 { line = line.dropFirst(ByteOrderMark.utf8Length(in: line.span)) }
-            guard !Self.isBlank(line.span) else { continue }
-            return try decode(line)
+            let isBlank = line.allSatisfy { FieldSyntax.isWhitespace($0) || $0 == UInt8(ascii: "\r") }
+            if !isBlank { return try decode(line) }
         }
         return nil
     }
@@ -132,15 +129,5 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
         } catch {
             throw RequestError(.serialization(.decodingFailed), detail: "line \(lines.count)", underlying: error)
         }
-    }
-
-    private static func isBlank(_ line: Span<UInt8>) -> Bool {
-        for index in line.indices {
-            switch line[index] {
-            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): continue
-            default: return false
-            }
-        }
-        return true
     }
 }

@@ -105,7 +105,7 @@ package struct LineFramer {
     package var line: Data {
         switch place {
         case .nowhere: Data()
-        case .chunk(let range): chunk[(chunk.startIndex + range.lowerBound)..<(chunk.startIndex + range.upperBound)]
+        case .chunk(let range): slice(range)
         case .carry(let length): carry.prefix(length)
         }
     }
@@ -124,11 +124,6 @@ package struct LineFramer {
         case .chunk(let range): try body(chunk.span.extracting(range))
         case .carry(let length): try body(carry.span.extracting(first: length))
         }
-    }
-
-    /// Moves to the next line and returns its bytes, if there is one.
-    package mutating func next() throws(RequestError) -> Data? {
-        try advance() ? line : nil
     }
 
     /// Moves to the next line and returns it as text, if there is one.

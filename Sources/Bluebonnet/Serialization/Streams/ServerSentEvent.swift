@@ -60,9 +60,6 @@ public struct ServerSentEvent: Hashable, Sendable {
 /// after it; one that the stream's end cuts off is never handed out. What is malformed as UTF-8 is U+FFFD, and a byte
 /// order mark at the very beginning is skipped.
 package struct ServerSentEventParser {
-    /// How many bytes an event's data and a line may have unless the user says otherwise: 16 MiB.
-    package static let defaultLimit = LineFramer.defaultLimit
-
     private let limit: Int
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
@@ -80,7 +77,7 @@ package struct ServerSentEventParser {
     ///   - lastEventID: The last event ID of the connection before this one. Events without an ID of their own have it,
     ///     as in browsers.
     ///   - limit: How many bytes an event's data may have, and each line.
-    package init(lastEventID: String = "", limit: Int = ServerSentEventParser.defaultLimit) {
+    package init(lastEventID: String = "", limit: Int = LineFramer.defaultLimit) {
         self.limit = limit
         self.lastEventID = lastEventID
         lines = LineFramer(limit: limit, lineEnd: .any)
@@ -172,7 +169,9 @@ private struct ServerSentEventBlock {
                 return
             }
             id = String(repairing: value)
-        case "retry": retry = Self.milliseconds(value) ?? retry
+        case "retry":
+            // Digits alone; a number beyond 64 bits is none.
+            retry = Int64(digits: String(repairing: value)).map { .milliseconds($0) } ?? retry
         default: break
         }
     }
@@ -190,20 +189,5 @@ private struct ServerSentEventBlock {
         }
         data?.append("\n")
         data?.append(text)
-    }
-
-    /// Returns the time that a `retry` field gives in digits; a number beyond 64 bits is none.
-    private static func milliseconds(_ value: Span<UInt8>) -> Duration? {
-        guard !value.isEmpty else { return nil }
-        var number: Int64 = 0
-        for index in value.indices {
-            let digit = value[index] &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
-            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isBeyond) = tens.addingReportingOverflow(Int64(digit))
-            guard !isTooLarge, !isBeyond else { return nil }
-            number = sum
-        }
-        return .milliseconds(number)
     }
 }

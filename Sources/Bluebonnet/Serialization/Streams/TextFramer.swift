@@ -7,7 +7,6 @@ package import FoundationEssentials
 /// Encoding Standard has it; a body that ends within a scalar ends with one. The charset is that of ``StreamCharset``.
 package struct TextFramer {
     private let choice: StreamCharset
-    private let keepsByteOrderMark: Bool
     /// Nothing before the first bytes are seen.
     private var charset: Charset?
     private var pending = Data()
@@ -20,10 +19,8 @@ package struct TextFramer {
     /// - Parameters:
     ///   - encoding: The encoding that the text is in, whatever the response and the text itself say.
     ///   - charset: The charset that the response names; with one that is not known the text has to be UTF-8.
-    ///   - keepsByteOrderMark: Whether a byte order mark at the beginning is part of the text.
-    package init(encoding: String.Encoding? = nil, charset: String? = nil, keepsByteOrderMark: Bool = false) {
+    package init(encoding: String.Encoding? = nil, charset: String? = nil) {
         choice = StreamCharset(encoding: encoding, charset: charset)
-        self.keepsByteOrderMark = keepsByteOrderMark
     }
 
     /// Returns the text that the next bytes complete, which may be none.
@@ -80,7 +77,7 @@ package struct TextFramer {
         pending = Data(bytes.suffix(rest))
         if isAtStart, let first = text.unicodeScalars.first {
             isAtStart = false
-            if first == "\u{FEFF}", charset.isUnicode, !keepsByteOrderMark { text.unicodeScalars.removeFirst() }
+            if first == "\u{FEFF}", charset.isUnicode { text.unicodeScalars.removeFirst() }
         }
         return text
     }

@@ -170,3 +170,40 @@ final class BodyObservation: Sendable {
     /// Stops reading.
     func leave() { request.body.leave(id) }
 }
+
+/// Makes elements of what one observer reads of a streamed body.
+final class FramedReader<Framer: BodyFramer> {
+    let observation: BodyObservation
+    /// Makes the framer when the head is known.
+    private let makeFramer: @Sendable (HTTPResponse?) -> Framer
+    private var framer: Framer?
+    private var isComplete = false
+
+    init(_ observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
+        self.observation = observation
+        self.makeFramer = makeFramer
+    }
+
+    /// The next element, if all of it has been received.
+    func next() throws(RequestError) -> Framer.Element? { try framer?.next() }
+
+    /// Waits for more of the body, or its end; returns whether there may be more elements now.
+    nonisolated(nonsending) func receive() async throws(RequestError) -> Bool {
+        guard !isComplete else { return false }
+        if let piece = try await observation.next() {
+            if framer == nil { framer = makeFramer(observation.request.response) }
+            try framer?.append(piece)
+        } else {
+            isComplete = true
+            try framer?.finish()
+        }
+        return true
+    }
+
+    /// Stops reading.
+    func close() {
+        isComplete = true
+        framer = nil
+        observation.leave()
+    }
+}

@@ -119,10 +119,9 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?
 
-    private let observation: BodyObservation
-    private let makeFramer: @Sendable (HTTPResponse?) -> Framer
+    private let request: DataStreamRequest
+    private let reader: FramedReader<Framer>
     private let transform: Transform
-    private var framer: Framer?
     private var isBodyComplete = false
     private var isComplete = false
 
@@ -130,8 +129,8 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
         _ observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer,
         transform: @escaping Transform
     ) {
-        self.observation = observation
-        self.makeFramer = makeFramer
+        request = observation.request
+        reader = FramedReader(observation, makeFramer: makeFramer)
         self.transform = transform
     }
 
@@ -153,8 +152,6 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
         return nil
     }
 
-    private var request: DataStreamRequest { observation.request }
-
     private func tell(_ events: RequestEvents, of result: Result<Success, Failure>) {
         switch result {
         case .success(let value): events.streamed(Result<Success, RequestError>.success(value))
@@ -167,34 +164,19 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
     /// The next element, or the error in its place; nothing when there may be more, or the body is complete.
     private func nextResult() async -> Result<Success, Failure>? {
         do throws(RequestError) {
-            if let element = try framer?.next() { return await transform(.success(element)) }
+            if let element = try reader.next() { return await transform(.success(element)) }
         } catch {
             // A framer that cannot go on is done with.
-            if case .invalidResponse = error.kind { endBody() }
+            if case .invalidResponse = error.kind { reader.close() }
             return await transform(.failure(error))
         }
-        guard !isBodyComplete else { return nil }
         do throws(RequestError) {
-            guard let piece = try await observation.next() else {
-                isBodyComplete = true
-                try framer?.finish()
-                // What is left comes first.
-                if let element = try framer?.next() { return await transform(.success(element)) }
-                return nil
-            }
-            if framer == nil { framer = makeFramer(request.response) }
-            try framer?.append(piece)
+            isBodyComplete = try await !reader.receive()
         } catch {
             // It is the completion that says why.
-            endBody()
+            reader.close()
         }
         return nil
-    }
-
-    private func endBody() {
-        isBodyComplete = true
-        framer = nil
-        observation.leave()
     }
 }
 

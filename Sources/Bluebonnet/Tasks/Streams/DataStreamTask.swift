@@ -191,45 +191,29 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
     /// Makes the framer when the head is known.
     let makeFramer: @Sendable (HTTPResponse?) -> Framer
 
-    func makeAsyncIterator() -> Iterator { Iterator(observation: offer.claim(), makeFramer: makeFramer) }
+    func makeAsyncIterator() -> Iterator {
+        Iterator(reader: FramedReader(offer.claim(), makeFramer: makeFramer))
+    }
 
     struct Iterator: AsyncIteratorProtocol {
-        private let observation: BodyObservation
-        private let makeFramer: @Sendable (HTTPResponse?) -> Framer
-        private var framer: Framer?
-        private var isComplete = false
-
-        init(observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
-            self.observation = observation
-            self.makeFramer = makeFramer
-        }
+        let reader: FramedReader<Framer>
 
         mutating func next() async throws(RequestError) -> Framer.Element? {
             try await next(isolation: nil)
         }
 
         mutating func next(isolation actor: isolated (any Actor)?) async throws(RequestError) -> Framer.Element? {
-            while true {
-                do throws(RequestError) {
-                    if let element = try framer?.next() {
-                        observation.request.core.events?.streamed(Result<_, RequestError>.success(element))
-                        return element
-                    }
-                    guard !isComplete else { return nil }
-                    guard let piece = try await observation.next() else {
-                        isComplete = true
-                        try framer?.finish()
-                        continue
-                    }
-                    if framer == nil { framer = makeFramer(observation.request.response) }
-                    try framer?.append(piece)
-                } catch {
-                    isComplete = true
-                    framer = nil
-                    // Whether the request failed or what it brought, nobody reads on after an error.
-                    observation.leave()
-                    throw error
-                }
+            do throws(RequestError) {
+                repeat {
+                    guard let element = try reader.next() else { continue }
+                    reader.observation.request.core.events?.streamed(Result<_, RequestError>.success(element))
+                    return element
+                } while try await reader.receive()
+                return nil
+            } catch {
+                // Whether the request failed or what it brought, nobody reads on after an error.
+                reader.close()
+                throw error
             }
         }
     }
