@@ -1,45 +1,42 @@
 import FoundationEssentials
 
-/// What a retry policy makes of a failure: a value of what is known, the time and chance.
-enum RetryDecision: Hashable, Sendable {
-    /// Try again after so long.
-    case retry(after: Duration)
-    /// Do not, for this reason.
-    case refuse(Reason)
-
-    /// Says why a failure is final.
-    enum Reason: Hashable, Sendable {
-        /// The request was tried again as often as it may.
-        case limitReached
-        /// A request with this method may have done already what would be done twice.
-        case methodNotRetryable(HTTPMethod)
-        /// The body, or what is left of it, cannot be sent a second time.
-        case bodyNotReplayable
-        /// Trying again would fail in the same way.
-        case failureNotRetryable
-        /// Libcurl has tried it several times already.
-        case triedByTransport
-        /// The server wants to be left alone for longer than the policy waits.
-        case retryAfterTooLong
-    }
-
-    var isRetrying: Bool { if case .retry = self { true } else { false } }
-
-    /// Decides.
+extension RetryPolicy {
+    /// Decides how long to wait before another attempt: a value of what is known, the time and chance.
     ///
     /// - Parameters:
-    ///   - policy: What is to be retried, and how.
     ///   - failure: What is known of the failure.
     ///   - now: The present, for dates that the server names.
     ///   - random: A number from 0 up to 1.
-    init(of policy: RetryPolicy, about failure: RetryCase, now: Date, random: Double) {
-        if let reason = failure.reasonNotToRetry(under: policy) {
-            self = .refuse(reason)
-            return
-        }
-        let delay = policy.backoff(afterRetries: failure.retryCount, random: random)
+    /// - Returns: The delay; `nil` when the request is not tried again.
+    func delay(after failure: RetryCase, now: Date, random: Double) -> Duration? {
+        guard mayRetry(failure) else { return nil }
         let asked = failure.retryAfter.compactMap { RetryAfter.delay($0, now: now) }.max() ?? .zero
-        self = asked > policy.maximumRetryAfter ? .refuse(.retryAfterTooLong) : .retry(after: max(delay, asked))
+        return asked > maximumRetryAfter ? nil : max(backoff(afterRetries: failure.retryCount, random: random), asked)
+    }
+
+    private func mayRetry(_ failure: RetryCase) -> Bool {
+        // An HTTP/2 connection that failed is replaced once; if the next fails, too, it is the server that does.
+        let limit = failure.kind == .connection(.http2) ? min(retryLimit, 1) : retryLimit
+        guard failure.retryCount >= 0, UInt(failure.retryCount) < limit, failure.isReplayable,
+            failure.methods.isSubset(of: retryableHTTPMethods)
+        else { return false }
+        if let statusCode = failure.statusCode, retryableHTTPStatusCodes.contains(statusCode) { return true }
+        return failure.kind.map(retryableErrorKinds.contains) == true && !failure.wasTriedByTransport
+    }
+
+    /// How long to wait when the server asks for nothing.
+    private func backoff(afterRetries count: Int, random: Double) -> Duration {
+        let longest = maximumDelay / .seconds(1)
+        let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
+        // What is not a number is no reason to wait.
+        let seconds = max(0, min(grown.isNaN ? 0 : grown, longest))
+        return .seconds(jitter == .full ? seconds * min(max(0, random), 1) : seconds)
+    }
+
+    private static func power(_ base: UInt, _ exponent: Int) -> Double {
+        var result = 1.0
+        for _ in 0..<max(0, exponent) where result.isFinite { result *= Double(base) }
+        return result
     }
 }
 
@@ -74,35 +71,6 @@ extension RetryCase {
         statusCode = response?.statusCode
         retryAfter = response?.headers.values(for: "Retry-After") ?? []
         wasTriedByTransport = error?.wasTriedByTransport ?? false
-    }
-
-    fileprivate func reasonNotToRetry(under policy: RetryPolicy) -> RetryDecision.Reason? {
-        // An HTTP/2 connection that failed is replaced once; if the next fails, too, it is the server that does.
-        let limit = kind == .connection(.http2) ? min(policy.retryLimit, 1) : policy.retryLimit
-        guard retryCount >= 0, UInt(retryCount) < limit else { return .limitReached }
-        let forbidden = methods.filter { !policy.retryableHTTPMethods.contains($0) }
-        if let method = forbidden.min(by: { $0.rawValue < $1.rawValue }) { return .methodNotRetryable(method) }
-        guard isReplayable else { return .bodyNotReplayable }
-        if let statusCode, policy.retryableHTTPStatusCodes.contains(statusCode) { return nil }
-        guard let kind, policy.retryableErrorKinds.contains(kind) else { return .failureNotRetryable }
-        return wasTriedByTransport ? .triedByTransport : nil
-    }
-}
-
-extension RetryPolicy {
-    /// How long to wait when the server asks for nothing.
-    fileprivate func backoff(afterRetries count: Int, random: Double) -> Duration {
-        let longest = maximumDelay / .seconds(1)
-        let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
-        // What is not a number is no reason to wait.
-        let seconds = max(0, min(grown.isNaN ? 0 : grown, longest))
-        return .seconds(jitter == .full ? seconds * min(max(0, random), 1) : seconds)
-    }
-
-    private static func power(_ base: UInt, _ exponent: Int) -> Double {
-        var result = 1.0
-        for _ in 0..<max(0, exponent) where result.isFinite { result *= Double(base) }
-        return result
     }
 }
 
