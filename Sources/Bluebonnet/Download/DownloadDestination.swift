@@ -124,10 +124,7 @@ struct DownloadTarget: Sendable {
         options = destination.options
         place = destination.place
         switch place {
-        case .file(let url):
-            path = try Self.path(of: url)
-            try Self.checkFree(path, replacing: options.contains(.removePreviousFile))
-            try Self.checkDirectory(FileSystem.parent(of: path), of: path, options)
+        case .file(let url): path = try Self.checkedPath(of: url, options)
         case .directory(let url):
             path = try Self.path(of: url)
             try Self.checkDirectory(path, of: path, options)
@@ -164,11 +161,8 @@ struct DownloadTarget: Sendable {
             return path
         case .custom(let chooser):
             let (url, options) = chooser(URL(filePath: partial.path, directoryHint: .notDirectory), response)
-            let path = try Self.path(of: url)
-            let isReplacing = options.contains(.removePreviousFile)
-            try Self.checkFree(path, replacing: isReplacing)
-            try Self.checkDirectory(FileSystem.parent(of: path), of: path, options)
-            try partial.move(to: path, replacing: isReplacing)
+            let path = try Self.checkedPath(of: url, options)
+            try partial.move(to: path, replacing: options.contains(.removePreviousFile))
             return path
         }
     }
@@ -205,6 +199,14 @@ struct DownloadTarget: Sendable {
             throw RequestError(.download(.destinationInvalid(url.redactedDescription)))
         }
         return FileSystem.withoutSlashes(path)
+    }
+
+    /// Returns the path of a file's URL, if a file may come to be there.
+    private static func checkedPath(of url: URL, _ options: DownloadOptions) throws(RequestError) -> String {
+        let path = try path(of: url)
+        try checkFree(path, replacing: options.contains(.removePreviousFile))
+        try checkDirectory(FileSystem.parent(of: path), of: path, options)
+        return path
     }
 
     /// Checks that a file may come to be at a path.

@@ -99,12 +99,9 @@ struct FileDownload {
         if error.isCancellation { return .end }
         // A download that was resumed goes on by itself only if that was asked for again.
         let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
-        let verdict = resumption.interrupted(
+        let delay = resumption.interrupted(
             by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
-        return switch verdict {
-        case .resume(let delay): .resume(after: delay)
-        case .giveUp: .ask
-        }
+        return delay.map { .resume(after: $0) } ?? .ask
     }
 
     /// What the download could be resumed with as it is.

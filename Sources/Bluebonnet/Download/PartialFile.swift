@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Owns a file that a body is being written to, and what says how to go on with it.
+/// Owns a file that a body is being written to, and the sidecar that says how to go on with it.
 ///
 /// Belongs to one task; its calls block, so that is never the loop. While it lives it has the lock of the file: nobody
 /// else, in this process or another, writes to it. The body is not flushed to the disk: what was written outlives the
@@ -30,7 +30,7 @@ final class PartialFile {
 
     /// Opens or makes the partial file of a name, with what an earlier process left in it.
     ///
-    /// Returns nil when somebody else is writing to it, or what is there is not this user's.
+    /// Returns nil when somebody else is writing to it, or it is not this user's file.
     static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
         let path = FileSystem.path(name, in: directory)
         // The file may come and go while it is being opened: its owner moves it away when it is complete.
@@ -92,7 +92,7 @@ final class PartialFile {
 
     // MARK: Writing
 
-    /// Empties the file for another body; what says how to go on with it is on the disk before the body is.
+    /// Empties the file for another body, and writes the sidecar for it before any of the body.
     func restart(_ data: ResumeData?) throws(RequestError) {
         // In this order, what is beside the file never speaks of other bytes than are in it.
         try truncate(to: 0)
@@ -264,16 +264,7 @@ struct ResumeSidecar {
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)
-        do {
-            let file = try OpenFile.creating(unfinished, mode: 0o600)
-            var position: Int64 = 0
-            try file.write(data.encoded(), at: &position)
-            try file.close()
-            try FileSystem.rename(unfinished, to: path)
-        } catch {
-            FileSystem.remove(unfinished)
-            throw error
-        }
+        try OpenFile.replace(path, with: data.encoded(), by: unfinished)
     }
 
     func remove() {

@@ -18,7 +18,7 @@ struct ResumeData: Hashable, Sendable {
     var total: Int64?
     /// The path of the partial file.
     var path: String
-    /// How many bytes were there when this was written; beside a file, what is there counts.
+    /// How many bytes the partial file had when this was written; beside a file, that file's size counts.
     var bytes: Int64
 
     /// Whether a part of the answer to the request could be asked for.
@@ -34,7 +34,7 @@ struct ResumeData: Hashable, Sendable {
         Self.isResumable(request) && Self.withoutUserInfo(request.url).absoluteString == url.absoluteString
     }
 
-    /// Returns what can be gone on from, if so many bytes are there.
+    /// Returns how to go on, if the partial file has so many bytes.
     func decision(size: Int64) -> ResumeDecision? {
         ResumeDecision(size: size, validator: validator, total: total)
     }

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Decides how the rest of a representation is asked for, and what the answer means for the part that is there.
 ///
-/// A pure value: what is known of the part goes in at the beginning, responses later.
+/// A pure value: the facts about the part go in at the beginning, responses later.
 struct ResumeDecision: Hashable, Sendable {
     /// How many bytes there are.
     let size: Int64
@@ -34,11 +34,11 @@ struct ResumeDecision: Hashable, Sendable {
 
     /// What an answer means.
     enum Answer: Hashable, Sendable {
-        /// The body goes on from a position in the part; what is there from that on is cut off.
+        /// The body goes on from a position in the part, which is cut off there.
         ///
         /// `end` is where it will end, `total` how many bytes the whole has, if that is known.
         case append(at: Int64, end: Int64, total: Int64?)
-        /// The body is all of the representation: what is there is of another, or the server sends no ranges.
+        /// The body is the whole representation: the part is of another one, or the server sends no ranges.
         case whole
         /// Nothing is missing: the part is the whole.
         case complete
@@ -194,12 +194,7 @@ struct AutomaticResumption: Hashable, Sendable {
     /// How many attempts in a row got nowhere.
     private(set) var fruitless = 0
 
-    enum Verdict: Hashable, Sendable {
-        case resume(after: Duration)
-        case giveUp
-    }
-
-    /// Takes note of an interruption and returns what to do about it.
+    /// Takes note of an interruption and returns how long to wait before another attempt; `nil` to give up.
     ///
     /// - Parameters:
     ///   - kind: Why the attempt failed.
@@ -207,15 +202,15 @@ struct AutomaticResumption: Hashable, Sendable {
     ///   - canResume: Whether there is anything to go on from.
     ///   - spread: From 0 to 1, at random: delays grow by up to half, so that clients that were interrupted together do
     ///     not all come back together.
-    /// - Returns: Whether to go on.
+    /// - Returns: The delay.
     mutating func interrupted(
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
-    ) -> Verdict {
-        guard canResume, Self.isInterruption(kind) else { return .giveUp }
+    ) -> Duration? {
+        guard canResume, Self.isInterruption(kind) else { return nil }
         fruitless = fetched >= Self.minimumProgress ? 0 : fruitless + 1
-        guard fruitless < Self.limit else { return .giveUp }
+        guard fruitless < Self.limit else { return nil }
         let delay = Self.shortestDelay * (1 << fruitless)
-        return .resume(after: delay + delay / 2 * min(max(spread, 0), 1))
+        return delay + delay / 2 * min(max(spread, 0), 1)
     }
 
     /// Whether the failure is one of the way between here and the server, which the next attempt may not meet.
