@@ -77,7 +77,9 @@ public final class ResponseCache: Sendable {
     /// Forgets all responses, also those that are under way.
     @concurrent
     public func removeAll() async {
-        forgetAll()
+        epochs.withLock { $0.advanceAll() }
+        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
+        disk?.removeAll()
     }
 
     /// Forgets the responses for a URL, also those that are under way.
@@ -184,12 +186,6 @@ public final class ResponseCache: Sendable {
             changeMemory { $0.removeAll(for: key) }
             disk?.removeAll(for: key)
         }
-    }
-
-    private func forgetAll() {
-        epochs.withLock { $0.advanceAll() }
-        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
-        disk?.removeAll()
     }
 }
 

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// Decides how the rest of a representation is asked for, and what the answer means for the part that is there.
+/// Decides how to ask for the rest of a representation, and what to do with the answer.
 ///
 /// A pure value: the facts about the part go in at the beginning, responses later.
 struct ResumeDecision: Hashable, Sendable {
     /// How many bytes there are.
     let size: Int64
-    /// What they are bytes of.
+    /// The state of the resource that they are of.
     let validator: ResumeValidator
     /// How many bytes the whole has, if that is known.
     let total: Int64?
@@ -32,7 +32,7 @@ struct ResumeDecision: Hashable, Sendable {
         ["Range": "bytes=\(start)-", "If-Range": validator.fieldValue, "Accept-Encoding": "identity"]
     }
 
-    /// What an answer means.
+    /// The meaning of an answer.
     enum Answer: Hashable, Sendable {
         /// The body goes on from a position in the part, which is cut off there.
         ///
@@ -48,7 +48,7 @@ struct ResumeDecision: Hashable, Sendable {
         case refused(statusCode: Int)
     }
 
-    /// Returns what the response to a request with these fields means.
+    /// Returns the meaning of the response to a request with these fields.
     func answer(_ response: HTTPResponse) -> Answer {
         switch response.statusCode {
         case 200: .whole
@@ -114,7 +114,7 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether the validator could be one, whoever says so.
+    /// Whether the validator has the form of one; it may come from anywhere.
     var isWellFormed: Bool {
         switch self {
         case .entityTag(let tag): Self.isStrongTag(tag)
@@ -146,7 +146,7 @@ enum ResumeValidator: Hashable, Sendable {
 enum ContentRange: Hashable, Sendable {
     /// The bytes from the first to the last, both included, and how many the whole has, if that is known.
     case bytes(first: Int64, last: Int64, total: Int64?)
-    /// There is nothing of what was asked for; the whole has so many bytes.
+    /// The range that was asked for is beyond the whole, which has so many bytes.
     case unsatisfied(total: Int64)
 
     /// Parses the value of a `Content-Range` field.
@@ -182,7 +182,7 @@ enum ContentRange: Hashable, Sendable {
 /// A pure value that is told of every interruption. Attempts that get on with the body may follow each other without
 /// end; those that do not are few, and further and further apart.
 struct AutomaticResumption: Hashable, Sendable {
-    /// What an attempt must have fetched to count as one that got on, in bytes.
+    /// How many bytes an attempt must fetch to count as progress.
     static let minimumProgress: Int64 = 1024
 
     /// How many attempts in a row may get nowhere.

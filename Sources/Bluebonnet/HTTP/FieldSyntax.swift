@@ -114,6 +114,24 @@ extension Substring.UTF8View {
         return takeValue(until: ends)
     }
 
+    /// Takes the next element of a list that is not empty (RFC 9110 §5.6.1); commas in quotes do not separate.
+    mutating func takeElement() -> Substring? {
+        while !isEmpty {
+            var isQuoted = false
+            var isEscaped = false
+            let element = prefix { byte in
+                if byte == 0x2c, !isQuoted { return false }
+                if byte == 0x22, !isEscaped { isQuoted.toggle() }
+                isEscaped = isQuoted && byte == 0x5c && !isEscaped
+                return true
+            }
+            self = self[element.endIndex...].dropFirst()
+            let text = Substring(element).trimmed
+            if !text.isEmpty { return text }
+        }
+        return nil
+    }
+
     /// Takes the value of a parameter from the front: a token, or a quoted string (RFC 9110 §5.6.4, §5.6.6).
     ///
     /// - Parameter ends: The bytes that end a value without quotes.
@@ -130,38 +148,6 @@ extension Substring.UTF8View {
             bytes.append(byte == 0x5c ? popFirst() ?? byte : byte)
         }
         return String(decoding: bytes, as: UTF8.self)
-    }
-}
-
-/// The elements of a list between its commas (RFC 9110 §5.6.1); commas in quotes do not separate.
-struct ListElements {
-    private var rest: Substring.UTF8View
-
-    init(_ value: String) {
-        rest = value.utf8[...]
-    }
-
-    /// Returns the next element that is not empty.
-    mutating func next() -> Substring? {
-        while !rest.isEmpty {
-            let end = endOfElement
-            let element = Substring(rest[..<end]).trimmed
-            rest = rest[end...].dropFirst()
-            if !element.isEmpty { return element }
-        }
-        return nil
-    }
-
-    private var endOfElement: Substring.Index {
-        var isQuoted = false
-        var isEscaped = false
-        for index in rest.indices {
-            let byte = rest[index]
-            if byte == UInt8(ascii: ","), !isQuoted { return index }
-            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped
-        }
-        return rest.endIndex
     }
 }
 

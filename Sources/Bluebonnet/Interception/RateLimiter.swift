@@ -87,7 +87,7 @@ public final class RateLimiter: RequestInterceptor {
         guard let id else { return }
         if let delay { watch(host, after: delay) }
         for await _ in turn { return }
-        // The task was cancelled; whose turn has come meanwhile, has had it.
+        // The task was cancelled; if its turn has come meanwhile, it goes on with it.
         let hasLeft = mailbox.withLock { mailbox in
             mailbox.waiting[id] = nil
             return mailbox.state.left(id, host: host)
@@ -127,7 +127,7 @@ extension RequestAdapter where Self == RateLimiter {
     }
 }
 
-/// Who may send a request to which host, and who waits for it, as a value.
+/// Decides when requests may go to their hosts, as a value.
 struct RateLimiterState: Sendable {
     /// Those who wait for a host, first come first, and its tokens.
     private struct Lane {
@@ -135,7 +135,7 @@ struct RateLimiterState: Sendable {
         var waiting: [Int] = []
     }
 
-    /// What becomes of somebody who wants to send a request.
+    /// The answer to a request that is to be sent.
     enum Arrival: Hashable {
         /// It may go.
         case go
@@ -187,7 +187,7 @@ struct RateLimiterState: Sendable {
         return true
     }
 
-    /// Time has passed: returns who may go, and after how long somebody is to look again, if anybody still waits.
+    /// Time has passed: returns the requests that may go, and when to look again if others still wait.
     mutating func timePassed(at host: String, now: Duration) -> (released: [Int], wait: Duration?) {
         guard var lane = lanes[host] else { return ([], nil) }
         var count = 0
@@ -213,7 +213,7 @@ struct TokenBucket: Hashable, Sendable {
     /// Creates a full bucket.
     ///
     /// - Parameters:
-    ///   - tokensPerSecond: How many tokens come in; what is no rate counts as the least there is.
+    ///   - tokensPerSecond: How many tokens come in; an invalid rate counts as the least possible one.
     ///   - capacity: How many there is room for, at least one.
     ///   - now: The time, from any beginning.
     init(tokensPerSecond: Double, capacity: Int, now: Duration) {
@@ -240,7 +240,7 @@ struct TokenBucket: Hashable, Sendable {
         var later = self
         later.update(now)
         guard !later.isReady else { return .zero }
-        // A little more, so that what is rounded does not make it come too early for ever.
+        // A little more, so that rounding does not make it come too early for ever.
         return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
     }
 

@@ -30,21 +30,19 @@ enum Charset: Hashable, Sendable {
         self = charset.isAvailable ? .system(charset) : .unknown(charset.name)
     }
 
+    /// The charset that Foundation means.
     init(_ encoding: String.Encoding) {
-        self =
-            switch encoding {
-            case .utf8: .utf8
-            case .utf16, .unicode: .utf16(nil)
-            case .utf16BigEndian: .utf16(.big)
-            case .utf16LittleEndian: .utf16(.little)
-            case .utf32: .utf32(nil)
-            case .utf32BigEndian: .utf32(.big)
-            case .utf32LittleEndian: .utf32(.little)
-            case .isoLatin1: .latin1
-            case .windowsCP1252: .windows1252
-            default: SystemCharset(encoding).map { .system($0) } ?? .other(encoding)
-            }
+        let name = Self.encodingNames[encoding] ?? ""
+        self = Self.names[name] ?? SystemCharset.named(name).map { .system($0) } ?? .other(encoding)
     }
+
+    private static let encodingNames: [String.Encoding: String] = [
+        .utf8: "utf-8", .utf16: "utf-16", .utf16BigEndian: "utf-16be", .utf16LittleEndian: "utf-16le",
+        .utf32: "utf-32", .utf32BigEndian: "utf-32be", .utf32LittleEndian: "utf-32le", .isoLatin1: "iso-8859-1",
+        .isoLatin2: "iso-8859-2", .windowsCP1250: "windows-1250", .windowsCP1251: "windows-1251",
+        .windowsCP1252: "windows-1252", .windowsCP1253: "windows-1253", .windowsCP1254: "windows-1254",
+        .shiftJIS: "shift_jis", .japaneseEUC: "euc-jp", .iso2022JP: "iso-2022-jp", .macOSRoman: "macintosh",
+    ]
 
     /// Finds the charset by the byte order mark at the start of the text, if there is one.
     init?(byteOrderMarkOf data: Data) {

@@ -107,9 +107,9 @@ enum ContentTypeRule {
     static func check(_ response: HTTPResponse, accept: String?) throws(RequestError) {
         guard let accept else { return }
         let mediaType = mediaType(of: response)
-        var elements = ListElements(accept)
+        var rest = accept.utf8[...]
         var acceptable: [String] = []
-        while let element = elements.next() {
+        while let element = rest.takeElement() {
             if accepts(element, mediaType) { return }
             acceptable.append(String(element.prefix { $0 != ";" }.trimmed))
         }

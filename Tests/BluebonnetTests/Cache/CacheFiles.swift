@@ -19,7 +19,7 @@ enum CacheFiles {
     {
         let start = 17 + 32
         let bytes = try Data(contentsOf: directory.url(name))
-        let list = try PropertyListSerialization.propertyList(from: bytes.dropFirst(start), format: nil)
+        let list = try unsafe PropertyListSerialization.propertyList(from: bytes.dropFirst(start), format: nil)
         var content = try #require(list as? [String: Any])
         try #require(content[member] != nil)
         content[member] = seconds

@@ -33,8 +33,8 @@ struct CacheControl: Equatable, Sendable {
     init(_ text: String?) {
         guard let text else { return }
         var seen: Set<String> = []
-        var elements = ListElements(text)
-        while let element = elements.next() {
+        var rest = text.utf8[...]
+        while let element = rest.takeElement() {
             let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first else { continue }
             let name = first.trimmed.lowercased()

@@ -24,7 +24,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Limits how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
 
-    /// Who knows how requests are authenticated.
+    /// Authenticates requests, and refreshes the credential.
     public nonisolated let authenticator: AuthenticatorType
 
     /// How often the credential may be refreshed; `nil` for any number of times.
@@ -138,7 +138,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// How many wait for the end of the refresh, for tests.
     var waiterCount: Int { waiters.count }
 
-    /// What the state's action means for whoever asked.
+    /// The next step of a request that asked.
     private enum Step: Sendable {
         case use(Credential, tick: UInt64)
         case wait(RefreshWaiter)
@@ -248,7 +248,7 @@ private enum RefreshMark {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 
-/// Counts what happens to credentials, in the order in which it happens in the process.
+/// Numbers the changes of credentials in the order in which they happen in the process.
 private enum AuthenticationTick {
     private static let last = Atomic<UInt64>(0)
 

@@ -22,7 +22,7 @@ package struct Origin: Hashable, Sendable {
         port = Int(digits) ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether what is sent can be read on the way.
+    /// Whether others can read the messages on their way.
     package var isInsecure: Bool { scheme != "https" }
 
     private static func lowercased(_ bytes: Span<UInt8>) -> String {

@@ -2,11 +2,11 @@ import FoundationEssentials
 
 /// Reads where a redirect leads from its `Location` field (RFC 9110 §10.2.2), as forgivingly as browsers do.
 ///
-/// The value is resolved by RFC 3986 §5. What servers send beside that is read as the URL standard reads it: spaces,
+/// The value is resolved by RFC 3986 §5. Values that break its rules are read as the URL standard does: spaces,
 /// non-ASCII characters and others that a URL cannot have are percent-encoded, a backslash stands for a slash, and the
 /// number of slashes after the scheme does not matter.
 struct RedirectLocation {
-    /// What the field leads to.
+    /// The meaning of the field.
     enum Reading: Equatable {
         /// There is no field, or it is empty: the response redirects nowhere.
         case nowhere
@@ -76,7 +76,7 @@ struct RedirectLocation {
         return (try? url.checkRequestable()) == nil ? nil : url
     }
 
-    /// Resolves what comes before the query; returns `nil` when that leads out of the web.
+    /// Resolves the part before the query; returns `nil` when that leads out of the web.
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {

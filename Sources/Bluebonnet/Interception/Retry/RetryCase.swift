@@ -1,10 +1,10 @@
 import FoundationEssentials
 
 extension RetryPolicy {
-    /// Decides how long to wait before another attempt: a value of what is known, the time and chance.
+    /// Decides how long to wait before another attempt, from the failure, the time and chance alone.
     ///
     /// - Parameters:
-    ///   - failure: What is known of the failure.
+    ///   - failure: The failure.
     ///   - now: The present, for dates that the server names.
     ///   - random: A number from 0 up to 1.
     /// - Returns: The delay; `nil` when the request is not tried again.
@@ -28,7 +28,7 @@ extension RetryPolicy {
     private func backoff(afterRetries count: Int, random: Double) -> Duration {
         let longest = maximumDelay / .seconds(1)
         let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
-        // What is not a number is no reason to wait.
+        // Not a number is no reason to wait.
         let seconds = max(0, min(grown.isNaN ? 0 : grown, longest))
         return .seconds(jitter == .full ? seconds * min(max(0, random), 1) : seconds)
     }
@@ -40,7 +40,7 @@ extension RetryPolicy {
     }
 }
 
-/// What is known of a failure that may be retried.
+/// The properties of a failure that a retry depends on.
 struct RetryCase: Hashable, Sendable {
     /// The methods of all the requests that were sent for it, redirects included.
     var methods: Set<HTTPMethod> = [.get]
@@ -59,7 +59,7 @@ struct RetryCase: Hashable, Sendable {
 }
 
 extension RetryCase {
-    /// Collects what is known of a request's failure.
+    /// Collects the properties of a request's failure.
     init(_ request: any Request, _ error: any Error) {
         let requests = request.requests
         let error = error as? RequestError
@@ -80,17 +80,9 @@ enum RetryAfter {
     ///
     /// `nil` when the value is neither. A date in the past is no time at all.
     static func delay(_ value: String, now: Date) -> Duration? {
-        let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
-        let digits = text.prefix { (0x30...0x39).contains($0) }
-        let rest = text.dropFirst(digits.count)
-        if !digits.isEmpty, rest.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) {
-            // More digits than a number takes are for ever, as far as anybody here can tell.
-            return .seconds(min(Int64(String(Substring(digits))) ?? longest, longest))
-        }
+        // Too large a number counts as 68 years, which is for ever.
+        if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
-        return .seconds(min(max(0, date.timeIntervalSince(now)), Double(longest)))
+        return .seconds(min(max(0, date.timeIntervalSince(now)), Double(CacheControl.anyAge)))
     }
-
-    /// More than any limit, and far from what a `Duration` cannot hold.
-    private static let longest: Int64 = 1_000_000_000_000
 }

@@ -1,6 +1,7 @@
-import Bluebonnet
 import FoundationEssentials
 import Testing
+
+@testable import Bluebonnet
 
 /// An `Accept` field and a `Content-Type`, and whether the one takes the other.
 struct AcceptedType: Sendable {
@@ -15,7 +16,7 @@ struct AcceptedType: Sendable {
     }
 }
 
-@Suite struct ValidatorListTests {
+@Suite struct ResponseValidatorTests {
     struct Failure: Error, Hashable {}
 
     let url: URL
