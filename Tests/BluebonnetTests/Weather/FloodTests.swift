@@ -106,8 +106,10 @@ import Testing
         await control.stop()
     }
 
-    /// Newer libcurl comes back between frames of this kind, so that the request's own limits end it.
-    @Test(.enabled(if: Libcurl.version < 0x08_01_00))
+    @Test(
+        .enabled(
+            if: Libcurl.version < 0x08_01_00,
+            "a newer libcurl comes back between frames of this kind, and the request's own limits end it"))
     func `a request that may be repeated is sent again, once, on another connection`() async throws {
         let session = try Weather.trustingSession()
         let url = try TestServers.misbehavingHTTP2.url("/flood-once?kind=priority&key=\(UUID().uuidString)")
