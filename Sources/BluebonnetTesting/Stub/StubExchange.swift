@@ -51,7 +51,7 @@ final class StubExchange: Exchange {
 
     func resume() {
         state.change { $0.isSuspended = false }
-        start()
+        start(makesAnswer: true)
     }
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
@@ -69,18 +69,18 @@ final class StubExchange: Exchange {
     /// Ends it, unless it has ended, also while it is suspended or its answer is being made.
     func abort(with error: RequestError) {
         state.change { $0.abortion = $0.abortion ?? error }
-        start()
+        start(makesAnswer: false)
     }
 
-    private func start() {
+    private func start(makesAnswer: Bool) {
         // Not here: the caller may be anywhere, and does not expect to be called back.
-        if state.change({ !exchange(&$0.isStarted, with: true) }) { Task { await run() } }
+        if state.change({ !exchange(&$0.isStarted, with: true) }) { Task { await run(makesAnswer: makesAnswer) } }
     }
 
-    private func run() async {
+    private func run(makesAnswer: Bool) async {
         var outcome = ExchangeOutcome(response: nil)
         do {
-            let answer = try await answered()
+            let answer = try await answered(makesAnswer: makesAnswer)
             // Of a response that was begun, the outcome has the head, whatever comes in between.
             if holdsBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
             let body = try await handOut(answer)
@@ -94,15 +94,15 @@ final class StubExchange: Exchange {
         ended()
     }
 
-    /// Has the answer made, and waits until it may be handed out.
-    private func answered() async throws -> ExchangeOutcome {
-        if let abortion = state.read({ $0.abortion }) { throw abortion }
-        let task = Task {
+    /// Has the answer made, unless it was aborted before that, and waits until it may be handed out.
+    private func answered(makesAnswer: Bool) async throws -> ExchangeOutcome {
+        let making = Task {
+            guard makesAnswer else { return }
             let outcome = await answer()
             state.change { $0.answer = outcome }
         }
         // It may be deaf to that, and nobody waits for it.
-        defer { task.cancel() }
+        defer { making.cancel() }
         return try await wait { $0.answer }
     }
 
