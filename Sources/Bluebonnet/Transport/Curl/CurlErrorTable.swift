@@ -68,14 +68,6 @@ enum CurlErrorTable {
         }
     }
 
-    /// What a code means here, where libcurl has no words for it but general ones.
-    static func words(for code: CURLcode, in circumstances: Circumstances) -> String? {
-        switch code {
-        case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
-        default: nil
-        }
-    }
-
     /// The option of the configuration that a code is about, as far as a code tells.
     static func option(for code: CURLcode) -> String? {
         switch code {

@@ -111,8 +111,10 @@ extension TransferEngine {
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = ErrorMeaning.redacted(circumstances.message)
         if words.isEmpty {
-            let general = unsafe String(cString: curl_easy_strerror(code))
-            words = CurlErrorTable.words(for: code, in: circumstances) ?? general
+            // Libcurl has general words only where it cannot take a field to pieces.
+            words =
+                code == CURLE_BAD_FUNCTION_ARGUMENT && transfer.wasSent
+                ? "a line of the head is no field" : unsafe String(cString: curl_easy_strerror(code))
         }
         if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, of: transfer) {
             words = "\(option): \(words)"
