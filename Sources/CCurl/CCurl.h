@@ -2,7 +2,6 @@
 #ifndef BLUEBONNET_CCURL_H
 #define BLUEBONNET_CCURL_H
 
-#include "ContentDecoders.h"
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +22,6 @@ static inline CURLcode bb_curl_set_pointer(CURL *easy, CURLoption option, void *
     return curl_easy_setopt(easy, option, value);
 }
 
-static inline CURLcode bb_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
-    return curl_easy_setopt(easy, option, value);
-}
-
 static inline CURLcode bb_curl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
     struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(easy, option, &blob);
@@ -34,49 +29,23 @@ static inline CURLcode bb_curl_set_blob(CURL *easy, CURLoption option, const voi
 
 static inline const curl_version_info_data *bb_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }
 
-// The shape of the write, header and read callbacks.
-typedef size_t (*bb_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
-typedef int (*bb_curl_seek_callback)(void *context, curl_off_t offset, int origin);
-typedef int (*bb_curl_prereq_callback)(void *context, char *ip, char *local_ip, int port, int local_port);
-typedef curl_socket_t (*bb_curl_opensocket_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
-typedef int (*bb_curl_sockopt_callback)(void *context, curl_socket_t socket, curlsocktype purpose);
-typedef int (*bb_curl_closesocket_callback)(void *context, curl_socket_t socket);
+// Defines the setter of one of a handle's callbacks, by libcurl's name for it, and of the context that it gets.
+#define BB_CURL_CALLBACK(name, function, data, type)                                                          \
+    static inline CURLcode bb_curl_set_##name##_callback(CURL *easy, type callback, void *context) {          \
+        CURLcode code = curl_easy_setopt(easy, function, callback);                                           \
+        return code == CURLE_OK ? curl_easy_setopt(easy, data, context) : code;                               \
+    }
 
-static inline CURLcode bb_curl_set_data_callback(CURL *easy, CURLoption option, bb_curl_data_callback callback) {
-    return curl_easy_setopt(easy, option, callback);
-}
-
-static inline CURLcode bb_curl_set_seek_callback(CURL *easy, bb_curl_seek_callback callback) {
-    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
-}
-
-static inline CURLcode bb_curl_set_prereq_callback(CURL *easy, bb_curl_prereq_callback callback, void *context) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
-    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQDATA, context) : code;
-}
-
-static inline CURLcode bb_curl_set_sockopt_callback(CURL *easy, bb_curl_sockopt_callback callback, void *context) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
-    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context) : code;
-}
-
-static inline CURLcode bb_curl_set_socket_callbacks(
-    CURL *easy, bb_curl_opensocket_callback open, bb_curl_closesocket_callback close, void *context) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
-    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
-    return code;
-}
-
-typedef CURLcode (*bb_curl_ssl_context_callback)(CURL *easy, void *context, void *argument);
-
-// Has a function called with the SSL_CTX of each connection that is made.
-static inline CURLcode bb_curl_set_ssl_context_callback(
-    CURL *easy, bb_curl_ssl_context_callback callback, void *context) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
-    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context) : code;
-}
+BB_CURL_CALLBACK(header, CURLOPT_HEADERFUNCTION, CURLOPT_HEADERDATA, curl_write_callback)
+BB_CURL_CALLBACK(write, CURLOPT_WRITEFUNCTION, CURLOPT_WRITEDATA, curl_write_callback)
+BB_CURL_CALLBACK(read, CURLOPT_READFUNCTION, CURLOPT_READDATA, curl_read_callback)
+BB_CURL_CALLBACK(seek, CURLOPT_SEEKFUNCTION, CURLOPT_SEEKDATA, curl_seek_callback)
+BB_CURL_CALLBACK(prereq, CURLOPT_PREREQFUNCTION, CURLOPT_PREREQDATA, curl_prereq_callback)
+BB_CURL_CALLBACK(opensocket, CURLOPT_OPENSOCKETFUNCTION, CURLOPT_OPENSOCKETDATA, curl_opensocket_callback)
+BB_CURL_CALLBACK(closesocket, CURLOPT_CLOSESOCKETFUNCTION, CURLOPT_CLOSESOCKETDATA, curl_closesocket_callback)
+BB_CURL_CALLBACK(sockopt, CURLOPT_SOCKOPTFUNCTION, CURLOPT_SOCKOPTDATA, curl_sockopt_callback)
+// Called with the SSL_CTX of each connection that is made.
+BB_CURL_CALLBACK(ssl_ctx, CURLOPT_SSL_CTX_FUNCTION, CURLOPT_SSL_CTX_DATA, curl_ssl_ctx_callback)
 
 // The SSL of the connection that a transfer uses, or NULL.
 static inline void *bb_curl_get_ssl(CURL *easy) {
@@ -105,9 +74,6 @@ static inline void *bb_curl_get_private(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : NULL;
 }
 
-typedef int (*bb_curl_socket_callback)(CURL *easy, curl_socket_t socket, int what, void *context, void *socket_context);
-typedef int (*bb_curl_timer_callback)(CURLM *multi, long milliseconds, void *context);
-
 static inline CURLMcode bb_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
@@ -118,7 +84,7 @@ static inline CURLMcode bb_curl_multi_set_quick_exit(CURLM *multi) {
 }
 
 static inline CURLMcode bb_curl_multi_set_callbacks(
-    CURLM *multi, bb_curl_socket_callback socket, bb_curl_timer_callback timer, void *context) {
+    CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
     if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
     if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
@@ -137,10 +103,6 @@ static inline CURL *bb_curl_multi_next_finished(CURLM *multi, CURLcode *result) 
         }
     }
     return NULL;
-}
-
-static inline CURLcode bb_curl_set_share(CURL *easy, CURLSH *share) {
-    return curl_easy_setopt(easy, CURLOPT_SHARE, share);
 }
 
 // Makes a share handle. Without functions that lock it, it belongs to one thread at a time.
@@ -173,7 +135,6 @@ static const long bb_curl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long bb_curl_auth_ntlm = (long)CURLAUTH_NTLM;
 static const long bb_curl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 static const long bb_curl_auth_only = (long)CURLAUTH_ONLY;
-static const int bb_curl_pause_none = CURLPAUSE_CONT;
 static const int bb_curl_pause_all = CURLPAUSE_ALL;
 static const int bb_curl_pause_recv = CURLPAUSE_RECV;
 static const int bb_curl_pause_send = CURLPAUSE_SEND;

@@ -30,10 +30,6 @@ static inline int bb_x509_stack_push(STACK_OF(X509) *stack, X509 *certificate) {
 
 static inline void bb_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
 
-static inline SSL *bb_ssl_of(X509_STORE_CTX *context) {
-    return (SSL *)X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
-}
-
 // How names are written: as RFC 2253 says, but in UTF-8.
 static const unsigned long bb_x509_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 
@@ -129,19 +125,9 @@ static inline const GENERAL_NAME *bb_general_name_at(const GENERAL_NAMES *names,
     return sk_GENERAL_NAME_value(names, index);
 }
 
-// The text of a name that has one (DNS, mail, URI), or NULL.
-static inline const ASN1_STRING *bb_general_name_text(const GENERAL_NAME *name) {
-    switch (name->type) {
-    case GEN_DNS:
-    case GEN_EMAIL:
-    case GEN_URI: return name->d.ia5;
-    default: return NULL;
-    }
-}
-
-// The bytes of an IP address, or NULL.
-static inline const ASN1_STRING *bb_general_name_address(const GENERAL_NAME *name) {
-    return name->type == GEN_IPADD ? name->d.iPAddress : NULL;
+// The bytes of a DNS name or of an IP address, or NULL for another kind of name.
+static inline const ASN1_STRING *bb_general_name_host(const GENERAL_NAME *name) {
+    return name->type == GEN_DNS ? name->d.dNSName : name->type == GEN_IPADD ? name->d.iPAddress : NULL;
 }
 
 // The URL of an OCSP responder that a certificate names (RFC 5280 §4.2.2.1), by its place among them, to be freed with
@@ -167,18 +153,6 @@ static inline int bb_ocsp_is_about(const OCSP_SINGLERESP *answer, const X509 *ce
     OCSP_CERTID_free(own);
     return isAbout;
 }
-
-static inline STACK_OF(X509_CRL) *bb_x509_crl_stack_new(void) { return sk_X509_CRL_new_null(); }
-
-// Keeps the list for as long as the stack lives.
-static inline int bb_x509_crl_stack_push(STACK_OF(X509_CRL) *stack, X509_CRL *list) {
-    if (X509_CRL_up_ref(list) != 1) return 0;
-    if (sk_X509_CRL_push(stack, list) > 0) return 1;
-    X509_CRL_free(list);
-    return 0;
-}
-
-static inline void bb_x509_crl_stack_free(STACK_OF(X509_CRL) *stack) { sk_X509_CRL_pop_free(stack, X509_CRL_free); }
 
 // Whether the last error is that there is nothing more in a PEM text.
 static inline int bb_error_is_end_of_pem(void) {

@@ -2,7 +2,7 @@
 #ifndef BLUEBONNET_CSYSTEM_H
 #define BLUEBONNET_CSYSTEM_H
 
-#include "PublicSuffixList.h"
+#include "LoadedLibraries.h"
 #include <errno.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -120,20 +120,26 @@ static inline int bb_socket_has_surplus(int socket) {
     return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-// The port of this end of a socket, or 0.
-static inline int bb_local_port(int socket) {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address;
-    socklen_t length = sizeof address;
-    if (getsockname(socket, &address.any, &length) != 0) return 0;
-    switch (address.any.sa_family) {
-    case AF_INET: return ntohs(address.v4.sin_port);
-    case AF_INET6: return ntohs(address.v6.sin6_port);
+// An address of a socket, of whatever family.
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} bb_address;
+
+static inline uint16_t bb_address_port(const bb_address *address) {
+    switch (address->any.sa_family) {
+    case AF_INET: return ntohs(address->v4.sin_port);
+    case AF_INET6: return ntohs(address->v6.sin6_port);
     default: return 0;
     }
+}
+
+// The port of this end of a socket, or 0.
+static inline int bb_local_port(int socket) {
+    bb_address address;
+    socklen_t length = sizeof address;
+    return getsockname(socket, &address.any, &length) == 0 ? bb_address_port(&address) : 0;
 }
 
 // The ends of a TCP connection: two connections may share one port of this end.
@@ -163,27 +169,19 @@ static inline int bb_ends_set_address(bb_ends *ends, const char *text) {
 
 // Finds the ends of a socket's connection; returns whether it has any.
 static inline int bb_socket_ends(int socket, bb_ends *ends) {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } remote;
+    bb_address remote;
     socklen_t length = sizeof remote;
     memset(ends, 0, sizeof *ends);
     ends->local_port = (uint16_t)bb_local_port(socket);
     if (ends->local_port == 0 || getpeername(socket, &remote.any, &length) != 0) return 0;
-    switch (remote.any.sa_family) {
-    case AF_INET:
-        ends->remote_port = ntohs(remote.v4.sin_port);
-        ends->address[0] = remote.v4.sin_addr.s_addr;
-        return 1;
-    case AF_INET6:
-        ends->remote_port = ntohs(remote.v6.sin6_port);
-        ends->is_v6 = 1;
+    ends->remote_port = bb_address_port(&remote);
+    ends->is_v6 = remote.any.sa_family == AF_INET6;
+    if (ends->is_v6) {
         memcpy(ends->address, &remote.v6.sin6_addr, sizeof remote.v6.sin6_addr);
-        return 1;
-    default: return 0;
+    } else {
+        ends->address[0] = remote.v4.sin_addr.s_addr;
     }
+    return ends->is_v6 || remote.any.sa_family == AF_INET;
 }
 
 static inline int bb_errno(void) { return errno; }

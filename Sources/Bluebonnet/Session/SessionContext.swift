@@ -79,7 +79,8 @@ final class SessionContext: Sendable {
     }
 
     func remove(_ id: RequestID) {
-        perform(registry.withLock { $0.ended(id) }.action)
+        let (done, _) = registry.withLock { $0.ended(id) }
+        for continuation in done { continuation.resume() }
     }
 
     func cancelAll() {
@@ -90,7 +91,7 @@ final class SessionContext: Sendable {
     /// Waits until the requests that are under way have ended.
     func drained() async {
         await withResumption { continuation in
-            perform(registry.withLock { $0.awaited(by: continuation) })
+            if !registry.withLock({ $0.awaited(by: continuation) }) { continuation.resume() }
         }
     }
 
@@ -118,16 +119,51 @@ final class SessionContext: Sendable {
         let transport = transport
         Task { await transport.shutDown() }
     }
-
-    private func perform(_ action: RequestRegistry.Action) {
-        switch action {
-        case .nothing: break
-        case .resume(let waiting): for continuation in waiting { continuation.resume() }
-        }
-    }
 }
 
 /// Knows a session without keeping it.
 private struct SessionReference {
     weak var session: Session?
+}
+
+/// Knows a session's requests that are under way or awaited, and who waits for them to end, as a value.
+private struct RequestRegistry {
+    /// Someone who waits for requests to end.
+    private struct Waiter {
+        /// Those that have not ended.
+        var requests: Set<RequestID>
+        let continuation: Resumption<Void>
+    }
+
+    private(set) var requests: [RequestID: any Request] = [:]
+    private var waiters: [Waiter] = []
+    private(set) var isShutDown = false
+
+    /// A request is about to begin; returns whether it may.
+    mutating func began(_ request: any Request) -> Bool {
+        guard !isShutDown else { return false }
+        requests[request.id] = request
+        return true
+    }
+
+    /// A request has been answered; returns those whose wait is over, and the request, to be released without the lock.
+    mutating func ended(_ id: RequestID) -> (done: [Resumption<Void>], request: (any Request)?) {
+        let request = requests.removeValue(forKey: id)
+        guard request != nil, !waiters.isEmpty else { return ([], request) }
+        for index in waiters.indices { waiters[index].requests.remove(id) }
+        let done = waiters.filter(\.requests.isEmpty)
+        waiters.removeAll(where: \.requests.isEmpty)
+        return (done.map(\.continuation), request)
+    }
+
+    mutating func shutDown() {
+        isShutDown = true
+    }
+
+    /// Someone waits for the requests to end that are there now; returns whether there are any.
+    mutating func awaited(by continuation: Resumption<Void>) -> Bool {
+        guard !requests.isEmpty else { return false }
+        waiters.append(Waiter(requests: Set(requests.keys), continuation: continuation))
+        return true
+    }
 }

@@ -103,9 +103,6 @@ enum FileSystem {
         }
     }
 
-    /// Tells this process from others on the machine.
-    static var processID: Int32 { getpid() }
-
     // MARK: Paths
 
     /// The directory of temporary files.

@@ -22,7 +22,7 @@ package enum HostName {
         if let address = IPAddress.canonical(name) { return address }
         guard name.utf8.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }),
             // As it is written: `ẞ` in lower case is `ß`, but its name has `ss`.
-            let ascii = InternationalName.ascii(host)
+            let ascii = internationalASCII(host)
         else { return name }
         // Digits of other scripts stand for those of ASCII.
         return IPAddress.canonical(ascii) ?? ascii

@@ -51,17 +51,9 @@ public struct Certificate: Sendable {
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the file
     ///   system's error as the underlying one.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
-        let data: Data
-        do {
-            data = try Data(contentsOf: url)
-        } catch {
-            throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) cannot be read", underlying: error)
-        }
-        if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
-        do throws(RequestError) {
-            return try all(inPEM: data)
-        } catch {
-            throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) has no certificate")
+        try files.read(url) { data in
+            if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
+            return X509Certificate.all(inPEM: data).map(Certificate.init)
         }
     }
 
@@ -73,19 +65,10 @@ public struct Certificate: Sendable {
     /// - Returns: At least one certificate.
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or a file has none or cannot be read.
     public static func all(inDirectory url: URL) throws(RequestError) -> [Certificate] {
-        let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: url.path)
-        } catch {
-            throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) cannot be read", underlying: error)
-        }
-        var found: [Certificate] = []
-        for name in names.sorted() where isFileName(name) { found += try all(inFile: url.appending(path: name)) }
-        guard !found.isEmpty else {
-            throw RequestError(.trust(.noCertificatesFound), detail: "\(url.path) has no certificate")
-        }
-        return found
+        try files.readAll(in: url, named: isFileName, all(inFile:))
     }
+
+    private static let files = TrustFiles(noun: "certificate", reason: .noCertificatesFound)
 
     /// Whether a file in a directory is taken for one with certificates.
     static func isFileName(_ name: String) -> Bool {
@@ -238,5 +221,47 @@ struct HostMatch: Equatable {
 
     private static func lowercase(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+}
+
+/// Reads what says whom to trust from files, at least one value or an error.
+struct TrustFiles: Sendable {
+    /// What is read.
+    let noun: String
+    let reason: RequestError.TrustReason
+
+    /// Returns what is in a file.
+    func read<Value>(_ url: URL, _ parse: (Data) -> [Value]) throws(RequestError) -> [Value] {
+        let data: Data
+        do {
+            data = try Data(contentsOf: url)
+        } catch {
+            throw unreadable(url, error)
+        }
+        return try atLeastOne(parse(data), in: url)
+    }
+
+    /// Returns what is in the files of a directory, in the order of their names.
+    func readAll<Value>(
+        in url: URL, named isWanted: (String) -> Bool, _ read: (URL) throws(RequestError) -> [Value]
+    ) throws(RequestError) -> [Value] {
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: url.path)
+        } catch {
+            throw unreadable(url, error)
+        }
+        var found: [Value] = []
+        for name in names.sorted() where isWanted(name) { found += try read(url.appending(path: name)) }
+        return try atLeastOne(found, in: url)
+    }
+
+    private func atLeastOne<Value>(_ found: [Value], in url: URL) throws(RequestError) -> [Value] {
+        guard found.isEmpty else { return found }
+        throw RequestError(.trust(reason), detail: "\(url.path) has no \(noun)")
+    }
+
+    private func unreadable(_ url: URL, _ error: any Error) -> RequestError {
+        RequestError(.trust(reason), detail: "\(url.path) cannot be read", underlying: error)
     }
 }

@@ -121,18 +121,10 @@ public struct CertificateRevocationList: Sendable {
     /// - Returns: At least one list.
     /// - Throws: A `.trust(.configuration)` error if there is none, or the file cannot be read.
     public static func all(inFile url: URL) throws(RequestError) -> [CertificateRevocationList] {
-        let data: Data
-        do {
-            data = try Data(contentsOf: url)
-        } catch {
-            throw RequestError(.trust(.configuration), detail: "\(url.path) cannot be read", underlying: error)
-        }
-        let found = X509RevocationList.all(in: data)
-        guard !found.isEmpty else {
-            throw RequestError(.trust(.configuration), detail: "\(url.path) has no revocation list")
-        }
-        return found.map(CertificateRevocationList.init)
+        try files.read(url) { X509RevocationList.all(in: $0).map(CertificateRevocationList.init) }
     }
+
+    private static let files = TrustFiles(noun: "revocation list", reason: .configuration)
 
     /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a number, as
     /// `openssl rehash` names them.
@@ -143,24 +135,11 @@ public struct CertificateRevocationList: Sendable {
     /// - Returns: At least one list.
     /// - Throws: A `.trust(.configuration)` error if there is none, or a file has none or cannot be read.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
-        let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: url.path)
-        } catch {
-            throw RequestError(.trust(.configuration), detail: "\(url.path) cannot be read", underlying: error)
-        }
-        var found: [CertificateRevocationList] = []
-        for name in names.sorted() {
-            let file = url.appending(path: name)
-            if isNameOfList(file.pathExtension.lowercased()) { found += try all(inFile: file) }
-        }
-        guard !found.isEmpty else {
-            throw RequestError(.trust(.configuration), detail: "\(url.path) has no revocation list")
-        }
-        return found
+        try files.readAll(in: url, named: isFileName, all(inFile:))
     }
 
-    private static func isNameOfList(_ ending: String) -> Bool {
-        ["pem", "crl", "der"].contains(ending) || ending.first == "r" && Int(ending.dropFirst()) != nil
+    private static func isFileName(_ name: String) -> Bool {
+        let ending = URL(filePath: name).pathExtension.lowercased()
+        return ["pem", "crl", "der"].contains(ending) || ending.first == "r" && Int(ending.dropFirst()) != nil
     }
 }

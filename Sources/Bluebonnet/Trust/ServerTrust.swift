@@ -13,7 +13,7 @@ public struct ServerTrust: Sendable {
     public let chain: [Certificate]
 
     /// What OpenSSL makes of the chain, by the authorities that the session trusts; the host's name is no part of it.
-    public let verdict: Verdict
+    public private(set) var verdict: Verdict
 
     /// The OCSP response that came with the certificates (RFC 6066 §8), unread.
     public let stapledResponse: Data?
@@ -25,7 +25,7 @@ public struct ServerTrust: Sendable {
     public let cipher: String
 
     /// The chain as OpenSSL has built it, up to an authority that is trusted; empty if there is none.
-    let builtChain: [Certificate]
+    private(set) var builtChain: [Certificate]
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
     /// What is known of who has signed whom in ``chain``.
@@ -33,7 +33,7 @@ public struct ServerTrust: Sendable {
 
     init(
         host: String, chain: [Certificate], verdict: Verdict, stapledResponse: Data?, protocolVersion: String,
-        cipher: String, builtChain: [Certificate], securityLevel: Int32, provenChain: ProvenChain? = nil
+        cipher: String, builtChain: [Certificate], securityLevel: Int32
     ) {
         self.host = host
         self.chain = chain
@@ -43,7 +43,7 @@ public struct ServerTrust: Sendable {
         self.cipher = cipher
         self.builtChain = builtChain
         self.securityLevel = securityLevel
-        self.provenChain = provenChain ?? ProvenChain(chain)
+        provenChain = ProvenChain(chain)
     }
 
     /// What OpenSSL makes of a chain.
@@ -107,10 +107,10 @@ public struct ServerTrust: Sendable {
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }
-        return ServerTrust(
-            host: host, chain: chain, verdict: verdict, stapledResponse: stapledResponse,
-            protocolVersion: protocolVersion, cipher: cipher, builtChain: built.map(Certificate.init),
-            securityLevel: securityLevel, provenChain: provenChain)
+        var trust = self
+        trust.verdict = verdict
+        trust.builtChain = built.map(Certificate.init)
+        return trust
     }
 
     /// Checks that the server's certificate is for the host (RFC 9525 §6), as libcurl does without a manager.

@@ -23,7 +23,7 @@ final class ContentDecoder {
     /// One coding, with what it has put out.
     @safe
     private struct Stage {
-        let decoder: StepDecoder
+        let decoder: any StepDecoder
         let output: UnsafeMutableRawBufferPointer
         /// Which of the bytes of the output the next stage is yet to take.
         var ready = 0..<0
@@ -118,7 +118,7 @@ final class ContentDecoder {
         guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }
         guard !codings.contains(.unknown) else { return "there is a coding that is not known here" }
         for coding in codings.reversed() {
-            guard let decoder = StepDecoder(coding) else { return "there is no memory for a decoder" }
+            guard let decoder = coding.makeDecoder() else { return "there is no memory for a decoder" }
             stages.append(
                 unsafe Stage(decoder: decoder, output: .allocate(byteCount: Self.stepSize, alignment: 64)))
         }

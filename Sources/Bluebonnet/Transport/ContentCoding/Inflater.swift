@@ -7,7 +7,7 @@ import CZlib
 // Safety: the stream is this object's own from its making until `deinit`, and does not move; zlib sees pointers to other
 // memory within the call only, together with its size.
 @safe
-final class Inflater {
+final class Inflater: StepDecoder {
     enum Format { case gzip, deflate }
 
     private enum State {

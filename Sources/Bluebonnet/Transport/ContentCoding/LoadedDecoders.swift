@@ -1,4 +1,4 @@
-import CCurl
+import CSystem
 
 /// What one step of a decoder did.
 enum DecodingStep: Equatable {
@@ -9,30 +9,19 @@ enum DecodingStep: Equatable {
 
 /// Decodes one coding, as far as its input and the room for its output go.
 // Safety: the memory is the caller's, used within the call.
-enum StepDecoder {
-    case inflate(Inflater)
-    case brotli(BrotliDecoder)
-    case zstd(ZstdDecoder)
+protocol StepDecoder: AnyObject {
+    func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep
+}
 
-    /// Creates the decoder; `nil` when there is none, or no memory for it.
-    init?(_ coding: ContentCoding) {
-        let made: StepDecoder? =
-            switch coding {
-            case .gzip: Inflater(.gzip).map { .inflate($0) }
-            case .deflate: Inflater(.deflate).map { .inflate($0) }
-            case .brotli: BrotliDecoder().map { .brotli($0) }
-            case .zstd: ZstdDecoder().map { .zstd($0) }
-            case .unknown: nil
-            }
-        guard let made else { return nil }
-        self = made
-    }
-
-    func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep {
+extension ContentCoding {
+    /// Makes the decoder; `nil` when there is none, or no memory for it.
+    func makeDecoder() -> (any StepDecoder)? {
         switch self {
-        case .inflate(let decoder): unsafe decoder.step(input, output)
-        case .brotli(let decoder): unsafe decoder.step(input, output)
-        case .zstd(let decoder): unsafe decoder.step(input, output)
+        case .gzip: Inflater(.gzip)
+        case .deflate: Inflater(.deflate)
+        case .brotli: BrotliDecoder()
+        case .zstd: ZstdDecoder()
+        case .unknown: nil
         }
     }
 }
@@ -41,7 +30,7 @@ enum StepDecoder {
 // Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
 // the call only, together with its size.
 @safe
-final class BrotliDecoder {
+final class BrotliDecoder: StepDecoder {
     private static let library = bb_brotli_open()
 
     /// Whether the system has the library.
@@ -83,7 +72,7 @@ final class BrotliDecoder {
 // Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
 // the call only, together with its size.
 @safe
-final class ZstdDecoder {
+final class ZstdDecoder: StepDecoder {
     private static let library = bb_zstd_open()
 
     /// Whether the system has the library.

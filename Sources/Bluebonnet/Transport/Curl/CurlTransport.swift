@@ -33,9 +33,7 @@ public final class CurlTransport: Transport {
     public var executor: (any TaskExecutor)? { loop }
 
     /// The cookies that libcurl keeps and sends; `nil` if the configuration says that there are none.
-    public var cookieStorage: (any CookieStorage)? {
-        keepsCookies ? CurlCookies(loop: loop, engine: engine) : nil
-    }
+    public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
     /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
     ///
@@ -93,31 +91,6 @@ private struct CurlExchange: Exchange {
     func receiveBody(with receiver: (any BodyReceiver)?) { engine.accept(.receiveBody(id, receiver)) }
 
     func receiveMore() { engine.accept(.receiveMore(id)) }
-}
-
-/// The cookies of an engine, for any thread.
-private struct CurlCookies: CookieStorage {
-    let loop: EventLoop
-    let engine: TransferEngine
-
-    func cookies() async throws(RequestError) -> [Cookie] {
-        try await onLoop { $0.cookies() }.get()
-    }
-
-    func changeCookies(_ change: CookieChange) async throws(RequestError) {
-        if let error = await onLoop({ $0.changeCookies(change) }) { throw error }
-    }
-
-    /// Has the engine do something on the loop, and returns what comes of it.
-    private func onLoop<Result: Sendable>(
-        _ work: @escaping @Sendable (isolated TransferEngine) -> Result
-    ) async -> Result {
-        await withResumption { continuation in
-            loop.submit { [engine] in
-                continuation.resume(returning: engine.assumeIsolated { work($0) })
-            }
-        }
-    }
 }
 
 /// What a transport asks of its engine, from any thread.

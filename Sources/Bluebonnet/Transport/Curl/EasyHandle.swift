@@ -9,8 +9,8 @@ import FoundationEssentials
 final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     private let message: UnsafeMutablePointer<CChar>
-    private var ownFields: UnsafeMutablePointer<curl_slist>?
-    private var proxyFields: FieldList?
+    /// The lines that are this transfer's own.
+    private var ownLists: [FieldList] = []
     /// The URL as its request has it, while the handle is set up for it.
     private var url: String?
     /// Whether libcurl's form of the URL is ASCII.
@@ -55,7 +55,6 @@ final class EasyHandle {
     deinit {
         if !keepsShare { leaveShare() }
         unsafe curl_easy_cleanup(pointer)
-        unsafe curl_slist_free_all(ownFields)
         unsafe message.deallocate()
     }
 
@@ -65,9 +64,7 @@ final class EasyHandle {
         // HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
-        unsafe curl_slist_free_all(ownFields)
-        unsafe ownFields = nil
-        proxyFields = nil
+        ownLists.removeAll()
         url = nil
         urlParts = nil
         profile = nil
@@ -78,7 +75,7 @@ final class EasyHandle {
         unsafe message[0] = 0
         firstFailure = CURLE_OK
         firstRefused = nil
-        note(unsafe bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
+        unsafe set(CURLOPT_ERRORBUFFER, pointer: message)
     }
 
     /// Begins again with a handle that has no past; returns whether there was memory for one.
@@ -89,7 +86,7 @@ final class EasyHandle {
         unsafe pointer = unsafe fresh
         hasUsedCookies = false
         usesAltSvc = false
-        unsafe note(bb_curl_set_pointer(pointer, CURLOPT_ERRORBUFFER, message), CURLOPT_ERRORBUFFER)
+        unsafe set(CURLOPT_ERRORBUFFER, pointer: message)
         return true
     }
 
@@ -147,26 +144,17 @@ final class EasyHandle {
         note(code, option)
     }
 
-    func set(_ option: CURLoption, callback: bb_curl_data_callback) {
-        note(unsafe bb_curl_set_data_callback(pointer, option, callback), option)
+    /// Uses field lines, or lines of another kind, that somebody else keeps.
+    func set(_ option: CURLoption, shared lines: FieldList) {
+        unsafe set(option, pointer: lines.pointer)
     }
 
-    func setSeek(callback: bb_curl_seek_callback) {
-        note(unsafe bb_curl_set_seek_callback(pointer, callback), CURLOPT_SEEKFUNCTION)
-    }
-
-    func setBeginning(callback: bb_curl_prereq_callback, context: UnsafeMutableRawPointer) {
-        note(unsafe bb_curl_set_prereq_callback(pointer, callback, context), CURLOPT_PREREQFUNCTION)
-    }
-
-    func setSockets(
-        open: bb_curl_opensocket_callback, close: bb_curl_closesocket_callback, context: UnsafeMutableRawPointer
-    ) {
-        note(unsafe bb_curl_set_socket_callbacks(pointer, open, close, context), CURLOPT_OPENSOCKETFUNCTION)
-    }
-
-    func setSocketOptions(callback: bb_curl_sockopt_callback, context: UnsafeMutableRawPointer) {
-        note(unsafe bb_curl_set_sockopt_callback(pointer, callback, context), CURLOPT_SOCKOPTFUNCTION)
+    /// Uses field lines that are this transfer's own, for the server or for a proxy.
+    func set(_ option: CURLoption, own lines: [String]) {
+        let list = FieldList(lines)
+        if list.isIncomplete { note(CURLE_OUT_OF_MEMORY, option) }
+        set(option, shared: list)
+        ownLists.append(list)
     }
 
     /// Has libcurl decode transfer codings, as it does after a reset, or leave them alone.
@@ -176,46 +164,8 @@ final class EasyHandle {
         set(CURLOPT_HTTP_TRANSFER_DECODING, isWanted ? 1 : 0)
     }
 
-    func setContext(callback: bb_curl_ssl_context_callback, context: UnsafeMutableRawPointer) {
-        note(unsafe bb_curl_set_ssl_context_callback(pointer, callback, context), CURLOPT_SSL_CTX_FUNCTION)
-    }
-
     /// The judge of the connection that the transfer uses, if it has one.
     var judge: HandshakeJudge? { unsafe HandshakeJudge.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
-
-    /// Uses field lines that somebody else keeps.
-    func setFields(shared fields: FieldList) {
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), CURLOPT_HTTPHEADER)
-    }
-
-    /// Uses lines of another kind that somebody else keeps.
-    func set(_ option: CURLoption, shared lines: FieldList) {
-        note(unsafe bb_curl_set_list(pointer, option, lines.pointer), option)
-    }
-
-    /// Uses field lines that are this transfer's own.
-    func setFields(own lines: [String]) {
-        unsafe curl_slist_free_all(ownFields)
-        unsafe ownFields = nil
-        for line in lines {
-            guard let longer = unsafe curl_slist_append(ownFields, line) else {
-                return note(CURLE_OUT_OF_MEMORY, CURLOPT_HTTPHEADER)
-            }
-            unsafe ownFields = longer
-        }
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_HTTPHEADER, ownFields), CURLOPT_HTTPHEADER)
-    }
-
-    /// Uses field lines for a proxy that are this transfer's own.
-    func setProxyFields(_ lines: [String]) {
-        let fields = FieldList(lines)
-        note(unsafe bb_curl_set_list(pointer, CURLOPT_PROXYHEADER, fields.pointer), CURLOPT_PROXYHEADER)
-        proxyFields = fields
-    }
-
-    func setShare(_ share: UnsafeMutableRawPointer?) {
-        note(unsafe bb_curl_set_share(pointer, share), CURLOPT_SHARE)
-    }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
 
@@ -233,7 +183,8 @@ final class EasyHandle {
         return unsafe String(cString: text)
     }
 
-    private func note(_ code: CURLcode, _ option: CURLoption) {
+    /// Remembers the first option that libcurl refuses.
+    func note(_ code: CURLcode, _ option: CURLoption) {
         guard code != CURLE_OK, firstFailure == CURLE_OK else { return }
         firstFailure = code
         firstRefused = option
@@ -254,10 +205,15 @@ final class EasyHandle {
 @safe
 final class FieldList {
     private(set) var pointer: UnsafeMutablePointer<curl_slist>?
+    /// Whether there was no memory for some of them.
+    private(set) var isIncomplete = false
 
     init(_ lines: [String]) {
         for line in lines {
-            guard let longer = unsafe curl_slist_append(pointer, line) else { continue }
+            guard let longer = unsafe curl_slist_append(pointer, line) else {
+                isIncomplete = true
+                continue
+            }
             unsafe pointer = longer
         }
     }

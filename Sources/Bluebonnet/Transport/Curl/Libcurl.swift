@@ -69,10 +69,10 @@ final class URLParts {
     }
 }
 
-/// International names of hosts, for which libcurl has a library (RFC 5891).
-enum InternationalName {
-    /// A name in the ASCII form in which it is looked up, and without percent signs; `nil` for what is none.
-    static func ascii(_ name: String) -> String? {
+extension HostName {
+    /// An international name in the ASCII form in which it is looked up (RFC 5891), and without percent signs; `nil` for what is
+    /// none.
+    static func internationalASCII(_ name: String) -> String? {
         // In a URL these would end the host, or stand before it.
         guard !name.utf8.contains(where: ":/?#@\\".utf8.contains) else { return nil }
         return Libcurl.withUTF8 { URLParts("https://\(name)/", flags: 0).lowercased(CURLUPART_HOST) }

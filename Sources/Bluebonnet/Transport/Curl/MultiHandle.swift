@@ -70,18 +70,20 @@ final class MultiHandle {
     private func setSocketCallbacks(on easy: EasyHandle) {
         easy.socketOwner = ObjectIdentifier(self)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe easy.setSockets(
-            open: { context, _, address in
+        let isOpening = unsafe bb_curl_set_opensocket_callback(
+            easy.pointer,
+            { context, _, address in
                 guard let address = unsafe address else { return -1 }
                 let socket = unsafe Glibc.socket(
                     address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
                     address.pointee.protocol)
                 unsafe MultiHandle.from(context)?.opened(socket)
                 return socket
-            },
-            close: { context, socket in
-                unsafe MultiHandle.from(context)?.close(socket) ?? Glibc.close(socket)
-            }, context: context)
+            }, context)
+        let isClosing = unsafe bb_curl_set_closesocket_callback(
+            easy.pointer, { unsafe MultiHandle.from($0)?.close($1) ?? Glibc.close($1) }, context)
+        easy.note(isOpening, CURLOPT_OPENSOCKETFUNCTION)
+        easy.note(isClosing, CURLOPT_CLOSESOCKETFUNCTION)
     }
 
     func remove(_ easy: EasyHandle) {

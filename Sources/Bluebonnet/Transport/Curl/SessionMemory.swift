@@ -119,7 +119,7 @@ extension EasyHandle {
         self.usesCookies = usesCookies
         guard let share else { return }
         if self.share == nil {
-            unsafe setShare(share.pointer)
+            unsafe set(CURLOPT_SHARE, pointer: share.pointer)
             self.share = share
             if share.hasHSTS { set(CURLOPT_HSTS_CTRL, bb_curl_hsts_enable) }
         }
@@ -149,7 +149,7 @@ extension EasyHandle {
     /// Uses no share any more.
     func leaveShare() {
         guard share != nil else { return }
-        unsafe setShare(nil)
+        unsafe set(CURLOPT_SHARE, pointer: nil)
         share = nil
         usesCookies = false
     }

@@ -63,20 +63,13 @@ final class Transfer {
     /// How libcurl ended, while what it has handed over is not decoded yet.
     var codeAtEnd: CURLcode?
 
-    /// With what challenges of the server are answered.
-    let credential: Credential?
+    /// The challenges of the server, and those of an HTTP proxy.
+    private(set) var serverChallenges: PartyChallenges
+    var proxyChallenges = PartyChallenges()
     /// Which version of HTTP is asked for.
     var httpVersion: HTTPVersionPreference
     /// Whether the request may go through a proxy.
     var isProxied = false
-    /// With what challenges of an HTTP proxy are answered.
-    var proxyCredential: Credential?
-    /// Whether the server has asked for authentication, and whether the proxy has.
-    private var wasChallenged = false
-    private var wasProxyChallenged = false
-    /// With what libcurl is to answer the server or the proxy, since it would get it wrong otherwise.
-    private(set) var onlyScheme: Credential.Schemes?
-    private(set) var onlyProxyScheme: Credential.Schemes?
     /// Whether libcurl was stopped to begin again.
     var isToBeSentAnew = false
 
@@ -122,7 +115,7 @@ final class Transfer {
         self.observer = observer
         self.upload = upload
         self.httpVersion = httpVersion
-        self.credential = credential
+        serverChallenges = PartyChallenges(credential: credential)
         self.turn = turn
         told = turn.told
         announcesHead = state.isBodyHeld
@@ -319,7 +312,7 @@ final class Transfer {
         if reception.state.upload == .refused { return bb_curl_readfunc_pause }
         var count = 0
         switch upload {
-        case .none, .copied:
+        case .copied:
             break
         case .data(let data):
             count = min(buffer.count, data.count - uploadOffset)
@@ -357,7 +350,7 @@ final class Transfer {
                 || sendingAnew.isOnNewConnection
         else { return false }
         switch upload {
-        case .none, .copied:
+        case .copied:
             return true
         case .data(let data):
             guard (0...Int64(data.count)).contains(offset) else { return false }
@@ -384,7 +377,7 @@ extension Transfer {
     /// Whether a head may be that of a challenge which libcurl answers: the response is then another one.
     private func isChallenge(_ head: ReceivedHead) -> Bool {
         switch head.statusCode {
-        case 401: credential != nil
+        case 401: serverChallenges.credential != nil
         case 407: isProxied
         default: false
         }
@@ -397,27 +390,16 @@ extension Transfer {
     ///
     /// What a proxy says to the making of a tunnel does not come by here.
     private func judgeChallenge(_ head: ReceivedHead) -> Bool {
-        switch head.statusCode {
-        case 401:
-            guard let credential, !wasChallenged else { return true }
-            wasChallenged = true
-            return judge(head.headers.values(for: "WWW-Authenticate"), credential, &onlyScheme)
-        case 407:
-            guard let proxyCredential, !wasProxyChallenged else { return true }
-            wasProxyChallenged = true
-            return judge(head.headers.values(for: "Proxy-Authenticate"), proxyCredential, &onlyProxyScheme)
-        default:
-            return true
-        }
-    }
-
-    private func judge(_ fields: [String], _ credential: Credential, _ onlyScheme: inout Credential.Schemes?) -> Bool {
-        let schemes = credential.schemes.intersection(Libcurl.schemes)
-        switch ChallengeDecision(Challenge.parse(fields), schemes: schemes, hasBody: request.hasBody) {
+        let decision: ChallengeDecision =
+            switch head.statusCode {
+            case 401: serverChallenges.received("WWW-Authenticate", in: head, hasBody: request.hasBody)
+            case 407: proxyChallenges.received("Proxy-Authenticate", in: head, hasBody: request.hasBody)
+            default: .deliver
+            }
+        switch decision {
         case .deliver, .answer:
             return true
-        case .answerOnly(let scheme):
-            onlyScheme = scheme
+        case .answerOnly:
             isToBeSentAnew = true
             return false
         case .refuse(let reason):

@@ -9,17 +9,17 @@ enum TransferCallbacks {
     static func install(on easy: EasyHandle, isUploading: Bool) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         unsafe easy.set(CURLOPT_PRIVATE, pointer: context)
-        unsafe easy.set(
-            CURLOPT_HEADERFUNCTION,
-            callback: { bytes, size, count, context in
+        let header = unsafe bb_curl_set_header_callback(
+            easy.pointer,
+            { bytes, size, count, context in
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return 0 }
                 let head = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return unsafe transfer.receivedHead(head) ? head.count : TransferCallbacks.refusal(of: head.count)
-            })
-        unsafe easy.set(CURLOPT_HEADERDATA, pointer: context)
-        unsafe easy.set(
-            CURLOPT_WRITEFUNCTION,
-            callback: { bytes, size, count, context in
+            }, context)
+        easy.note(header, CURLOPT_HEADERFUNCTION)
+        let write = unsafe bb_curl_set_write_callback(
+            easy.pointer,
+            { bytes, size, count, context in
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context) else { return 0 }
                 let body = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
                 switch unsafe transfer.receivedBody(body) {
@@ -27,34 +27,37 @@ enum TransferCallbacks {
                 case .pause: return bb_curl_writefunc_pause
                 case .refuse: return TransferCallbacks.refusal(of: body.count)
                 }
-            })
-        unsafe easy.set(CURLOPT_WRITEDATA, pointer: context)
-        unsafe easy.setBeginning(
-            callback: { context, address, _, remotePort, localPort in
-                let begins =
-                    unsafe TransferCallbacks.transfer(at: context)?.requestBegins(
-                        ConnectionEnds(
-                            localPort: Int(localPort), remotePort: Int(remotePort), remoteAddress: address)) ?? false
+            }, context)
+        easy.note(write, CURLOPT_WRITEFUNCTION)
+        let prereq = unsafe bb_curl_set_prereq_callback(
+            easy.pointer,
+            { context, address, _, remotePort, localPort in
+                let ends = unsafe ConnectionEnds(
+                    localPort: Int(localPort), remotePort: Int(remotePort), remoteAddress: address)
+                let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins(ends) ?? false
                 return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
-            }, context: context)
+            }, context)
+        easy.note(prereq, CURLOPT_PREREQFUNCTION)
         guard isUploading else { return }
-        unsafe easy.set(
-            CURLOPT_READFUNCTION,
-            callback: { bytes, size, count, context in
+        let read = unsafe bb_curl_set_read_callback(
+            easy.pointer,
+            { bytes, size, count, context in
                 guard let transfer = unsafe TransferCallbacks.transfer(at: context) else {
                     return bb_curl_readfunc_abort
                 }
                 let buffer = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
                 return unsafe transfer.provideBody(into: buffer)
-            })
-        unsafe easy.set(CURLOPT_READDATA, pointer: context)
-        unsafe easy.setSeek { context, offset, origin in
-            guard let transfer = unsafe TransferCallbacks.transfer(at: context), origin == SEEK_SET else {
-                return CURL_SEEKFUNC_CANTSEEK
-            }
-            return transfer.rewindBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
-        }
-        unsafe easy.set(CURLOPT_SEEKDATA, pointer: context)
+            }, context)
+        easy.note(read, CURLOPT_READFUNCTION)
+        let seek = unsafe bb_curl_set_seek_callback(
+            easy.pointer,
+            { context, offset, origin in
+                guard let transfer = unsafe TransferCallbacks.transfer(at: context), origin == SEEK_SET else {
+                    return CURL_SEEKFUNC_CANTSEEK
+                }
+                return transfer.rewindBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+            }, context)
+        easy.note(seek, CURLOPT_SEEKFUNCTION)
     }
 
     /// Any number but the one that was offered ends the transfer.
@@ -70,12 +73,14 @@ enum TransferCallbacks {
 // Safety: the context is the handle's owner, which outlives the handle.
 extension TransferCallbacks {
     static func installContext(on easy: EasyHandle) {
-        unsafe easy.setContext(
-            callback: { _, context, owner in
+        let code = unsafe bb_curl_set_ssl_ctx_callback(
+            easy.pointer,
+            { _, context, owner in
                 guard let context = unsafe context, let transfer = unsafe TransferCallbacks.transfer(at: owner),
                     unsafe transfer.prepare(OpaquePointer(context))
                 else { return CURLE_SSL_CACERT_BADFILE }
                 return CURLE_OK
-            }, context: Unmanaged.passUnretained(easy).toOpaque())
+            }, Unmanaged.passUnretained(easy).toOpaque())
+        easy.note(code, CURLOPT_SSL_CTX_FUNCTION)
     }
 }

@@ -443,26 +443,20 @@ extension TransferEngine {
 }
 
 /// The session's cookies, between what libcurl does with them.
-extension TransferEngine {
-    /// Returns the cookies, or why there are none any more.
-    func cookies() -> Result<[Cookie], RequestError> {
-        isShutDown ? .failure(RequestError(.sessionShutDown)) : .success(cookieJar?.cookies() ?? [])
+extension TransferEngine: CookieStorage {
+    func cookies() throws(RequestError) -> [Cookie] {
+        guard !isShutDown else { throw RequestError(.sessionShutDown) }
+        return cookieJar?.cookies() ?? []
     }
 
-    /// Changes the cookies; returns why that cannot be.
-    func changeCookies(_ change: CookieChange) -> RequestError? {
-        guard !isShutDown else { return RequestError(.sessionShutDown) }
+    func changeCookies(_ change: CookieChange) throws(RequestError) {
+        guard !isShutDown else { throw RequestError(.sessionShutDown) }
         guard let cookieJar else {
-            guard case .set = change else { return nil }
-            return RequestError(.cookies(.notKept))
+            guard case .set = change else { return }
+            throw RequestError(.cookies(.notKept))
         }
-        do throws(RequestError) {
-            if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
-        } catch {
-            return error
-        }
+        if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
         cookieJar.change(change)
-        return nil
     }
 }
 

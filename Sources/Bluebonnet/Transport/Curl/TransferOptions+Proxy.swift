@@ -47,7 +47,7 @@ extension TransferOptions {
             transfer.isProxied = !environment.isEmpty
         case .url(let url, let credential, _):
             transfer.isProxied = true
-            if credential != nil, !ProxyRoute.isSocks(url) { transfer.proxyCredential = credential }
+            if credential != nil, !ProxyRoute.isSocks(url) { transfer.proxyChallenges.credential = credential }
         }
     }
 
@@ -60,8 +60,8 @@ extension TransferOptions {
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
+        guard route.isSocks else { return apply(transfer.proxyChallenges, of: .proxy, to: easy) }
         guard let credential = route.credential else { return nil }
-        guard route.isSocks else { return apply(credential, only: transfer.onlyProxyScheme, by: .proxy, to: easy) }
         easy.set(CURLOPT_PROXYUSERNAME, credential.username)
         easy.set(CURLOPT_PROXYPASSWORD, credential.password)
         return nil
@@ -72,7 +72,7 @@ extension TransferOptions {
         let own = request.headers.values(for: Self.proxyAuthorization)
         let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
         let lines = values.map(\.trimmed).filter { !$0.isEmpty }.map { "\(Self.proxyAuthorization): \($0)" }
-        if !lines.isEmpty { easy.setProxyFields(lines) }
+        if !lines.isEmpty { easy.set(CURLOPT_PROXYHEADER, own: lines) }
     }
 
     /// The name of the field with which a client tells a proxy who it is (RFC 9110 §11.7.2).
@@ -103,29 +103,29 @@ extension TransferOptions {
     /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a request
     /// without its body, to provoke the challenge, which a server that asks for nothing would take for the real one.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
-        guard let credential = transfer.credential else { return nil }
+        guard let credential = transfer.serverChallenges.credential else { return nil }
         guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
             return RequestError(.invalidRequest(.configuration("the credential holds a NUL")))
         }
-        return apply(credential, only: transfer.onlyScheme, by: .server, to: easy)
+        return apply(transfer.serverChallenges, of: .server, to: easy)
     }
 
     /// Sets with what the server's or the proxy's challenges are answered; returns why they cannot be.
     ///
     /// - Parameters:
-    ///   - credential: With what.
-    ///   - scheme: The one scheme to use at once: the challenge was there before. `nil` to wait for one.
+    ///   - challenges: With what, and the one scheme to use at once if the challenge was there before.
     ///   - party: Whose challenges.
     ///   - easy: The handle to tell.
     /// - Returns: What is wrong; `nil` when all is set.
-    func apply(
-        _ credential: Credential, only scheme: Credential.Schemes?, by party: ChallengingParty, to easy: EasyHandle
+    private func apply(
+        _ challenges: PartyChallenges, of party: ChallengingParty, to easy: EasyHandle
     ) -> RequestError? {
+        guard let credential = challenges.credential else { return nil }
         let schemes = credential.schemes.intersection(Libcurl.schemes)
         guard !schemes.isEmpty else {
             return RequestError(.authentication(.unsupportedScheme(credential.schemes.names)))
         }
-        easy.set(party.schemes, scheme.map(Self.bits) ?? (Self.bits(of: schemes) | bb_curl_auth_only))
+        easy.set(party.schemes, challenges.onlyScheme.map(Self.bits) ?? (Self.bits(of: schemes) | bb_curl_auth_only))
         easy.set(party.username, credential.username)
         easy.set(party.password, credential.password)
         // Libcurl would use a connection again that Negotiate has authenticated for somebody else.
@@ -151,8 +151,32 @@ extension TransferOptions {
     }
 }
 
+/// What is known of one party's challenges, the server's or an HTTP proxy's.
+struct PartyChallenges {
+    /// With what they are answered.
+    var credential: Credential?
+    /// With what alone libcurl is to answer, since it would get it wrong otherwise.
+    private(set) var onlyScheme: Credential.Schemes?
+    private var wasReceived = false
+
+    init(credential: Credential? = nil) {
+        self.credential = credential
+    }
+
+    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl goes on.
+    mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
+        guard let credential, !wasReceived else { return .deliver }
+        wasReceived = true
+        let challenges = Challenge.parse(head.headers.values(for: name))
+        let schemes = credential.schemes.intersection(Libcurl.schemes)
+        let decision = ChallengeDecision(challenges, schemes: schemes, hasBody: hasBody)
+        if case .answerOnly(let scheme) = decision { onlyScheme = scheme }
+        return decision
+    }
+}
+
 /// The options with which libcurl is told how to answer one party's challenges.
-struct ChallengingParty {
+private struct ChallengingParty {
     let schemes: CURLoption
     let username: CURLoption
     let password: CURLoption

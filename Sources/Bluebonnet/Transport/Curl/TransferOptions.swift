@@ -57,7 +57,7 @@ final class TransferOptions {
         let isSecure = Self.isSecure(request.url)
         let identity = identities.choice(for: request.url)
         let profile =
-            transfer.onlyProxyScheme == nil && !transfer.needsFreshConnection
+            transfer.proxyChallenges.onlyScheme == nil && !transfer.needsFreshConnection
                 && !asksForUpgrade(of: request, isSecure: isSecure)
             ? TransferProfile(of: transfer, isSecure: isSecure) : nil
         if let profile, easy.profile == profile, easy.isUsing(share, withCookies: usesCookies),
@@ -137,7 +137,7 @@ final class TransferOptions {
                 unsafe easy.set(
                     CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
             }
-        case .none, .copied: easy.set(CURLOPT_POSTFIELDS, "")
+        case .copied: easy.set(CURLOPT_POSTFIELDS, "")
         case .data, .channel: break
         }
     }
@@ -155,7 +155,7 @@ final class TransferOptions {
         }
         let priority = request.priority?.fieldValue
         let isOrdinary = request.headers.isEmpty && !hasBody && !anticipates && !request.omitsSessionSecrets
-        guard !isOrdinary || priority != nil else { return easy.setFields(shared: sharedFields) }
+        guard !isOrdinary || priority != nil else { return easy.set(CURLOPT_HTTPHEADER, shared: sharedFields) }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
         for field in request.headers where !Self.isLibcurls(field.name) { lines.append(Self.line(field)) }
@@ -173,7 +173,7 @@ final class TransferOptions {
         if hasBody, configuration.continueTimeout == nil, !request.headers.contains("Expect") {
             lines.append("Expect:")
         }
-        easy.setFields(own: lines)
+        easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
     /// Which version of HTTP a request asks for.

@@ -151,6 +151,12 @@ struct TransferState: Equatable {
     mutating func turnBegins() -> ControlAction {
         guard isWaitingForTurn else { return .nothing }
         isWaitingForTurn = false
+        return receivingGoesOn()
+    }
+
+    /// There is a place for what libcurl was told to keep, if nothing else holds it up.
+    private mutating func receivingGoesOn() -> ControlAction {
+        // What is here already goes first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
@@ -174,9 +180,7 @@ struct TransferState: Equatable {
     /// All of them are decoded.
     mutating func codedBytesDecoded() -> ControlAction {
         hasCodedRest = false
-        guard isReceivingPaused, takesBody else { return .nothing }
-        isReceivingPaused = false
-        return isAdded ? .unpause : .nothing
+        return receivingGoesOn()
     }
 
     /// How many bytes of the body have been accepted.
@@ -243,10 +247,7 @@ struct TransferState: Equatable {
     mutating func bodyReleased() -> ControlAction {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false
-        // What is here already goes first.
-        guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
-        isReceivingPaused = false
-        return isAdded ? .unpause : .nothing
+        return receivingGoesOn()
     }
 
     mutating func suspended() -> ControlAction {

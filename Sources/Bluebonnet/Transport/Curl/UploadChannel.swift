@@ -2,9 +2,7 @@ import FoundationEssentials
 
 /// How libcurl gets a request's body.
 enum UploadBody {
-    /// There is none.
-    case none
-    /// At once, as a copy.
+    /// At once, as a copy; no bytes if there is none.
     case copied(Data)
     /// From memory, when libcurl asks.
     case data(Data)
@@ -16,10 +14,7 @@ enum UploadBody {
     /// Large ones are handed over when asked for, to be there once only, and so are those of requests that must not be
     /// sent twice: libcurl asks before it sends a body again, and can be refused.
     init(_ data: Data?, of request: HTTPRequest) {
-        guard let data else {
-            self = .none
-            return
-        }
+        let data = data ?? Data()
         let isAskedFor = !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent)
         self = isAskedFor ? .data(data) : .copied(data)
     }
@@ -29,7 +24,7 @@ enum UploadBody {
     /// Whether libcurl asks for the bytes.
     var isAskedFor: Bool {
         switch self {
-        case .none, .copied: false
+        case .copied: false
         case .data, .channel: true
         }
     }
@@ -37,7 +32,6 @@ enum UploadBody {
     /// How many bytes there are, if that is known.
     var length: Int64? {
         switch self {
-        case .none: 0
         case .copied(let data), .data(let data): Int64(data.count)
         case .channel(let channel): channel.length
         }

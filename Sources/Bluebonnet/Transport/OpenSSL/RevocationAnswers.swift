@@ -29,17 +29,10 @@ final class OCSPResponse {
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
-        let parsed = unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
-            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
-            let end = unsafe position.map { unsafe $0 + bytes.count }
-            guard let parsed = unsafe d2i_OCSP_RESPONSE(nil, &position, bytes.count) else { return nil }
-            guard unsafe position == end else {
-                unsafe OCSP_RESPONSE_free(parsed)
-                return nil
-            }
-            return unsafe parsed
-        }
-        guard let parsed = unsafe parsed else { return nil }
+        guard
+            let parsed = unsafe OpenSSLBuffer.decoded(
+                data, by: { unsafe d2i_OCSP_RESPONSE(nil, $0, $1) }, or: { unsafe OCSP_RESPONSE_free($0) })
+        else { return nil }
         guard unsafe OCSP_response_status(parsed) == OCSP_RESPONSE_STATUS_SUCCESSFUL,
             let basic = unsafe OCSP_response_get1_basic(parsed)
         else {
@@ -127,7 +120,7 @@ final class OCSPRequest: @unchecked Sendable {
 // Safety: OpenSSL guards with a lock what it sorts when it looks for a certificate; nothing else changes a list.
 @safe
 final class X509RevocationList: @unchecked Sendable {
-    fileprivate let pointer: OpaquePointer
+    let pointer: OpaquePointer
 
     private init(owning pointer: OpaquePointer) {
         unsafe self.pointer = unsafe pointer
@@ -170,9 +163,10 @@ final class X509RevocationList: @unchecked Sendable {
         guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
         // What was revoked stays so, whatever else the list is about, and when.
         if signed.contains(where: { $0.names(certificate) }) { return .revoked }
-        guard let store = TrustStore(anchors: [issuer]) else { return .untrustedResponse }
         // OpenSSL takes those that say what has changed since another list for whole ones.
-        switch store.code(of: certificate, RevocationListStack(signed.filter { !$0.isDelta })) {
+        let whole = signed.filter { !$0.isDelta }
+        guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .untrustedResponse }
+        switch store.code(of: certificate) {
         // Lists are looked at before the time is.
         case X509_V_OK, X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: return .good
         case X509_V_ERR_CERT_REVOKED: return .revoked
@@ -200,21 +194,5 @@ final class X509RevocationList: @unchecked Sendable {
         var entry: OpaquePointer?
         // 2: the entry says that the certificate is to be taken off the list.
         return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
-    }
-}
-
-/// Owns a stack of lists.
-// Safety: the stack keeps a reference to each list, and is used while its owner lives.
-@safe
-struct RevocationListStack: ~Copyable {
-    let pointer: OpaquePointer?
-
-    init(_ lists: [X509RevocationList]) {
-        unsafe pointer = bb_x509_crl_stack_new()
-        for list in lists { _ = unsafe bb_x509_crl_stack_push(pointer, list.pointer) }
-    }
-
-    deinit {
-        unsafe bb_x509_crl_stack_free(pointer)
     }
 }

@@ -12,8 +12,8 @@ final class TrustStore: @unchecked Sendable {
         unsafe self.pointer = unsafe pointer
     }
 
-    /// A store of certificates, none of which has to be a root.
-    init?(anchors: [X509Certificate]) {
+    /// A store of certificates, none of which has to be a root, and of revocation lists that they have signed.
+    init?(anchors: [X509Certificate], lists: [X509RevocationList] = []) {
         guard let pointer = unsafe X509_STORE_new() else { return nil }
         unsafe self.pointer = unsafe pointer
         _ = unsafe X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN))
@@ -21,6 +21,7 @@ final class TrustStore: @unchecked Sendable {
             // A failure leaves it out, and so accepts less.
             _ = unsafe X509_STORE_add_cert(pointer, anchor.pointer)
         }
+        for list in lists { _ = unsafe X509_STORE_add_crl(pointer, list.pointer) }
         ERR_clear_error()
     }
 
@@ -54,10 +55,10 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
-    /// Whether a chain leads from a certificate straight to one of the store's, and what the lists say of the first.
+    /// Whether a chain leads from a certificate straight to one of the store's, and what its lists say of the first.
     ///
     /// The rules are OpenSSL's: what a list is about, for how long, and what it has to be understood for (RFC 5280 §6.3).
-    func code(of certificate: X509Certificate, _ lists: borrowing RevocationListStack) -> Int32 {
+    func code(of certificate: X509Certificate) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
             unsafe X509_STORE_CTX_free(context)
@@ -66,7 +67,6 @@ final class TrustStore: @unchecked Sendable {
         guard unsafe X509_STORE_CTX_init(context, pointer, certificate.pointer, nil) == 1 else {
             return X509_V_ERR_OUT_OF_MEM
         }
-        unsafe X509_STORE_CTX_set0_crls(context, lists.pointer)
         unsafe X509_STORE_CTX_set_flags(context, UInt(X509_V_FLAG_PARTIAL_CHAIN) | UInt(X509_V_FLAG_CRL_CHECK))
         let isGood = unsafe X509_verify_cert(context) == 1
         let code = unsafe X509_STORE_CTX_get_error(context)

@@ -22,18 +22,11 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
     /// Parses a certificate, and nothing but one.
     init?(der: Data) {
         guard ExitGate.isSet else { return nil }
-        let pointer = unsafe der.withUnsafeBytes { bytes -> OpaquePointer? in
-            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
-            let end = unsafe position.map { unsafe $0 + bytes.count }
-            guard let parsed = unsafe d2i_X509(nil, &position, bytes.count) else { return nil }
-            guard unsafe position == end else {
-                unsafe X509_free(parsed)
-                return nil
-            }
-            return unsafe parsed
-        }
-        ERR_clear_error()
-        guard let pointer = unsafe pointer else { return nil }
+        defer { ERR_clear_error() }
+        guard
+            let pointer = unsafe OpenSSLBuffer.decoded(
+                der, by: { unsafe d2i_X509(nil, $0, $1) }, or: { unsafe X509_free($0) })
+        else { return nil }
         unsafe self.pointer = unsafe pointer
     }
 
@@ -95,11 +88,8 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         defer { unsafe GENERAL_NAMES_free(all) }
         for index in 0..<(unsafe bb_general_name_count(all)) {
             guard let name = unsafe bb_general_name_at(all, index) else { continue }
-            if unsafe name.pointee.type == GEN_DNS, let text = unsafe bb_general_name_text(name) {
-                body(unsafe Self.bytes(of: text), false)
-            } else if let address = unsafe bb_general_name_address(name) {
-                body(unsafe Self.bytes(of: address), true)
-            }
+            guard let host = unsafe bb_general_name_host(name) else { continue }
+            body(unsafe Self.bytes(of: host), unsafe name.pointee.type == GEN_IPADD)
         }
     }
 
@@ -228,6 +218,21 @@ final class OpenSSLBuffer {
             data.append(contentsOf: piece.prefix(Int(count)))
         }
         return data
+    }
+
+    /// What data is the DER form of, and nothing but that, by the function of OpenSSL's that reads it; frees what is less.
+    static func decoded(
+        _ data: Data, by read: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?,
+        or free: (OpaquePointer) -> Void
+    ) -> OpaquePointer? {
+        unsafe data.withUnsafeBytes { bytes -> OpaquePointer? in
+            var position = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+            let end = unsafe position.map { unsafe $0 + bytes.count }
+            guard let made = unsafe read(&position, bytes.count) else { return nil }
+            if unsafe position == end { return unsafe made }
+            unsafe free(made)
+            return nil
+        }
     }
 
     /// The DER form of something, by the function of OpenSSL's that writes it.

@@ -11,13 +11,15 @@ import CCurl
 enum TunnelTrailers {
     /// Has libcurl skip them on each connection that it opens for the handle.
     static func skip(on easy: EasyHandle) {
-        unsafe easy.setSocketOptions(
-            callback: { context, _, _ in
+        let code = unsafe bb_curl_set_sockopt_callback(
+            easy.pointer,
+            { context, _, _ in
                 guard let context = unsafe context else { return CURL_SOCKOPT_ERROR }
                 unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
                     $0.decodeTransferCodings(false)
                 }
                 return CURL_SOCKOPT_OK
-            }, context: Unmanaged.passUnretained(easy).toOpaque())
+            }, Unmanaged.passUnretained(easy).toOpaque())
+        easy.note(code, CURLOPT_SOCKOPTFUNCTION)
     }
 }

@@ -1,15 +1,14 @@
-// The decoders of brotli and zstd that libcurl brings along where it decodes these.
+// The libraries that libcurl brings along and does not pass on: the decoders of brotli and zstd, and the public suffix list.
 //
-// The libraries are looked up when the program runs: their headers are not needed, and a system without them goes on
-// without.
-#ifndef BLUEBONNET_CONTENT_DECODERS_H
-#define BLUEBONNET_CONTENT_DECODERS_H
+// They are looked up when the program runs: their headers are not needed, and a system without them goes on without.
+#ifndef BLUEBONNET_LOADED_LIBRARIES_H
+#define BLUEBONNET_LOADED_LIBRARIES_H
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 
-static inline void *bb_decoder_symbol(void *library, const char *name, int *missing) {
+static inline void *bb_library_symbol(void *library, const char *name, int *missing) {
     void *symbol = dlsym(library, name);
     if (symbol == NULL) *missing = 1;
     return symbol;
@@ -34,11 +33,11 @@ static inline struct bb_brotli bb_brotli_open(void) {
     int missing = 0;
     void *library = dlopen("libbrotlidec.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) return brotli;
-    *(void **)&brotli.destroy = bb_decoder_symbol(library, "BrotliDecoderDestroyInstance", &missing);
-    *(void **)&brotli.decompress = bb_decoder_symbol(library, "BrotliDecoderDecompressStream", &missing);
-    *(void **)&brotli.error = bb_decoder_symbol(library, "BrotliDecoderGetErrorCode", &missing);
-    *(void **)&brotli.words = bb_decoder_symbol(library, "BrotliDecoderErrorString", &missing);
-    void *create = bb_decoder_symbol(library, "BrotliDecoderCreateInstance", &missing);
+    *(void **)&brotli.destroy = bb_library_symbol(library, "BrotliDecoderDestroyInstance", &missing);
+    *(void **)&brotli.decompress = bb_library_symbol(library, "BrotliDecoderDecompressStream", &missing);
+    *(void **)&brotli.error = bb_library_symbol(library, "BrotliDecoderGetErrorCode", &missing);
+    *(void **)&brotli.words = bb_library_symbol(library, "BrotliDecoderErrorString", &missing);
+    void *create = bb_library_symbol(library, "BrotliDecoderCreateInstance", &missing);
     if (!missing) *(void **)&brotli.create = create;
     return brotli;
 }
@@ -81,12 +80,12 @@ static inline struct bb_zstd bb_zstd_open(void) {
     int missing = 0;
     void *library = dlopen("libzstd.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) return zstd;
-    *(void **)&zstd.destroy = bb_decoder_symbol(library, "ZSTD_freeDCtx", &missing);
-    *(void **)&zstd.set = bb_decoder_symbol(library, "ZSTD_DCtx_setParameter", &missing);
-    *(void **)&zstd.decompress = bb_decoder_symbol(library, "ZSTD_decompressStream", &missing);
-    *(void **)&zstd.is_error = bb_decoder_symbol(library, "ZSTD_isError", &missing);
-    *(void **)&zstd.words = bb_decoder_symbol(library, "ZSTD_getErrorName", &missing);
-    void *create = bb_decoder_symbol(library, "ZSTD_createDCtx", &missing);
+    *(void **)&zstd.destroy = bb_library_symbol(library, "ZSTD_freeDCtx", &missing);
+    *(void **)&zstd.set = bb_library_symbol(library, "ZSTD_DCtx_setParameter", &missing);
+    *(void **)&zstd.decompress = bb_library_symbol(library, "ZSTD_decompressStream", &missing);
+    *(void **)&zstd.is_error = bb_library_symbol(library, "ZSTD_isError", &missing);
+    *(void **)&zstd.words = bb_library_symbol(library, "ZSTD_getErrorName", &missing);
+    void *create = bb_library_symbol(library, "ZSTD_createDCtx", &missing);
     if (!missing) *(void **)&zstd.create = create;
     return zstd;
 }
@@ -118,6 +117,40 @@ static inline int bb_zstd_decode(
         return bb_decoder_failed;
     }
     return code == 0 ? bb_decoder_at_end : bb_decoder_goes_on;
+}
+
+// libpsl's list, which libcurl uses for its own checks of cookies.
+struct bb_psl {
+    const void *list;
+    int (*is_public_suffix)(const void *list, const char *domain);
+    const char *(*registrable_domain)(const void *list, const char *domain);
+};
+
+// Opens the list: the newer of the system's file and the one in the library. Its `list` is NULL when there is none.
+static inline struct bb_psl bb_psl_open(void) {
+    struct bb_psl psl = {NULL, NULL, NULL};
+    void *(*latest)(const char *file);
+    const void *(*builtin)(void);
+    int missing = 0;
+    void *library = dlopen("libpsl.so.5", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return psl;
+    *(void **)&psl.is_public_suffix = bb_library_symbol(library, "psl_is_public_suffix", &missing);
+    *(void **)&psl.registrable_domain = bb_library_symbol(library, "psl_registrable_domain", &missing);
+    *(void **)&latest = bb_library_symbol(library, "psl_latest", &missing);
+    *(void **)&builtin = bb_library_symbol(library, "psl_builtin", &missing);
+    if (missing) return psl;
+    psl.list = latest(NULL);
+    if (psl.list == NULL) psl.list = builtin();
+    return psl;
+}
+
+static inline int bb_psl_is_public_suffix(const struct bb_psl *psl, const char *domain) {
+    return psl->is_public_suffix(psl->list, domain);
+}
+
+// The end of `domain` that is registered under a public suffix, or NULL when it is a suffix itself.
+static inline const char *bb_psl_registrable_domain(const struct bb_psl *psl, const char *domain) {
+    return psl->registrable_domain(psl->list, domain);
 }
 
 #endif
