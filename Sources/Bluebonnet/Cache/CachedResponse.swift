@@ -36,24 +36,25 @@ public struct CachedResponse: Sendable {
 }
 
 extension HTTPRequest {
-    /// Says what a response cache may do for a request; of no meaning without one, but for ``returnCacheDontLoad``.
+    /// Says how a request uses the session's response cache.
     ///
-    /// The request's `Cache-Control` field counts beside it (RFC 9111 §5.2.1). No policy changes what is sent, but for the
-    /// conditions with which a stored response is validated.
+    /// The directives of the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy adds nothing to
+    /// the request that is sent, except the conditions that validate a stored response. A session without a cache ignores
+    /// all policies except ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
-        /// Answers with a stored response when that is fresh, and validates one that is not (RFC 9111 §4).
+        /// Answers with a fresh stored response, and validates a stale one (RFC 9111 §4).
         case useProtocolCachePolicy
-        /// Asks the network whatever is stored, and stores the answer.
+        /// Ignores stored responses, asks the network, and stores the answer.
         case reloadIgnoringCache
-        /// Answers with a stored response however old it is, and asks the network when there is none.
+        /// Answers with a stored response of any age, and asks the network when there is none.
         case returnCacheElseLoad
-        /// Answers with a stored response however old it is, and never asks the network.
+        /// Answers with a stored response of any age, and never asks the network.
         ///
-        /// A request for which nothing is stored fails with `.cache(.notStored)`; so do streams and downloads, and
-        /// requests of a session that has no cache.
+        /// When nothing is stored for the request, it fails with `.cache(.notStored)`. Streams and downloads always fail so,
+        /// and so do all requests of a session without a cache.
         case returnCacheDontLoad
-        /// Asks the server whether a stored response is still good, unless it is fresh and `immutable` (RFC 8246).
+        /// Validates every stored response with the server, except a fresh one that is `immutable` (RFC 8246).
         case reloadRevalidating
     }
 }
@@ -65,7 +66,7 @@ public enum ResponseOrigin: Hashable, Sendable {
     case network
     /// From the session's cache, without the server.
     case cache
-    /// From the session's cache, after the server had said that it is good still.
+    /// From the session's cache, after the server confirmed that it is still good.
     case validated
 }
 
@@ -74,7 +75,7 @@ public enum ResponseOrigin: Hashable, Sendable {
 /// A request's own handler goes before its session's. Without one, responses are stored as they are.
 ///
 /// A handler is asked about each response that may be stored by the rules of RFC 9111 §3, those that redirect included,
-/// before the request is answered. It is not asked when a stored response is found to be good still.
+/// before the request is answered. It is not asked when the server confirms a stored response.
 public protocol CachedResponseHandler: Sendable {
     /// Returns what to store.
     ///
@@ -90,7 +91,7 @@ public protocol CachedResponseHandler: Sendable {
     func request(_ request: any Request, willCacheResponse response: CachedResponse) async -> CachedResponse?
 }
 
-/// Decides about what is stored: everything, nothing, or what a closure makes of it.
+/// Stores all responses, none, or those that a closure returns.
 public struct ResponseCacher: CachedResponseHandler {
     /// What to do with a response that may be stored.
     public enum Behavior: Sendable {

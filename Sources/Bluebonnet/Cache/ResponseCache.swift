@@ -14,13 +14,13 @@ public import FoundationEssentials
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// Kept are complete responses to GET requests whose bodies are collected in memory, as servers allow it: those of
-/// ``DataRequest``, but not of streams and downloads. What was not used for the longest time goes first when there is no
-/// more room. A response that takes more than an eighth of the room is not kept.
+/// The cache keeps complete responses to the GET requests of ``DataRequest``, as servers allow it, and none to streams and
+/// downloads. When it is full, it drops the least recently used first. It never keeps a response that takes more than an
+/// eighth of its capacity.
 ///
 /// In memory, and with a directory also in files, which outlast the process and may be shared by several. Nothing that
 /// goes wrong with files fails a request; ``Statistics/diskFailures`` counts it. A file that cannot be replaced or removed
-/// is not the answer to anything any more: it is cut off, or not read again by this process.
+/// is emptied, or not read again by this process.
 public final class ResponseCache: Sendable {
     /// How many bytes of memory the responses may take, about.
     public let memoryCapacity: Int
@@ -69,7 +69,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// The part of the room that one response may take is one by this.
+    /// One response may take the capacity divided by this.
     static let shareOfEntry = 8
 
     // MARK: For everyone
@@ -77,7 +77,9 @@ public final class ResponseCache: Sendable {
     /// Forgets all responses, also those that are under way.
     @concurrent
     public func removeAll() async {
-        forgetAll()
+        epochs.withLock { $0.advanceAll() }
+        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
+        disk?.removeAll()
     }
 
     /// Forgets the responses for a URL, also those that are under way.
@@ -90,9 +92,9 @@ public final class ResponseCache: Sendable {
 
     /// Returns what is kept for a request, fresh or not.
     ///
-    /// Does not count as a use. The fields that a session adds are not looked at: what was chosen by one of those is
-    /// found for a request that states it. Found is what a session with the default configuration would find: not what was
-    /// stored by one with another view of the URL, such as a unix socket.
+    /// The lookup does not count as a use. It ignores the fields that a session adds: when `Vary` names one of those, the
+    /// request must have it. Responses that were stored by a session with another view of the URL, such as a unix socket,
+    /// are not found.
     ///
     /// - Parameter request: The request, a GET.
     /// - Returns: The response; `nil` when there is none.
@@ -140,7 +142,7 @@ public final class ResponseCache: Sendable {
         return found
     }
 
-    /// What is to be given back with a response that is to be stored: nothing was forgotten meanwhile.
+    /// The count to hand back with a response, so that it is stored only if nothing was forgotten meanwhile.
     func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
 
     /// Keeps a response, unless the key was forgotten since the epoch; blocks if there are files.
@@ -171,7 +173,7 @@ public final class ResponseCache: Sendable {
         disk?.remove(entry, for: key)
     }
 
-    /// Changes what is in memory; what goes is released after the lock was.
+    /// Changes the responses in memory; those removed are released after the lock.
     private func changeMemory(_ change: (inout MemoryStore) -> Void) {
         _ = memory.withLock { memory in
             change(&memory)
@@ -185,12 +187,6 @@ public final class ResponseCache: Sendable {
             disk?.removeAll(for: key)
         }
     }
-
-    private func forgetAll() {
-        epochs.withLock { $0.advanceAll() }
-        _ = memory.withLock { exchange(&$0, with: MemoryStore(capacity: memoryCapacity)) }
-        disk?.removeAll()
-    }
 }
 
 extension ResponseCache {
@@ -198,11 +194,11 @@ extension ResponseCache {
     public struct Statistics: Hashable, Sendable {
         /// How many requests were answered with what was stored, without the network.
         public internal(set) var hits = 0
-        /// How many were answered with what was stored after the server had said that it is good still.
+        /// How many were answered with a stored response that the server had confirmed.
         public internal(set) var validations = 0
-        /// How many were answered with what was stale, since the server could not answer (RFC 5861 §4).
+        /// How many were answered with a stale response, since the server could not answer (RFC 5861 §4).
         public internal(set) var standIns = 0
-        /// How many were answered by the network, although something that is stored could have been the answer.
+        /// How many were answered by the network, although the cache might have answered them.
         public internal(set) var misses = 0
         /// How many responses were stored, freshened ones included.
         public internal(set) var stores = 0

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// A response that a cache has, with all that is to be known about it.
+/// A response in a cache, with its freshness and the request that it answers.
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: Data
-    /// When the request was sent whose response this is, or that which freshened it.
+    /// When the request was sent that brought the response, or last freshened it.
     let requestTime: Date
     /// When the response was complete.
     let responseTime: Date
-    /// The fields that have chosen the response, and what stands for what the request had in them.
+    /// The request's fields that chose the response, and a digest of their values.
     let variation: Variation
     let selector: Data
     let storagePolicy: CachedResponse.StoragePolicy
@@ -45,7 +45,7 @@ final class StoredResponse: Sendable {
             responseTime: responseTime, storagePolicy: storagePolicy)
     }
 
-    /// Whether the request has in the fields that have chosen the response what that request had (RFC 9111 §4.1).
+    /// Whether the request has the same values in the fields that chose the response (RFC 9111 §4.1).
     func matches(_ request: CacheRequest) -> Bool {
         request.selects(by: variation) && request.selector(for: variation) == selector
     }
@@ -53,7 +53,7 @@ final class StoredResponse: Sendable {
     var entityTag: String? { response.headers.values(for: "ETag").first }
     var lastModified: String? { response.headers.values(for: "Last-Modified").first }
 
-    /// The time by which the newest of several responses is found.
+    /// The time that tells the newest of several responses.
     var date: Date {
         response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
     }
@@ -63,14 +63,14 @@ final class StoredResponse: Sendable {
         body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }
     }
 
-    /// The head as a request for the URL gets it that is answered with it now: with its age (RFC 9111 §5.1).
+    /// The head that answers a request for the URL now: with its age (RFC 9111 §5.1).
     func response(at now: Date, url: URL) -> HTTPResponse {
         var headers = response.headers
         headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
         return HTTPResponse(url: url, head: response.head.with(headers))
     }
 
-    /// The head as a request for the URL gets it for which it was validated: nothing in it is older than the answer.
+    /// The head that answers the request for which it was just validated, as it is stored.
     func validatedResponse(url: URL) -> HTTPResponse { HTTPResponse(url: url, head: response.head) }
 }
 

@@ -74,14 +74,6 @@ public struct Cookie: Hashable, Sendable {
         expires.map { $0 <= date } ?? false
     }
 
-    /// Whether two cookies are the same one, of which a session keeps the later (RFC 6265 §5.3, step 11).
-    ///
-    /// Letters are compared as libcurl does it, which knows no upper and lower case in names and paths either.
-    func isReplaced(by other: Cookie) -> Bool {
-        domain == other.domain && includesSubdomains == other.includesSubdomains
-            && name.isSameIgnoringCase(as: other.name) && path.isSameIgnoringCase(as: other.path)
-    }
-
     /// Returns a domain in lower case and without its leading dot (RFC 6265 §5.2.3).
     static func canonicalDomain(_ domain: String) -> String {
         let domain = domain.utf8.first == 0x2e ? String(domain.dropFirst()) : domain

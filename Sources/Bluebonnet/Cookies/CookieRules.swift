@@ -82,7 +82,7 @@ extension Cookie {
         try checkSetting(by: target)
     }
 
-    /// Reads the value of a field; what it says may be wrong, and `nil` is what says nothing.
+    /// Reads the value of a field, unchecked; `nil` when it is not a cookie.
     init?(parsing field: String, for target: CookieTarget) {
         let parts = field.split(separator: ";", omittingEmptySubsequences: false)
         let (name, value) = Self.pair(parts[0])

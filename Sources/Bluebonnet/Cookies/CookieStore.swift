@@ -205,13 +205,8 @@ struct CookieFile {
         // Two that save at the same time do not write to the same file.
         let unfinished = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
         do throws(SystemError) {
-            let file = try OpenFile.creating(unfinished, mode: 0o600)
-            var position: Int64 = 0
-            try file.write(Data(text.utf8), at: &position)
-            try file.close()
-            try FileSystem.rename(unfinished, to: path)
+            try OpenFile.replace(path, with: Data(text.utf8), by: unfinished)
         } catch {
-            FileSystem.remove(unfinished)
             throw RequestError(.cookies(.fileUnwritable(path: path)), detail: error.words)
         }
     }

@@ -92,7 +92,7 @@ public struct DownloadOptions: OptionSet, Sendable, Hashable {
 
     /// Replaces a file that is at the destination already, at the moment when the new one is complete.
     ///
-    /// A directory is never replaced, a symbolic link is (not what it leads to). Without this option a download to an
+    /// A directory is never replaced; of a symbolic link, the link itself is. Without this option a download to an
     /// existing file fails before anything is fetched.
     public static let removePreviousFile = DownloadOptions(rawValue: 1 << 1)
 
@@ -124,10 +124,7 @@ struct DownloadTarget: Sendable {
         options = destination.options
         place = destination.place
         switch place {
-        case .file(let url):
-            path = try Self.path(of: url)
-            try Self.checkFree(path, replacing: options.contains(.removePreviousFile))
-            try Self.checkDirectory(FileSystem.parent(of: path), of: path, options)
+        case .file(let url): path = try Self.checkedPath(of: url, options)
         case .directory(let url):
             path = try Self.path(of: url)
             try Self.checkDirectory(path, of: path, options)
@@ -164,11 +161,8 @@ struct DownloadTarget: Sendable {
             return path
         case .custom(let chooser):
             let (url, options) = chooser(URL(filePath: partial.path, directoryHint: .notDirectory), response)
-            let path = try Self.path(of: url)
-            let isReplacing = options.contains(.removePreviousFile)
-            try Self.checkFree(path, replacing: isReplacing)
-            try Self.checkDirectory(FileSystem.parent(of: path), of: path, options)
-            try partial.move(to: path, replacing: isReplacing)
+            let path = try Self.checkedPath(of: url, options)
+            try partial.move(to: path, replacing: options.contains(.removePreviousFile))
             return path
         }
     }
@@ -200,11 +194,19 @@ struct DownloadTarget: Sendable {
     /// Returns the path of a file's URL.
     static func path(of url: URL) throws(RequestError) -> String {
         let path = url.absoluteURL.path(percentEncoded: false)
-        // What C would take for the end of the path is none.
+        // C would take a NUL for the end of the path.
         guard url.isFileURL, path.utf8.first == 0x2f, !path.utf8.contains(0) else {
             throw RequestError(.download(.destinationInvalid(url.redactedDescription)))
         }
         return FileSystem.withoutSlashes(path)
+    }
+
+    /// Returns the path of a file's URL, if a file may come to be there.
+    private static func checkedPath(of url: URL, _ options: DownloadOptions) throws(RequestError) -> String {
+        let path = try path(of: url)
+        try checkFree(path, replacing: options.contains(.removePreviousFile))
+        try checkDirectory(FileSystem.parent(of: path), of: path, options)
+        return path
     }
 
     /// Checks that a file may come to be at a path.
@@ -241,12 +243,12 @@ extension SystemError {
     }
 }
 
-/// Makes names of files: harmless ones of what servers say, hidden ones for partial files.
+/// Makes names of files: harmless ones from servers' suggestions, hidden ones for partial files.
 enum FileName {
     /// How many bytes a name may have on the file systems of Linux.
     static let limit = 255
 
-    /// What a file is called when the response has no name for it that can be used.
+    /// The name of a file for which the response has no usable one.
     static let fallback = "download"
 
     /// Returns a name that stays in its directory, is not hidden and leaves room for a number.

@@ -19,7 +19,7 @@ import FoundationEssentials
 ///
 /// A file that was written to by an attempt that is not gone on from is emptied when the next one has a body.
 final class DownloadSink {
-    /// What to do about an exchange whose head is there.
+    /// The next step after the head of an exchange.
     enum HeadAction: Sendable {
         case write
         case complete
@@ -27,7 +27,7 @@ final class DownloadSink {
         case refuse(RequestError)
     }
 
-    /// What a complete body came to.
+    /// The result of a complete body.
     enum Completion: Hashable, Sendable {
         case file(URL)
         case sendAgain
@@ -50,17 +50,17 @@ final class DownloadSink {
 
     private let target: DownloadTarget
     private let partial: PartialFile
-    /// Whether the next exchange goes on with what there is.
+    /// Whether the next exchange goes on with the bytes that there are.
     private let isResuming: Bool
     /// Whether all of the body must be asked for, whatever is in the file.
     private var startsOver = false
-    /// Whether what is in the file was left by another download, and is of no use to this one.
+    /// Whether the file holds bytes of another download, which are of no use to this one.
     private var isForeign: Bool
     private var request: HTTPRequest?
     private var response: HTTPResponse?
-    /// What the exchange under way asked for, if that was the rest.
+    /// The rest that the exchange under way asked for, if it did not ask for the whole.
     private var decision: ResumeDecision?
-    /// What is to be done to the file before its first byte.
+    /// The change of the file that comes before the first byte of the body.
     private var pending: Beginning?
     /// Where the body of the exchange ends, if it is a part.
     private var end: Int64?
@@ -124,7 +124,7 @@ final class DownloadSink {
         return request.headers.contains("Accept-Encoding") ? [:] : ["Accept-Encoding": "identity"]
     }
 
-    /// Says what a head means for the file; see the order of calls above.
+    /// Decides what to do with the body of a head; see the order of calls above.
     ///
     /// Does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
@@ -211,7 +211,7 @@ final class DownloadSink {
 
     // MARK: Between exchanges and after the last
 
-    /// Whether the next exchange can go on with what there is; false where nobody asked for that.
+    /// Whether the next exchange can go on with the bytes that there are; false unless that was asked for.
     var canResume: Bool {
         isResuming && !startsOver && !isForeign && partial.resumeData?.decision(size: partial.size) != nil
     }
@@ -228,7 +228,7 @@ final class DownloadSink {
     /// - Returns: The data to resume with.
     func interrupted(discarding isDiscarded: Bool = false) -> Data? {
         guard !isSettled else { return nil }
-        // Whoever gets the data may go on with it before this object is gone.
+        // The data may be used to go on before this object is gone.
         defer { partial.release() }
         if isDiscarded, !isForeign {
             isSettled = true
@@ -237,7 +237,7 @@ final class DownloadSink {
         }
         let data = resumeData
         isSettled = true
-        // What an earlier process left, and this one has not touched, is not this one's to remove either.
+        // A file of an earlier process that this one has not touched is not this one's to remove.
         if data == nil, !hasFailed, partial.keep() == nil { partial.discard() }
         return data
     }

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// One download from its first attempt to its last; belongs to the task that drives the request.
 struct FileDownload {
-    /// What follows when a download was interrupted.
+    /// The next step after an interruption.
     enum Interruption {
         /// All of the body is asked for anew, at once.
         case startOver
@@ -25,7 +25,7 @@ struct FileDownload {
     /// How often all of the body may be asked for anew, since the rest cannot be had.
     private static let restartLimit = 3
 
-    /// A download, if that is what the request is.
+    /// Creates a download; nil when the request is none.
     init?(for sink: ResponseSink) {
         guard case .file(let plan) = sink else { return nil }
         self.plan = plan
@@ -33,7 +33,7 @@ struct FileDownload {
 
     // MARK: An attempt
 
-    /// Adds what asks for the rest of the file; opens that before the first attempt.
+    /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink == nil {
             sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
@@ -88,7 +88,7 @@ struct FileDownload {
 
     // MARK: After an attempt
 
-    /// Decides what follows from a failure.
+    /// Decides how to go on after a failure.
     mutating func interrupted(by error: RequestError) -> Interruption {
         if startsOver {
             startsOver = false
@@ -99,18 +99,15 @@ struct FileDownload {
         if error.isCancellation { return .end }
         // A download that was resumed goes on by itself only if that was asked for again.
         let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
-        let verdict = resumption.interrupted(
+        let delay = resumption.interrupted(
             by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
-        return switch verdict {
-        case .resume(let delay): .resume(after: delay)
-        case .giveUp: .ask
-        }
+        return delay.map { .resume(after: $0) } ?? .ask
     }
 
-    /// What the download could be resumed with as it is.
+    /// The data with which the download could be resumed now.
     var resumeData: Data? { sink?.resumeData }
 
-    /// Ends a download that failed: what was fetched stays, to be resumed with, unless nobody wants it.
+    /// Ends a download that failed; the partial file stays, to be resumed, unless it is to be discarded.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {

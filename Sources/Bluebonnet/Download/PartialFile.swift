@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Owns a file that a body is being written to, and what says how to go on with it.
+/// Owns a file that a body is being written to, and the sidecar that says how to go on with it.
 ///
 /// Belongs to one task; its calls block, so that is never the loop. While it lives it has the lock of the file: nobody
 /// else, in this process or another, writes to it. The body is not flushed to the disk: what was written outlives the
@@ -11,7 +11,7 @@ final class PartialFile {
     let path: String
     /// How many bytes there are.
     private(set) var size: Int64
-    /// What the bytes are of, if they can be gone on from.
+    /// The data to resume with, if the download can be resumed.
     private(set) var resumeData: ResumeData?
 
     private let file: OpenFile
@@ -28,9 +28,9 @@ final class PartialFile {
 
     // MARK: Opening
 
-    /// Opens or makes the partial file of a name, with what an earlier process left in it.
+    /// Opens the partial file of a name, with the bytes that an earlier process left in it, or makes it.
     ///
-    /// Returns nil when somebody else is writing to it, or what is there is not this user's.
+    /// Returns nil when somebody else is writing to it, or it is not this user's file.
     static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
         let path = FileSystem.path(name, in: directory)
         // The file may come and go while it is being opened: its owner moves it away when it is complete.
@@ -92,9 +92,9 @@ final class PartialFile {
 
     // MARK: Writing
 
-    /// Empties the file for another body; what says how to go on with it is on the disk before the body is.
+    /// Empties the file for another body, and writes the sidecar for it before any of the body.
     func restart(_ data: ResumeData?) throws(RequestError) {
-        // In this order, what is beside the file never speaks of other bytes than are in it.
+        // In this order, the sidecar never describes other bytes than those in the file.
         try truncate(to: 0)
         sidecar.remove()
         resumeData = nil
@@ -103,7 +103,7 @@ final class PartialFile {
         if (try? sidecar.write(data)) != nil { resumeData = data }
     }
 
-    /// Adds to the file; what was added stays, also when the rest could not be written.
+    /// Appends to the file; when it throws, the bytes that could be written stay.
     func write(_ data: Data) throws(RequestError) {
         do {
             try file.write(data, at: &size)
@@ -146,9 +146,9 @@ final class PartialFile {
 }
 
 extension ResumeData {
-    /// Returns what an earlier process left beside a destination, as after a crash; nil when there is nothing.
+    /// Finds the resume data that an earlier process left beside a destination, as after a crash.
     ///
-    /// Blocks. What a process that is still running writes is found as well: it keeps the lock of the file.
+    /// Blocks. It also finds the data of a process that is still running, which has the lock of the file.
     static func left(beside destination: URL) -> ResumeData? {
         guard let path = try? DownloadTarget.path(of: destination) else { return nil }
         let partial = FileSystem.path(
@@ -204,7 +204,7 @@ extension PartialFile {
 
     /// Gives a file that is its owner's only the permissions of a new file in the target's directory.
     ///
-    /// What those are (the umask, or the directory's own rules) is the system's to say, by making a file.
+    /// The system shows them (the umask, or the directory's own rules) when a file is made there.
     private func setMode(for target: String, isPrivate: Bool) throws(SystemError) {
         let mode = try file.status().mode
         if isPrivate { return mode == 0o600 ? () : try file.setMode(0o600) }
@@ -236,7 +236,7 @@ extension PartialFile {
     }
 }
 
-/// The small file beside a partial file that says what it is a part of.
+/// The sidecar: a small file beside a partial file, which holds its resume data.
 ///
 /// All calls block.
 struct ResumeSidecar {
@@ -246,7 +246,7 @@ struct ResumeSidecar {
         path = partialPath + ".resume"
     }
 
-    /// Returns what the file says; nil when there is none, or none that this user wrote.
+    /// Reads the file; nil when there is none, or it is not this user's.
     func read() -> ResumeData? {
         do {
             let file = try OpenFile.reading(path)
@@ -258,22 +258,13 @@ struct ResumeSidecar {
         }
     }
 
-    /// Writes the file, for its owner only; whoever reads it meanwhile sees all of the old or all of the new.
+    /// Writes the file, for its owner only; a reader sees either all of the old or all of the new one.
     ///
-    /// Called by who has the lock of the partial file, so that nobody else writes it.
+    /// The caller has the lock of the partial file, so that nobody else writes the sidecar.
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)
-        do {
-            let file = try OpenFile.creating(unfinished, mode: 0o600)
-            var position: Int64 = 0
-            try file.write(data.encoded(), at: &position)
-            try file.close()
-            try FileSystem.rename(unfinished, to: path)
-        } catch {
-            FileSystem.remove(unfinished)
-            throw error
-        }
+        try OpenFile.replace(path, with: data.encoded(), by: unfinished)
     }
 
     func remove() {

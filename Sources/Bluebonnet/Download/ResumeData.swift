@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What is needed to go on with a download, in this process or a later one.
+/// The data to go on with a download, in this process or a later one.
 ///
 /// Beside the partial file it is JSON that only the file's owner may read; users carry the same around as `Data`. It holds
 /// no field and no user info that a description would redact: who is to be authenticated again brings the secret along. A
@@ -12,13 +12,13 @@ struct ResumeData: Hashable, Sendable {
     var url: URL
     /// The fields of the request that are neither secrets nor conditions.
     var headers: HTTPHeaders
-    /// What the bytes are bytes of.
+    /// The state of the resource that the bytes are of.
     var validator: ResumeValidator
     /// How many bytes the whole has, if that is known.
     var total: Int64?
     /// The path of the partial file.
     var path: String
-    /// How many bytes were there when this was written; beside a file, what is there counts.
+    /// How many bytes the partial file had when this was written; beside a file, that file's size counts.
     var bytes: Int64
 
     /// Whether a part of the answer to the request could be asked for.
@@ -34,7 +34,7 @@ struct ResumeData: Hashable, Sendable {
         Self.isResumable(request) && Self.withoutUserInfo(request.url).absoluteString == url.absoluteString
     }
 
-    /// Returns what can be gone on from, if so many bytes are there.
+    /// Returns how to go on, if the partial file has so many bytes.
     func decision(size: Int64) -> ResumeDecision? {
         ResumeDecision(size: size, validator: validator, total: total)
     }
@@ -50,7 +50,7 @@ struct ResumeData: Hashable, Sendable {
     private static func harmless(_ headers: HTTPHeaders) -> HTTPHeaders {
         HTTPHeaders(
             headers.filter {
-                // What its description redacts is a secret, or has one in it.
+                // A field that its description redacts holds a secret.
                 !passing.contains($0.name.lowercased()) && $0.description == "\($0.name): \($0.value)"
                     && !SecretNames.isSecretValue($0.value)
             })
@@ -67,7 +67,7 @@ struct ResumeData: Hashable, Sendable {
 }
 
 extension ResumeData {
-    /// Takes from an exchange what is needed to go on with it; nil when it could not be gone on with.
+    /// Takes the data from an exchange; nil when that could not be gone on with.
     ///
     /// Only the whole of a representation (200) that was asked for by GET (RFC 9110 §14.2), without a range of the user's
     /// own and without a content coding, with a strong validator.
@@ -94,7 +94,7 @@ extension ResumeData {
         return (try? encoder.encode(Coded(self))) ?? Data()
     }
 
-    /// Reads what ``encoded()`` made.
+    /// Reads the JSON that ``encoded()`` makes.
     ///
     /// It may come from anywhere: everything in it is checked before anything is done with it.
     ///

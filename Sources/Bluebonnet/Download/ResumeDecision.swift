@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// Decides how the rest of a representation is asked for, and what the answer means for the part that is there.
+/// Decides how to ask for the rest of a representation, and what to do with the answer.
 ///
-/// A pure value: what is known of the part goes in at the beginning, responses later.
+/// A pure value: the facts about the part go in at the beginning, responses later.
 struct ResumeDecision: Hashable, Sendable {
     /// How many bytes there are.
     let size: Int64
-    /// What they are bytes of.
+    /// The state of the resource that they are of.
     let validator: ResumeValidator
     /// How many bytes the whole has, if that is known.
     let total: Int64?
@@ -32,13 +32,13 @@ struct ResumeDecision: Hashable, Sendable {
         ["Range": "bytes=\(start)-", "If-Range": validator.fieldValue, "Accept-Encoding": "identity"]
     }
 
-    /// What an answer means.
+    /// The meaning of an answer.
     enum Answer: Hashable, Sendable {
-        /// The body goes on from a position in the part; what is there from that on is cut off.
+        /// The body goes on from a position in the part, which is cut off there.
         ///
         /// `end` is where it will end, `total` how many bytes the whole has, if that is known.
         case append(at: Int64, end: Int64, total: Int64?)
-        /// The body is all of the representation: what is there is of another, or the server sends no ranges.
+        /// The body is the whole representation: the part is of another one, or the server sends no ranges.
         case whole
         /// Nothing is missing: the part is the whole.
         case complete
@@ -48,7 +48,7 @@ struct ResumeDecision: Hashable, Sendable {
         case refused(statusCode: Int)
     }
 
-    /// Returns what the response to a request with these fields means.
+    /// Returns the meaning of the response to a request with these fields.
     func answer(_ response: HTTPResponse) -> Answer {
         switch response.statusCode {
         case 200: .whole
@@ -114,7 +114,7 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether the validator could be one, whoever says so.
+    /// Whether the validator has the form of one; it may come from anywhere.
     var isWellFormed: Bool {
         switch self {
         case .entityTag(let tag): Self.isStrongTag(tag)
@@ -146,7 +146,7 @@ enum ResumeValidator: Hashable, Sendable {
 enum ContentRange: Hashable, Sendable {
     /// The bytes from the first to the last, both included, and how many the whole has, if that is known.
     case bytes(first: Int64, last: Int64, total: Int64?)
-    /// There is nothing of what was asked for; the whole has so many bytes.
+    /// The range that was asked for is beyond the whole, which has so many bytes.
     case unsatisfied(total: Int64)
 
     /// Parses the value of a `Content-Range` field.
@@ -182,7 +182,7 @@ enum ContentRange: Hashable, Sendable {
 /// A pure value that is told of every interruption. Attempts that get on with the body may follow each other without
 /// end; those that do not are few, and further and further apart.
 struct AutomaticResumption: Hashable, Sendable {
-    /// What an attempt must have fetched to count as one that got on, in bytes.
+    /// How many bytes an attempt must fetch to count as progress.
     static let minimumProgress: Int64 = 1024
 
     /// How many attempts in a row may get nowhere.
@@ -194,12 +194,7 @@ struct AutomaticResumption: Hashable, Sendable {
     /// How many attempts in a row got nowhere.
     private(set) var fruitless = 0
 
-    enum Verdict: Hashable, Sendable {
-        case resume(after: Duration)
-        case giveUp
-    }
-
-    /// Takes note of an interruption and returns what to do about it.
+    /// Takes note of an interruption and returns how long to wait before another attempt; `nil` to give up.
     ///
     /// - Parameters:
     ///   - kind: Why the attempt failed.
@@ -207,15 +202,15 @@ struct AutomaticResumption: Hashable, Sendable {
     ///   - canResume: Whether there is anything to go on from.
     ///   - spread: From 0 to 1, at random: delays grow by up to half, so that clients that were interrupted together do
     ///     not all come back together.
-    /// - Returns: Whether to go on.
+    /// - Returns: The delay.
     mutating func interrupted(
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
-    ) -> Verdict {
-        guard canResume, Self.isInterruption(kind) else { return .giveUp }
+    ) -> Duration? {
+        guard canResume, Self.isInterruption(kind) else { return nil }
         fruitless = fetched >= Self.minimumProgress ? 0 : fruitless + 1
-        guard fruitless < Self.limit else { return .giveUp }
+        guard fruitless < Self.limit else { return nil }
         let delay = Self.shortestDelay * (1 << fruitless)
-        return .resume(after: delay + delay / 2 * min(max(spread, 0), 1))
+        return delay + delay / 2 * min(max(spread, 0), 1)
     }
 
     /// Whether the failure is one of the way between here and the server, which the next attempt may not meet.

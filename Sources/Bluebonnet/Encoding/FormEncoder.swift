@@ -125,7 +125,7 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         member(key).unkeyedContainer()
     }
 
-    /// Returns this value's own encoder: what a superclass encodes stands beside what its subclass does.
+    /// Returns this value's own encoder: the members of a superclass stand beside those of its subclass.
     func superEncoder() -> any Encoder { encoder }
 
     func superEncoder(forKey key: Key) -> any Encoder { member(key) }
@@ -162,7 +162,7 @@ private struct FormUnkeyedContainer: UnkeyedEncodingContainer {
 
     private func element() -> FormEncoder {
         let index = count
-        return encoder.nested(encoder.node.appendElement(), FormIndex(index))
+        return encoder.nested(encoder.node.appendElement(), CodingName(index: index))
     }
 }
 
@@ -181,21 +181,22 @@ private struct FormSingleValueContainer: SingleValueEncodingContainer {
     }
 }
 
-/// Names an element in a coding path.
-private struct FormIndex: CodingKey {
+/// Names a member or an element in a coding path.
+struct CodingName: CodingKey {
+    let stringValue: String
     let intValue: Int?
 
-    var stringValue: String { intValue.map { "Index \($0)" } ?? "" }
+    init(stringValue: String) {
+        self.stringValue = stringValue
+        intValue = nil
+    }
 
-    init(_ index: Int) {
+    init(index: Int) {
+        stringValue = "Index \(index)"
         intValue = index
     }
 
-    init?(stringValue: String) { nil }
-
-    init?(intValue: Int) {
-        self.init(intValue)
-    }
+    init?(intValue: Int) { nil }
 }
 
 /// Holds what has been encoded at one place of a form.

@@ -29,7 +29,7 @@ public struct RequestError: Error, Sendable {
 
     /// The first 64 KiB of the body that came with ``response``.
     ///
-    /// Of a stream or a download whose head was refused, it is what has come of them 300 ms after that.
+    /// Of a stream or a download whose head was refused, it holds the bytes that came within 300 ms after that.
     public var body: Data? { storage.body }
 
     /// What the download that failed can be resumed with, if it can.

@@ -89,15 +89,13 @@ struct Challenge: Equatable {
             while true {
                 rest = rest.drop { FieldSyntax.isWhitespace($0) || $0 == 0x2c }
                 guard !rest.isEmpty else { break }
-                let name = takeToken(from: &rest)
+                let name = rest.takeToken()
                 guard !name.isEmpty else {
                     rest = rest.drop { $0 != 0x2c }
                     continue
                 }
-                let after = rest.drop { FieldSyntax.isWhitespace($0) }
-                if after.first == 0x3d {
-                    rest = after.dropFirst().drop { FieldSyntax.isWhitespace($0) }
-                    current?.parameters.append(Parameter(name: name, value: rest.takeValue(until: [0x2c])))
+                if let value = rest.takeParameterValue(until: [0x2c]) {
+                    current?.parameters.append(Parameter(name: name, value: value))
                     continue
                 }
                 if let current { challenges.append(current) }
@@ -106,13 +104,6 @@ struct Challenge: Equatable {
             if let current { challenges.append(current) }
         }
         return challenges
-    }
-
-    /// Takes a token from the front, and makes it lower case.
-    private static func takeToken(from rest: inout Substring.UTF8View) -> String {
-        let token = rest.prefix { FieldSyntax.isTokenByte($0) }
-        rest = rest[token.endIndex...]
-        return String(Substring(token)).lowercased()
     }
 
     /// Takes base64, or something like it, if the challenge has nothing else.

@@ -94,6 +94,44 @@ extension StringProtocol {
 }
 
 extension Substring.UTF8View {
+    /// Drops spaces and tabs from the front.
+    mutating func skipWhitespace() { self = drop { FieldSyntax.isWhitespace($0) } }
+
+    /// Takes a token from the front, and makes it lower case; it is empty where there is none.
+    mutating func takeToken() -> String {
+        let token = prefix { FieldSyntax.isTokenByte($0) }
+        self = self[token.endIndex...]
+        return String(Substring(token)).lowercased()
+    }
+
+    /// Takes `=` and the value of a parameter from the front, with white space around the sign; `nil` without a sign.
+    mutating func takeParameterValue(until ends: [UInt8]) -> String? {
+        var rest = self
+        rest.skipWhitespace()
+        guard rest.popFirst() == 0x3d else { return nil }
+        rest.skipWhitespace()
+        self = rest
+        return takeValue(until: ends)
+    }
+
+    /// Takes the next element of a list that is not empty (RFC 9110 §5.6.1); commas in quotes do not separate.
+    mutating func takeElement() -> Substring? {
+        while !isEmpty {
+            var isQuoted = false
+            var isEscaped = false
+            let element = prefix { byte in
+                if byte == 0x2c, !isQuoted { return false }
+                if byte == 0x22, !isEscaped { isQuoted.toggle() }
+                isEscaped = isQuoted && byte == 0x5c && !isEscaped
+                return true
+            }
+            self = self[element.endIndex...].dropFirst()
+            let text = Substring(element).trimmed
+            if !text.isEmpty { return text }
+        }
+        return nil
+    }
+
     /// Takes the value of a parameter from the front: a token, or a quoted string (RFC 9110 §5.6.4, §5.6.6).
     ///
     /// - Parameter ends: The bytes that end a value without quotes.
@@ -110,6 +148,15 @@ extension Substring.UTF8View {
             bytes.append(byte == 0x5c ? popFirst() ?? byte : byte)
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension Collection where SubSequence == Self, Element == UInt8 {
+    /// Cuts the text at the first such byte and returns what follows it.
+    mutating func takeSuffix(after byte: UInt8) -> Self? {
+        guard let index = firstIndex(of: byte) else { return nil }
+        defer { self = self[..<index] }
+        return self[self.index(after: index)...]
     }
 }
 

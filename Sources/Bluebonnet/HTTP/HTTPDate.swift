@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Reads and writes times as fields give them (RFC 9110 §5.6.7).
+/// Reads times as fields give them (RFC 9110 §5.6.7).
 ///
 /// Days of the proleptic Gregorian calendar in UTC, counted here: no locale, time zone or calendar of the system can get
 /// in the way.
@@ -29,46 +29,16 @@ enum HTTPDate {
         return scanner.isAtEnd ? time : nil
     }
 
-    /// Returns a time in the format that is to be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
-    ///
-    /// - Parameter date: The time; fractions of a second are left out, years outside of 0 to 9999 are brought inside.
-    /// - Returns: The text.
-    static func format(_ date: Date) -> String {
-        let (days, second) = place(of: date)
-        let (year, month, day) = civil(days)
-        // The first of January 1970 was a Thursday.
-        let name = shortDays[((days + 3) % 7 + 7) % 7]
-        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
-        return "\(name), \(padded(day, 2)) \(months[month - 1]) \(padded(year, 4)) \(clock) GMT"
-    }
-
     private static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    private static func padded(_ number: Int, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-
     // MARK: The calendar
 
     /// The times of the years from 0 to 9999, in seconds since 1970.
     static let range = -62_167_219_200.0...253_402_300_799.0
-
-    /// Returns the day of a time, counted from 1970-01-01, and the second of that day.
-    ///
-    /// A time outside of the ``range`` counts as the end of it that is nearest, and one that is no number as 1970: a file
-    /// can hold any.
-    private static func place(of date: Date) -> (days: Int, second: Int) {
-        let time = date.timeIntervalSince1970
-        let inside = time.isNaN ? 0 : min(max(time, range.lowerBound), range.upperBound)
-        let seconds = Int(inside.rounded(.down))
-        let days = Int((Double(seconds) / 86_400).rounded(.down))
-        return (days, seconds - days * 86_400)
-    }
 
     /// Returns how many days after 1970-01-01 a date is; nil when there is no such date.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
@@ -81,18 +51,6 @@ enum HTTPDate {
         let yearOfEra = marchYear - era * 400
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    /// Returns the date that is so many days after 1970-01-01.
-    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 
     /// Takes a text apart from its front.
@@ -116,12 +74,12 @@ enum HTTPDate {
             guard take(", "), let day = number(2), take("-"), let month = month(), take("-"), let year = number(2),
                 take(" "), let clock = clock(), take(" GMT")
             else { return nil }
-            let current = HTTPDate.civil(HTTPDate.place(of: now).days).year
-            let candidate = current / 100 * 100 + year
-            // Of the years that end so: the latest that is not more than 50 years ahead.
-            let years = [candidate + 100, candidate, candidate - 100]
-            return years.lazy.filter { $0 <= current + 51 }.compactMap { HTTPDate.date($0, month, day, clock) }
-                .first { HTTPDate.isWithinFiftyYears($0, of: now) }
+            // About the present year: of those that end so, the latest counts that is not more than 50 years ahead.
+            let present = 1970 + Int(HTTPDate.limited(now.timeIntervalSince1970) / 31_556_952)
+            let candidate = present / 100 * 100 + year
+            return [candidate + 100, candidate, candidate - 100].lazy
+                .filter { HTTPDate.hasBegun($0 - 50, month, day, clock, at: now) }
+                .compactMap { HTTPDate.date($0, month, day, clock) }.first
         }
 
         /// What follows the name of the day in the format of C's `asctime`.
@@ -174,14 +132,14 @@ enum HTTPDate {
         return Date(timeIntervalSince1970: Double(days * 86_400 + secondOfDay))
     }
 
-    /// Whether a time is not more than 50 years after another, by the calendar.
-    private static func isWithinFiftyYears(_ date: Date, of now: Date) -> Bool {
-        let (day, second) = place(of: now)
-        let today = civil(day)
-        // A day that does not exist in that year, February 29, ends with February.
-        guard let limit = days(today.year + 50, today.month, today.day) ?? days(today.year + 50, today.month, 28) else {
-            return false
-        }
-        return date.timeIntervalSince1970 <= Double(limit * 86_400 + second)
+    /// Whether a time has come; February 29 of another year counts as March 1.
+    private static func hasBegun(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int, at now: Date) -> Bool {
+        guard let time = date(year, month, day, secondOfDay) ?? date(year, 3, 1, 0) else { return false }
+        return time.timeIntervalSince1970 <= limited(now.timeIntervalSince1970)
+    }
+
+    /// Brings a time into the ``range``; one that is no number counts as 1970.
+    private static func limited(_ seconds: Double) -> Double {
+        seconds.isNaN ? 0 : min(max(seconds, range.lowerBound), range.upperBound)
     }
 }

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// Describes a request: what is to be sent where, and how.
+/// Describes a request: what to send, where and how.
 ///
-/// A value that anybody may change until it is started; it is checked then.
+/// A value, which may be changed until the request is started; it is checked then.
 public struct HTTPRequest: Sendable {
     /// What is asked of the resource.
     public var method: HTTPMethod {
@@ -43,7 +43,7 @@ public struct HTTPRequest: Sendable {
         set { parts.httpVersion = newValue }
     }
 
-    /// With what the challenges of the server are answered; `nil`, the default, leaves a 401 as the response.
+    /// The credential that answers the server's challenges; `nil`, the default, leaves a 401 as the response.
     ///
     /// It stays with the origin of the request: a redirect to another one drops it. A request that has an `Authorization`
     /// field does without it. User info in the URL is another thing: that is sent with Basic, without being asked for.
@@ -73,7 +73,7 @@ public struct HTTPRequest: Sendable {
         set { parts.priority = newValue }
     }
 
-    /// What the session's response cache may do for this request; `nil` for the session's choice.
+    /// How the request uses the session's response cache; `nil` for the session's choice.
     public var cachePolicy: CachePolicy? {
         get { parts.cachePolicy }
         set { parts.cachePolicy = newValue }

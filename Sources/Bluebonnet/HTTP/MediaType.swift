@@ -51,13 +51,11 @@ public struct MediaType: Sendable {
         var parameters: [(name: String, value: String)] = []
         var rest = text.utf8[...]
         while let semicolon = rest.firstIndex(of: 0x3b) {
-            rest = rest[rest.index(after: semicolon)...].drop { FieldSyntax.isWhitespace($0) }
-            let name = rest.prefix { FieldSyntax.isTokenByte($0) }
-            rest = rest[name.endIndex...].drop { FieldSyntax.isWhitespace($0) }
-            guard !name.isEmpty, rest.first == 0x3d else { continue }
-            rest = rest.dropFirst().drop { FieldSyntax.isWhitespace($0) }
-            let value = rest.takeValue(until: [0x3b, 0x2c])
-            parameters.append((String(Substring(name)).lowercased(), value))
+            rest = rest[rest.index(after: semicolon)...]
+            rest.skipWhitespace()
+            let name = rest.takeToken()
+            guard !name.isEmpty, let value = rest.takeParameterValue(until: [0x3b, 0x2c]) else { continue }
+            parameters.append((name, value))
         }
         return parameters
     }

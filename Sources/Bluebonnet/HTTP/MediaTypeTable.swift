@@ -13,8 +13,7 @@ package struct MediaTypeTable: Sendable {
 
     /// Makes a table.
     ///
-    /// What `mimeTypes` says counts before what `globs` says, and that before the built-in table. Lines that make no
-    /// sense are passed over.
+    /// `mimeTypes` goes before `globs`, and `globs` before the built-in table. Malformed lines are skipped.
     ///
     /// - Parameters:
     ///   - mimeTypes: Lines of a media type and the extensions for it, as in `/etc/mime.types`; the last line counts.
@@ -26,7 +25,7 @@ package struct MediaTypeTable: Sendable {
         types.merge(Self.parse(mimeTypes: mimeTypes)) { $1 }
     }
 
-    /// Returns the media type for a file's name: that of what follows its last dot, whatever its case.
+    /// Returns the media type for a file's name, by the extension after its last dot, in any case.
     ///
     /// No charset is added to a text type, as nothing tells it.
     package func mediaType(ofFileNamed name: String) -> String {
@@ -84,7 +83,7 @@ package struct MediaTypeTable: Sendable {
 
     // MARK: The built-in table
 
-    /// What a system without tables goes by: the registered types of what is sent most.
+    /// The registered types of the most usual files, for a system without tables.
     private static let builtIn = [
         "7z": "application/x-7z-compressed", "aac": "audio/aac", "avif": "image/avif",
         "bin": "application/octet-stream",

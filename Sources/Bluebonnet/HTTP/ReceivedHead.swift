@@ -136,9 +136,7 @@ extension ReceivedHead {
 enum StatusLine {
     /// Returns what the line says, or nil when it is not a status line.
     static func parse(_ line: Span<UInt8>) -> (HTTPVersion, Int)? {
-        // HTTP/
-        guard line.count >= 10, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2f
-        else { return nil }
+        guard line.count >= 10, isBegun(by: line) else { return nil }
         var position = 6
         var minor: UInt8 = 0
         if line[6] == 0x2e {

@@ -43,7 +43,7 @@ public struct RequestBody: Sendable {
     public static func stream<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil
     ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
-        RequestBody(storage: .source(SequenceBodySource(once: sequence, length: length)))
+        RequestBody(storage: .source(SequenceSource(once: sequence, length: length)))
     }
 
     /// Returns a body that is taken from a sequence while it is sent, and from another like it if it is sent again.
@@ -56,7 +56,7 @@ public struct RequestBody: Sendable {
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: Int64? = nil, _ makeSequence: @escaping @Sendable () -> Pieces
     ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
-        RequestBody(storage: .source(SequenceBodySource(length: length, makeSequence)))
+        RequestBody(storage: .source(SequenceSource(length: length, make: makeSequence)))
     }
 
     /// Returns a body that is a form, whose parts are read while it is sent.
@@ -180,15 +180,11 @@ extension RequestBody {
 
         /// Reads a body.
         public struct Iterator: AsyncIteratorProtocol {
-            private enum State {
-                case unopened(RequestBody)
-                case reading(any BodyReader)
-                case ended
-            }
+            /// The body, until it is opened.
+            private var body: RequestBody?
+            private var reader: (any BodyReader)?
 
-            private var state: State
-
-            fileprivate init(body: RequestBody) { state = .unopened(body) }
+            fileprivate init(body: RequestBody) { self.body = body }
 
             /// Returns the next bytes.
             ///
@@ -198,28 +194,18 @@ extension RequestBody {
             /// - Throws: `.requestBody(…)` or `.multipartEncoding(…)` for a body that cannot be read, or what the sequence
             ///   throws that it is made of.
             public mutating func next() async throws -> Data? {
-                let state = state
-                self.state = .ended
-                switch state {
-                case .unopened(let body):
+                if let body = body.take() {
                     if let data = body.data { return data.isEmpty ? nil : data }
-                    guard let opened = try body.open() else { return nil }
-                    return try await next(from: opened.makeReader())
-                case .reading(let reader): return try await next(from: reader)
-                case .ended: return nil
+                    reader = try body.open()?.makeReader()
                 }
-            }
-
-            private mutating func next(from reader: any BodyReader) async throws -> Data? {
-                var reader = reader
-                let piece: Data?
+                guard var reader = reader.take() else { return nil }
                 do {
-                    piece = try await reader.next()
+                    let piece = try await reader.next()
+                    if piece != nil { self.reader = reader }
+                    return piece
                 } catch let error as RequestError where error.kind == .requestBody(.sequenceFailed) {
                     throw error.underlying ?? error
                 }
-                if piece != nil { state = .reading(reader) }
-                return piece
             }
         }
     }

@@ -59,53 +59,61 @@ extension FileError {
     }
 }
 
-/// A sequence whose elements are a request's body.
-struct SequenceBodySource<Pieces: AsyncSequence & Sendable>: RequestBodySource
-where Pieces.Element: DataProtocol & Sendable {
+/// A sequence whose elements are a body, or a part of one; it can be read any number of times, or once.
+struct SequenceSource: RequestBodySource {
+    /// How many bytes there will be, if somebody has said so.
     let length: Int64?
-    private let makeSequence: @Sendable () -> Pieces
-    /// Who may iterate the sequence, if that is possible only once.
+
+    private let make: @Sendable () -> any BodyReader
+    /// Who may have the one reader, of all copies of the source; `nil` when there can be any number.
     private let claim: OneTimeClaim?
 
-    init(once sequence: Pieces, length: Int64?) {
+    /// A sequence that may be good for one reading only.
+    init<Pieces: AsyncSequence & Sendable>(once sequence: Pieces, length: Int64?) where Pieces.Element: DataProtocol {
         self.length = length
-        makeSequence = { sequence }
+        make = { SequenceReader(sequence) }
         claim = OneTimeClaim()
     }
 
-    init(length: Int64?, _ makeSequence: @escaping @Sendable () -> Pieces) {
+    /// A sequence that is made anew for each reading.
+    init<Pieces: AsyncSequence & SendableMetatype>(length: Int64?, make: @escaping @Sendable () -> Pieces)
+    where Pieces.Element: DataProtocol {
         self.length = length
-        self.makeSequence = makeSequence
+        self.make = { SequenceReader(make()) }
         claim = nil
     }
 
     var isReplayable: Bool { claim == nil }
 
+    /// Whether there can be no reader any more.
+    var isUsedUp: Bool { claim?.isTaken == true }
+
+    /// Returns whether there may be a reader now; of a sequence that can be read once, only the first time.
+    func take() -> Bool { claim?.take() ?? true }
+
+    /// Begins the sequence; whoever calls this has taken it.
+    func makeReader() -> any BodyReader { make() }
+
     func open() throws(RequestError) -> OpenBody {
         if let length, length < 0 {
             throw RequestError(.requestBody(.lengthMismatch(expected: length, actual: 0)))
         }
-        if claim?.isTaken == true { throw RequestError(.requestBody(.notReplayable)) }
-        return OpenBody(length: length, reader: ClaimedReader(claim: claim, makeSequence: makeSequence))
+        if isUsedUp { throw RequestError(.requestBody(.notReplayable)) }
+        return OpenBody(length: length, reader: ClaimingReader(source: self))
     }
 }
 
-/// Begins its sequence with the first piece: one that nobody asked for can still be read by another.
-private struct ClaimedReader<Pieces: AsyncSequence & Sendable>: BodyReader
-where Pieces.Element: DataProtocol & Sendable {
-    let claim: OneTimeClaim?
-    let makeSequence: @Sendable () -> Pieces
-    private var reader: SequenceReader<Pieces>?
+/// Takes and begins its sequence with the first piece: one that nobody asked for can still be read by another.
+private struct ClaimingReader: BodyReader {
+    let source: SequenceSource
+    private var reader: (any BodyReader)?
 
-    init(claim: OneTimeClaim?, makeSequence: @escaping @Sendable () -> Pieces) {
-        self.claim = claim
-        self.makeSequence = makeSequence
-    }
+    init(source: SequenceSource) { self.source = source }
 
     mutating func next() async throws -> Data? {
         if reader == nil {
-            guard claim?.take() ?? true else { throw RequestError(.requestBody(.notReplayable)) }
-            reader = SequenceReader(makeSequence())
+            guard source.take() else { throw RequestError(.requestBody(.notReplayable)) }
+            reader = source.makeReader()
         }
         do {
             return try await reader?.next()

@@ -12,8 +12,8 @@ extension URL {
 /// the text stays in its line.
 package func redactedURL(_ text: String) -> String {
     var rest = text.utf8[...]
-    let fragment = takeSuffix(of: &rest, after: 0x23)
-    let query = takeSuffix(of: &rest, after: 0x3f)
+    let fragment = rest.takeSuffix(after: 0x23)
+    let query = rest.takeSuffix(after: 0x3f)
     var result = Redaction.withoutSecretParameters(printable(withoutUserInfos(rest)))
     if let query {
         result += "?" + redactedPairs(query)
@@ -22,13 +22,6 @@ package func redactedURL(_ text: String) -> String {
         result += "#" + (fragment.contains(0x3d) ? redactedPairs(fragment) : printable(fragment))
     }
     return result
-}
-
-/// Cuts the text at the first such byte and returns what follows it.
-private func takeSuffix(of text: inout Substring.UTF8View, after byte: UInt8) -> Substring.UTF8View? {
-    guard let index = text.firstIndex(of: byte) else { return nil }
-    defer { text = text[..<index] }
-    return text[text.index(after: index)...]
 }
 
 /// Returns the pairs of a query with their values redacted.

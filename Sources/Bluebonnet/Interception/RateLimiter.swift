@@ -12,7 +12,7 @@ public final class RateLimiter: RequestInterceptor {
     private struct Mailbox {
         var state: RateLimiterState
         var lastID = 0
-        var waiting: [Int: CheckedContinuation<Void, any Error>] = [:]
+        var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
         /// The hosts for which somebody looks from time to time.
         var watched: Set<String> = []
     }
@@ -71,37 +71,28 @@ public final class RateLimiter: RequestInterceptor {
 
     private func turn(at host: String) async throws {
         try Task.checkCancellation()
-        let id = mailbox.withLock { mailbox in
-            mailbox.lastID += 1
-            return mailbox.lastID
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                arrived(id, at: host, continuation)
-            }
-        } onCancel: {
-            let continuation = mailbox.withLock { mailbox in
-                mailbox.state.left(id, host: host) ? mailbox.waiting.removeValue(forKey: id) : nil
-            }
-            continuation?.resume(throwing: CancellationError())
-        }
-    }
-
-    private func arrived(_ id: Int, at host: String, _ continuation: CheckedContinuation<Void, any Error>) {
+        let (turn, continuation) = AsyncStream<Void>.makeStream()
         let now = now()
-        let (answer, delay) = mailbox.withLock { mailbox -> (Result<Void, any Error>?, Duration?) in
-            // Whoever cancels later than this finds the continuation.
-            guard !Task.isCancelled else { return (.failure(CancellationError()), nil) }
+        let (id, delay) = mailbox.withLock { mailbox -> (Int?, Duration?) in
+            mailbox.lastID += 1
+            let id = mailbox.lastID
             let arrival = mailbox.state.arrived(id, at: host, now: now)
-            guard arrival != .go else { return (.success(()), nil) }
+            guard arrival != .go else { return (nil, nil) }
             mailbox.waiting[id] = continuation
             guard case .waitAndWatch(let delay) = arrival, mailbox.watched.insert(host).inserted else {
-                return (nil, nil)
+                return (id, nil)
             }
-            return (nil, delay)
+            return (id, delay)
         }
-        if let answer { continuation.resume(with: answer) }
+        guard let id else { return }
         if let delay { watch(host, after: delay) }
+        for await _ in turn { return }
+        // The task was cancelled; if its turn has come meanwhile, it goes on with it.
+        let hasLeft = mailbox.withLock { mailbox in
+            mailbox.waiting[id] = nil
+            return mailbox.state.left(id, host: host)
+        }
+        if hasLeft { throw CancellationError() }
     }
 
     /// Looks at a host whenever a token comes in, for as long as anybody waits for it.
@@ -116,7 +107,7 @@ public final class RateLimiter: RequestInterceptor {
                     if next == nil { mailbox.watched.remove(host) }
                     return (released.compactMap { mailbox.waiting.removeValue(forKey: $0) }, next)
                 }
-                for continuation in continuations { continuation.resume() }
+                for continuation in continuations { continuation.yield() }
                 guard let next else { return }
                 delay = next
             }
@@ -136,7 +127,7 @@ extension RequestAdapter where Self == RateLimiter {
     }
 }
 
-/// Who may send a request to which host, and who waits for it, as a value.
+/// Decides when requests may go to their hosts, as a value.
 struct RateLimiterState: Sendable {
     /// Those who wait for a host, first come first, and its tokens.
     private struct Lane {
@@ -144,7 +135,7 @@ struct RateLimiterState: Sendable {
         var waiting: [Int] = []
     }
 
-    /// What becomes of somebody who wants to send a request.
+    /// The answer to a request that is to be sent.
     enum Arrival: Hashable {
         /// It may go.
         case go
@@ -196,7 +187,7 @@ struct RateLimiterState: Sendable {
         return true
     }
 
-    /// Time has passed: returns who may go, and after how long somebody is to look again, if anybody still waits.
+    /// Time has passed: returns the requests that may go, and when to look again if others still wait.
     mutating func timePassed(at host: String, now: Duration) -> (released: [Int], wait: Duration?) {
         guard var lane = lanes[host] else { return ([], nil) }
         var count = 0
@@ -222,7 +213,7 @@ struct TokenBucket: Hashable, Sendable {
     /// Creates a full bucket.
     ///
     /// - Parameters:
-    ///   - tokensPerSecond: How many tokens come in; what is no rate counts as the least there is.
+    ///   - tokensPerSecond: How many tokens come in; an invalid rate counts as the least possible one.
     ///   - capacity: How many there is room for, at least one.
     ///   - now: The time, from any beginning.
     init(tokensPerSecond: Double, capacity: Int, now: Duration) {
@@ -249,7 +240,7 @@ struct TokenBucket: Hashable, Sendable {
         var later = self
         later.update(now)
         guard !later.isReady else { return .zero }
-        // A little more, so that what is rounded does not make it come too early for ever.
+        // A little more, so that rounding does not make it come too early for ever.
         return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
     }
 

@@ -74,7 +74,7 @@ public struct RequestAdapterState: Sendable {
 ///
 /// The session's retriers come before the request's own; the first answer other than ``RetryResult/doNotRetry`` counts.
 public protocol RequestRetrier: Sendable {
-    /// Returns what is to become of a request that failed.
+    /// Decides whether a request that failed is tried again.
     ///
     /// Asked once for each distinct failure: of an attempt, or of a serializer. Not asked about a cancellation. Runs on
     /// the global pool, never on the network's loop, and may take its time. When the request is cancelled meanwhile, the
@@ -89,7 +89,7 @@ public protocol RequestRetrier: Sendable {
     func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult
 }
 
-/// Says what is to become of a request that failed.
+/// Says whether a request that failed is tried again.
 public enum RetryResult: Sendable {
     /// Try again at once.
     case retry

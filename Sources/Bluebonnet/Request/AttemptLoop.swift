@@ -362,7 +362,7 @@ struct AttemptLoop {
 
     /// Runs the validators, and tells the monitors what they make of the response.
     private func run(
-        _ validators: ValidatorList, on response: HTTPResponse, of request: HTTPRequest?, data: Data?
+        _ validators: [ResponseValidator], on response: HTTPResponse, of request: HTTPRequest?, data: Data?
     ) throws(RequestError) {
         guard let events = core.events, !validators.isEmpty else {
             return try validators.run(request: request, response: response, data: data)

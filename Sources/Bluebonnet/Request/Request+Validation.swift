@@ -5,7 +5,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func validate(statusCode acceptable: some Sequence<Int> & Sendable) -> Self {
-        validate(by: .statusCodes(acceptable))
+        validate(by: .statusCodes(StatusCodes(acceptable)))
     }
 
     /// Accepts the given content types (RFC 9110 §8.3), such as `application/json` or `image/*`.
@@ -16,7 +16,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func validate(contentType acceptable: some Sequence<String> & Sendable) -> Self {
-        validate(by: .contentTypes(acceptable))
+        validate(by: .contentTypes(Array(acceptable)))
     }
 
     /// Accepts status codes from 200 to 299, and content types that the request's `Accept` asks for.
@@ -27,7 +27,7 @@ extension Request {
     /// - Returns: The request.
     @discardableResult
     public nonisolated func validate() -> Self {
-        core.machine.withLock { $0.setup.validators.appendDefaults() }
+        core.machine.withLock { $0.setup.validators += [.success, .accepted] }
         return self
     }
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// What was chained to a request.
 struct RequestSetup {
-    var validators = ValidatorList()
+    var validators: [ResponseValidator] = []
     /// The request's own interceptors, asked after the session's, in this order.
     var interceptors: [any RequestInterceptor] = []
     /// Decides about redirects in place of the session's handler.

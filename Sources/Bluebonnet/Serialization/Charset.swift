@@ -30,21 +30,19 @@ enum Charset: Hashable, Sendable {
         self = charset.isAvailable ? .system(charset) : .unknown(charset.name)
     }
 
+    /// The charset that Foundation means.
     init(_ encoding: String.Encoding) {
-        self =
-            switch encoding {
-            case .utf8: .utf8
-            case .utf16, .unicode: .utf16(nil)
-            case .utf16BigEndian: .utf16(.big)
-            case .utf16LittleEndian: .utf16(.little)
-            case .utf32: .utf32(nil)
-            case .utf32BigEndian: .utf32(.big)
-            case .utf32LittleEndian: .utf32(.little)
-            case .isoLatin1: .latin1
-            case .windowsCP1252: .windows1252
-            default: SystemCharset(encoding).map { .system($0) } ?? .other(encoding)
-            }
+        let name = Self.encodingNames[encoding] ?? ""
+        self = Self.names[name] ?? SystemCharset.named(name).map { .system($0) } ?? .other(encoding)
     }
+
+    private static let encodingNames: [String.Encoding: String] = [
+        .utf8: "utf-8", .utf16: "utf-16", .utf16BigEndian: "utf-16be", .utf16LittleEndian: "utf-16le",
+        .utf32: "utf-32", .utf32BigEndian: "utf-32be", .utf32LittleEndian: "utf-32le", .isoLatin1: "iso-8859-1",
+        .isoLatin2: "iso-8859-2", .windowsCP1250: "windows-1250", .windowsCP1251: "windows-1251",
+        .windowsCP1252: "windows-1252", .windowsCP1253: "windows-1253", .windowsCP1254: "windows-1254",
+        .shiftJIS: "shift_jis", .japaneseEUC: "euc-jp", .iso2022JP: "iso-2022-jp", .macOSRoman: "macintosh",
+    ]
 
     /// Finds the charset by the byte order mark at the start of the text, if there is one.
     init?(byteOrderMarkOf data: Data) {
@@ -106,8 +104,8 @@ extension Charset {
         switch self {
         case .utf8:
             String(validating: data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data, as: UTF8.self)
-        case .utf16(let order): Self.decodeUTF16(data, order)
-        case .utf32(let order): Self.decodeUTF32(data, order)
+        case .utf16(let order): Self.decode(data, as: UTF16.self, order)
+        case .utf32(let order): Self.decode(data, as: UTF32.self, order)
         case .latin1: Self.decodeLatin1(data)
         case .looseASCII: TextDecoder.detect(data)
         case .windows1252: Self.decodeWindows1252(data)
@@ -118,40 +116,27 @@ extension Charset {
         }
     }
 
-    private static func decodeUTF16(_ data: Data, _ declared: ByteOrder?) -> String? {
-        guard data.count.isMultiple(of: 2) else { return nil }
-        let isBig = declared == .big || declared == nil && data.starts(with: [0xFE, 0xFF])
-        let units = utf16Units(of: data, isBig: isBig)
-        return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF16.self)
+    /// Returns the text of UTF-16 or UTF-32 in the order declared, else of the byte order mark, else little-endian.
+    private static func decode<Encoding: Unicode.Encoding>(
+        _ data: Data, as encoding: Encoding.Type, _ declared: ByteOrder?
+    ) -> String? where Encoding.CodeUnit: FixedWidthInteger {
+        let size = MemoryLayout<Encoding.CodeUnit>.size
+        guard data.count.isMultiple(of: size) else { return nil }
+        let bigMark: [UInt8] = [0, 0, 0xFE, 0xFF].suffix(size)
+        let isBig = declared == .big || declared == nil && data.starts(with: bigMark)
+        let units = units(of: data, as: Encoding.CodeUnit.self, isBig: isBig)
+        return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: encoding)
     }
 
-    private static func decodeUTF32(_ data: Data, _ declared: ByteOrder?) -> String? {
-        guard data.count.isMultiple(of: 4) else { return nil }
-        let isBig = declared == .big || declared == nil && data.starts(with: [0, 0, 0xFE, 0xFF])
-        let units = utf32Units(of: data, isBig: isBig)
-        return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF32.self)
-    }
-
-    /// Returns the units of UTF-16 bytes, without half a one at the end.
-    static func utf16Units(of data: Data, isBig: Bool) -> [UInt16] {
+    /// Returns the units of UTF-16 or UTF-32 bytes, without a part of one at the end.
+    static func units<Unit: FixedWidthInteger>(of data: Data, as type: Unit.Type, isBig: Bool) -> [Unit] {
         let bytes = data.span
-        var units: [UInt16] = []
-        units.reserveCapacity(bytes.count / 2 + 1)
-        for index in stride(from: 0, to: bytes.count - 1, by: 2) {
-            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
-            units.append(isBig ? first << 8 | second : second << 8 | first)
-        }
-        return units
-    }
-
-    /// Returns the units of UTF-32 bytes, without a part of one at the end.
-    static func utf32Units(of data: Data, isBig: Bool) -> [UInt32] {
-        let bytes = data.span
-        var units: [UInt32] = []
-        units.reserveCapacity(bytes.count / 4)
-        for index in stride(from: 0, to: bytes.count - 3, by: 4) {
-            var unit: UInt32 = 0
-            for offset in 0..<4 { unit = unit << 8 | UInt32(bytes[index + (isBig ? offset : 3 - offset)]) }
+        let size = MemoryLayout<Unit>.size
+        var units: [Unit] = []
+        units.reserveCapacity(bytes.count / size + 1)
+        for index in stride(from: 0, through: bytes.count - size, by: size) {
+            var unit: Unit = 0
+            for offset in 0..<size { unit = unit << 8 | Unit(bytes[index + (isBig ? offset : size - 1 - offset)]) }
             units.append(unit)
         }
         return units

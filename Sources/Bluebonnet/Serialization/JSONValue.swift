@@ -209,7 +209,7 @@ extension JSONValue: Codable {
             self = .array(array)
             return
         }
-        if let members = try? decoder.container(keyedBy: Name.self) {
+        if let members = try? decoder.container(keyedBy: CodingName.self) {
             var object: [String: JSONValue] = [:]
             for name in members.allKeys { object[name.stringValue] = try members.decode(JSONValue.self, forKey: name) }
             self = .object(object)
@@ -249,8 +249,8 @@ extension JSONValue: Codable {
             var container = encoder.unkeyedContainer()
             for element in elements { try container.encode(element) }
         case .object(let members):
-            var container = encoder.container(keyedBy: Name.self)
-            for (name, value) in members { try container.encode(value, forKey: Name(stringValue: name)) }
+            var container = encoder.container(keyedBy: CodingName.self)
+            for (name, value) in members { try container.encode(value, forKey: CodingName(stringValue: name)) }
         default:
             var container = encoder.singleValueContainer()
             try encodeScalar(into: &container)
@@ -272,20 +272,6 @@ extension JSONValue: Codable {
                 try container.encode(Double(number.text) ?? .infinity)
             }
         case .null, .array, .object: try container.encodeNil()
-        }
-    }
-
-    /// The name of a member.
-    private struct Name: CodingKey {
-        var stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) {
-            self.stringValue = stringValue
-        }
-
-        init?(intValue: Int) {
-            return nil
         }
     }
 }
@@ -337,8 +323,13 @@ private struct JSONWriter {
         case .double(let value): write(value.isFinite ? "\(value)" : "null")
         case .number(let number): write(number.text)
         case .string(let text): writeString(text)
-        case .array(let elements): writeArray(elements)
-        case .object(let members): writeObject(members)
+        case .array(let elements): write(elements, between: ("[", "]")) { $0.write($1) }
+        case .object(let members):
+            write(members.sorted { $0.key < $1.key }, between: ("{", "}")) { writer, member in
+                writer.writeString(member.key)
+                writer.write(writer.isPretty ? ": " : ":")
+                writer.write(member.value)
+            }
         }
     }
 
@@ -346,38 +337,20 @@ private struct JSONWriter {
         bytes.append(contentsOf: text.utf8)
     }
 
-    private mutating func writeArray(_ elements: [JSONValue]) {
-        bytes.append(UInt8(ascii: "["))
+    /// Writes elements or members between brackets.
+    private mutating func write<Element>(
+        _ elements: [Element], between brackets: (String, String), each: (inout JSONWriter, Element) -> Void
+    ) {
+        write(brackets.0)
         depth += 1
-        var isFirst = true
-        for element in elements {
-            separate(isFirst: &isFirst)
-            write(element)
+        for (index, element) in elements.enumerated() {
+            if index > 0 { write(",") }
+            breakLine()
+            each(&self, element)
         }
         depth -= 1
         if !elements.isEmpty { breakLine() }
-        bytes.append(UInt8(ascii: "]"))
-    }
-
-    private mutating func writeObject(_ members: [String: JSONValue]) {
-        bytes.append(UInt8(ascii: "{"))
-        depth += 1
-        var isFirst = true
-        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-            separate(isFirst: &isFirst)
-            writeString(name)
-            write(isPretty ? ": " : ":")
-            write(value)
-        }
-        depth -= 1
-        if !members.isEmpty { breakLine() }
-        bytes.append(UInt8(ascii: "}"))
-    }
-
-    private mutating func separate(isFirst: inout Bool) {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
-        isFirst = false
-        breakLine()
+        write(brackets.1)
     }
 
     private mutating func breakLine() {

@@ -18,25 +18,6 @@ struct SystemCharset: Hashable, Sendable {
         self.systemName = systemName
     }
 
-    /// Finds the charset that Foundation means.
-    init?(_ encoding: String.Encoding) {
-        let name: String? =
-            switch encoding {
-            case .isoLatin2: "iso-8859-2"
-            case .windowsCP1250: "windows-1250"
-            case .windowsCP1251: "windows-1251"
-            case .windowsCP1253: "windows-1253"
-            case .windowsCP1254: "windows-1254"
-            case .shiftJIS: "shift_jis"
-            case .japaneseEUC: "euc-jp"
-            case .iso2022JP: "iso-2022-jp"
-            case .macOSRoman: "macintosh"
-            default: nil
-            }
-        guard let charset = name.flatMap({ Self.names[$0] }) else { return nil }
-        self = charset
-    }
-
     /// Whether the system has its table: small images leave most of them out.
     var isAvailable: Bool { SystemTextDecoder(self) != nil }
 

@@ -42,6 +42,26 @@ final class OpenFile: Sendable {
         try OpenFile(path, O_RDONLY | O_NONBLOCK | (followingLinks ? 0 : O_NOFOLLOW))
     }
 
+    /// Writes a file for its owner only, in place of the one that is there: a reader sees all of either.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - data: What is to be in it.
+    ///   - unfinished: The path that the file has until it is complete.
+    /// - Throws: The system's error; what was at the path is still there.
+    static func replace(_ path: String, with data: Data, by unfinished: String) throws(SystemError) {
+        do throws(SystemError) {
+            let file = try creating(unfinished, mode: 0o600)
+            var position: Int64 = 0
+            try file.write(data, at: &position)
+            try file.close()
+            try FileSystem.rename(unfinished, to: path)
+        } catch {
+            FileSystem.remove(unfinished)
+            throw error
+        }
+    }
+
     /// Closes the file, and throws what the system says only now: that on a network's disk what was written is not there.
     ///
     /// The file is not used after that.

@@ -1,43 +1,25 @@
 package import FoundationEssentials
 
 /// Accepts or refuses a response.
-package struct ResponseValidator: Sendable {
+package enum ResponseValidator: Sendable {
     /// Looks at the request as it was sent, the head of the response, and the body where it is at hand.
     package typealias Check = @Sendable (HTTPRequest?, HTTPResponse, Data?) throws -> ValidationResult
 
-    private enum Rule {
-        case statusCodes(StatusCodes)
-        case contentTypes([String])
-        case accepted
-        case custom(Check)
-    }
-
-    private let rule: Rule
-
     /// Accepts these status codes.
-    package static func statusCodes(_ codes: some Sequence<Int>) -> ResponseValidator {
-        ResponseValidator(rule: .statusCodes(StatusCodes(codes)))
-    }
+    case statusCodes(StatusCodes)
+    /// Accepts these content types, such as `application/json`, `text/*` or `*/*`.
+    case contentTypes([String])
+    /// Accepts the content types that the request's `Accept` names; all of them when it names none.
+    case accepted
+    /// Accepts what a closure accepts.
+    case custom(Check)
 
     /// Accepts 200 to 299.
-    package static let success = ResponseValidator(rule: .statusCodes(.range(200..<300)))
-
-    /// Accepts these content types, such as `application/json`, `text/*` or `*/*`.
-    package static func contentTypes(_ types: some Sequence<String>) -> ResponseValidator {
-        ResponseValidator(rule: .contentTypes(Array(types)))
-    }
-
-    /// Accepts the content types that the request's `Accept` names; all of them when it names none.
-    package static let accepted = ResponseValidator(rule: .accepted)
-
-    /// Accepts what a closure accepts.
-    package static func custom(_ check: @escaping Check) -> ResponseValidator {
-        ResponseValidator(rule: .custom(check))
-    }
+    package static let success = ResponseValidator.statusCodes(.range(200..<300))
 
     /// Checks a response; the error says what is wrong, not yet about which response.
     package func check(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
-        switch rule {
+        switch self {
         case .statusCodes(let codes):
             guard !codes.contains(response.statusCode) else { return }
             throw RequestError(.validation(.unacceptableStatusCode(response.statusCode)))
@@ -57,7 +39,7 @@ package struct ResponseValidator: Sendable {
 }
 
 extension RequestError {
-    /// Returns what a validator threw or returned, of whatever type, as the cause of a request's error.
+    /// Returns the error of a request whose validator threw or returned an error of any type.
     ///
     /// A ``RequestError`` may be that of another request, whose kind, URL and status say nothing about this one.
     package static func wrappingValidator(_ error: any Error) -> RequestError {
@@ -65,32 +47,12 @@ extension RequestError {
     }
 }
 
-/// The validators of a request, in the order in which they were added.
-package struct ValidatorList: Sendable {
-    private var validators: [ResponseValidator] = []
-
-    /// Creates an empty list, which accepts everything.
-    package init() {}
-
-    /// Whether there is nothing to run.
-    package var isEmpty: Bool { validators.isEmpty }
-
-    /// Adds a validator.
-    package mutating func append(_ validator: ResponseValidator) {
-        validators.append(validator)
-    }
-
-    /// Adds what `validate()` stands for: a status code of 200 to 299, then a content type that was asked for.
-    package mutating func appendDefaults() {
-        validators.append(.success)
-        validators.append(.accepted)
-    }
-
+extension [ResponseValidator] {
     /// Runs the validators up to the first that refuses the response.
     ///
     /// - Throws: That one's error, with the response and the first 64 KiB of the body in it.
     package func run(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
-        for validator in validators {
+        for validator in self {
             do {
                 try validator.check(request: request, response: response, data: data)
             } catch {
@@ -101,7 +63,7 @@ package struct ValidatorList: Sendable {
 }
 
 /// The status codes that a validator accepts.
-enum StatusCodes: Hashable, Sendable {
+package enum StatusCodes: Hashable, Sendable {
     case range(Range<Int>)
     case set(Set<Int>)
 
@@ -145,9 +107,9 @@ enum ContentTypeRule {
     static func check(_ response: HTTPResponse, accept: String?) throws(RequestError) {
         guard let accept else { return }
         let mediaType = mediaType(of: response)
-        var elements = ListElements(accept)
+        var rest = accept.utf8[...]
         var acceptable: [String] = []
-        while let element = elements.next() {
+        while let element = rest.takeElement() {
             if accepts(element, mediaType) { return }
             acceptable.append(String(element.prefix { $0 != ";" }.trimmed))
         }
@@ -170,38 +132,6 @@ enum ContentTypeRule {
             return RequestError(.validation(.missingContentType(acceptable: acceptable.sorted())))
         }
         return RequestError(.validation(.unacceptableContentType(mediaType, acceptable: acceptable.sorted())))
-    }
-}
-
-/// The elements of a list between its commas (RFC 9110 §5.6.1); commas in quotes do not separate.
-private struct ListElements {
-    private var rest: Substring.UTF8View
-
-    init(_ value: String) {
-        rest = value.utf8[...]
-    }
-
-    /// Returns the next element that is not empty.
-    mutating func next() -> Substring? {
-        while !rest.isEmpty {
-            let end = endOfElement
-            let element = Substring(rest[..<end]).trimmed
-            rest = rest[end...].dropFirst()
-            if !element.isEmpty { return element }
-        }
-        return nil
-    }
-
-    private var endOfElement: Substring.Index {
-        var isQuoted = false
-        var isEscaped = false
-        for index in rest.indices {
-            let byte = rest[index]
-            if byte == UInt8(ascii: ","), !isQuoted { return index }
-            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped
-        }
-        return rest.endIndex
     }
 }
 

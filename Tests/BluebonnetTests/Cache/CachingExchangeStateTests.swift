@@ -26,11 +26,11 @@ struct CachingExchangeStateTests {
         var state = CachingExchangeState(isSuspended: true)
         let did2 = state.found(Self.outcome)
         #expect(!did2)
-        state.resumed()
-        state.suspended()
+        state.isSuspended = false
+        state.isSuspended = true
         let answer3 = state.delivering()
         #expect(answer3 == nil)
-        state.resumed()
+        state.isSuspended = false
         let answer4 = state.delivering()
         #expect(answer4 === Self.outcome)
     }
@@ -56,9 +56,9 @@ struct CachingExchangeStateTests {
     @Test func `storing is interrupted, and not begun once the exchange was cancelled`() {
         var state = CachingExchangeState(isSuspended: false)
         _ = state.willFetch()
-        let did5 = state.willStore()
+        let did5 = state.willWork()
         #expect(did5)
-        let isInterrupted = state.isStoring {}
+        let isInterrupted = state.isWorking {}
         #expect(!isInterrupted)
         guard case .tell(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
             Issue.record("nothing is told")
@@ -71,10 +71,8 @@ struct CachingExchangeStateTests {
         _ = starting.willFetch()
         let startingAction = starting.stopped(with: RequestError(.cancelled))
         #expect(!Self.tells(startingAction))
-        let did7 = starting.willStore()
+        let did7 = starting.willWork()
         #expect(!did7)
-        let did8 = starting.willFetchAnew()
-        #expect(!did8)
         let did9 = starting.ended()
         #expect(did9)
     }

@@ -24,41 +24,41 @@ import Testing
     @Test(arguments: interruptions)
     func `an interruption is gone on from`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) != .giveUp)
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) != nil)
     }
 
     @Test(arguments: interruptions)
     func `where there is nothing to go on from, it ends`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: false, spread: 0) == .giveUp)
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: false, spread: 0) == nil)
     }
 
     @Test(arguments: verdicts)
     func `what another attempt would meet again, or somebody wants, is no interruption`(_ kind: Kind) {
         var resumption = AutomaticResumption()
-        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == .giveUp)
+        #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
     }
 
     /// What each attempt fetched, and what is to be done after it.
-    static let histories: [[(Int64, AutomaticResumption.Verdict)]] = [
+    static let histories: [[(Int64, Duration?)]] = [
         // Attempts that get on: without end, and without growing delays.
-        Array(repeating: (1024, .resume(after: .milliseconds(500))), count: 50),
+        Array(repeating: (1024, .milliseconds(500)), count: 50),
         // Attempts that get nowhere, or as good as.
         [
-            (0, .resume(after: .seconds(1))), (1023, .resume(after: .seconds(2))), (0, .resume(after: .seconds(4))),
-            (1, .resume(after: .seconds(8))), (0, .giveUp),
+            (0, .seconds(1)), (1023, .seconds(2)), (0, .seconds(4)),
+            (1, .seconds(8)), (0, nil),
         ],
         // One that gets on makes up for those that did not.
         [
-            (0, .resume(after: .seconds(1))), (0, .resume(after: .seconds(2))),
-            (4096, .resume(after: .milliseconds(500))),
-            (0, .resume(after: .seconds(1))), (0, .resume(after: .seconds(2))), (0, .resume(after: .seconds(4))),
-            (0, .resume(after: .seconds(8))), (0, .giveUp),
+            (0, .seconds(1)), (0, .seconds(2)),
+            (4096, .milliseconds(500)),
+            (0, .seconds(1)), (0, .seconds(2)), (0, .seconds(4)),
+            (0, .seconds(8)), (0, nil),
         ],
     ]
 
     @Test(arguments: histories)
-    func `attempts that get nowhere are few and further apart`(_ history: [(Int64, AutomaticResumption.Verdict)]) {
+    func `attempts that get nowhere are few and further apart`(_ history: [(Int64, Duration?)]) {
         var resumption = AutomaticResumption()
         for (fetched, verdict) in history {
             let actual = resumption.interrupted(
@@ -72,6 +72,6 @@ import Testing
     func `delays are spread by up to half`(_ spread: Double, milliseconds: Int) {
         var resumption = AutomaticResumption()
         let verdict = resumption.interrupted(by: .timedOut(.idle), fetched: 9999, canResume: true, spread: spread)
-        #expect(verdict == .resume(after: .milliseconds(milliseconds)))
+        #expect(verdict == .milliseconds(milliseconds))
     }
 }

@@ -8,12 +8,12 @@ struct RetryDecisionTests {
     private static let unmoved = RetryPolicy(jitter: .none)
     private static let now = Date(timeIntervalSince1970: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 
-    private func decision(_ failure: RetryCase) -> RetryDecision { decision(Self.unmoved, failure) }
+    private func decision(_ failure: RetryCase) -> Duration? { decision(Self.unmoved, failure) }
 
     private func decision(
         _ policy: RetryPolicy, _ failure: RetryCase, random: Double = 0.5
-    ) -> RetryDecision {
-        RetryDecision(of: policy, about: failure, now: Self.now, random: random)
+    ) -> Duration? {
+        policy.delay(after: failure, now: Self.now, random: random)
     }
 
     // MARK: What is retried
@@ -28,27 +28,27 @@ struct RetryDecisionTests {
         ] {
             #expect(
                 decision(failure)
-                    == (isRetried ? .retry(after: .milliseconds(500)) : .refuse(.methodNotRetryable(method))))
+                    == (isRetried ? .milliseconds(500) : nil))
         }
     }
 
     @Test func `all requests on the way of a redirected one must be such that may be sent twice`() {
         #expect(
-            decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == .refuse(.methodNotRetryable(.post))
+            decision(RetryCase(methods: [.post, .get], kind: .connection(.lost))) == nil
         )
-        #expect(decision(RetryCase(methods: [.put, .get], kind: .connection(.lost))).isRetrying)
+        #expect(decision(RetryCase(methods: [.put, .get], kind: .connection(.lost))) != nil)
         // An error before anything was sent is no reason to hold it against a method.
-        #expect(decision(RetryCase(methods: [], kind: .connection(.lost))).isRetrying)
+        #expect(decision(RetryCase(methods: [], kind: .connection(.lost))) != nil)
     }
 
     @Test(arguments: 100...599)
     func `status codes that may pass`(_ status: Int) {
         let isRetried = [408, 429, 500, 502, 503, 504].contains(status)
         let failure = RetryCase(kind: .validation(.unacceptableStatusCode(status)), statusCode: status)
-        #expect(decision(failure) == (isRetried ? .retry(after: .milliseconds(500)) : .refuse(.failureNotRetryable)))
+        #expect(decision(failure) == (isRetried ? .milliseconds(500) : nil))
         // Whatever was found wrong with the response.
-        #expect(decision(RetryCase(kind: .serialization(.decodingFailed), statusCode: status)).isRetrying == isRetried)
-        #expect(decision(RetryCase(statusCode: status)).isRetrying == isRetried)
+        #expect((decision(RetryCase(kind: .serialization(.decodingFailed), statusCode: status)) != nil) == isRetried)
+        #expect((decision(RetryCase(statusCode: status)) != nil) == isRetried)
     }
 
     static let kinds: [(RequestError.Kind, Bool)] = [
@@ -76,20 +76,19 @@ struct RetryDecisionTests {
     func `failures that may pass`(_ kind: RequestError.Kind, isRetried: Bool) {
         #expect(
             decision(RetryCase(kind: kind))
-                == (isRetried ? .retry(after: .milliseconds(500)) : .refuse(.failureNotRetryable)))
+                == (isRetried ? .milliseconds(500) : nil))
         // A good response changes nothing about that.
-        #expect(decision(RetryCase(kind: kind, statusCode: 200)).isRetrying == isRetried)
+        #expect((decision(RetryCase(kind: kind, statusCode: 200)) != nil) == isRetried)
     }
 
     @Test func `errors of others are not retried`() {
-        #expect(decision(RetryCase(kind: nil)) == .refuse(.failureNotRetryable))
+        #expect(decision(RetryCase(kind: nil)) == nil)
     }
 
     @Test(arguments: [true, false])
     func `a body that cannot be sent again`(isReplayable: Bool) {
         let failure = RetryCase(methods: [.put], isReplayable: isReplayable, kind: .connection(.lost))
-        #expect(decision(failure).isRetrying == isReplayable)
-        if !isReplayable { #expect(decision(failure) == .refuse(.bodyNotReplayable)) }
+        #expect((decision(failure) != nil) == isReplayable)
     }
 
     // MARK: How often
@@ -98,22 +97,21 @@ struct RetryDecisionTests {
     func `no more often than the limit says`(_ limit: UInt, retries: Int) {
         let failure = RetryCase(retryCount: retries, kind: .connection(.lost))
         let decision = decision(RetryPolicy(retryLimit: limit, jitter: .none), failure)
-        #expect(decision.isRetrying == (retries < Int(limit)))
-        if !decision.isRetrying { #expect(decision == .refuse(.limitReached)) }
+        #expect((decision != nil) == (retries < Int(limit)))
     }
 
     @Test(arguments: [(0, true), (1, false), (2, false)])
     func `an HTTP/2 connection that fails is replaced once`(_ retries: Int, isRetried: Bool) {
         let policy = RetryPolicy(retryLimit: 5)
-        #expect(decision(policy, RetryCase(retryCount: retries, kind: .connection(.http2))).isRetrying == isRetried)
-        #expect(!decision(RetryPolicy(retryLimit: 0), RetryCase(kind: .connection(.http2))).isRetrying)
+        #expect((decision(policy, RetryCase(retryCount: retries, kind: .connection(.http2))) != nil) == isRetried)
+        #expect(decision(RetryPolicy(retryLimit: 0), RetryCase(kind: .connection(.http2))) == nil)
         // A POST may have been processed for all that is known.
-        #expect(!decision(policy, RetryCase(methods: [.post], kind: .connection(.http2))).isRetrying)
+        #expect(decision(policy, RetryCase(methods: [.post], kind: .connection(.http2))) == nil)
     }
 
     @Test func `what libcurl has tried several times is not tried by us`() {
         let failure = RetryCase(kind: .connection(.lost), wasTriedByTransport: true)
-        #expect(decision(failure) == .refuse(.triedByTransport))
+        #expect(decision(failure) == nil)
     }
 
     // MARK: When
@@ -127,7 +125,7 @@ struct RetryDecisionTests {
     ) {
         let failure = RetryCase(retryCount: retries, kind: .connection(.lost))
         let policy = RetryPolicy(retryLimit: 1_000_000)
-        #expect(decision(policy, failure, random: random) == .retry(after: .seconds(seconds)))
+        #expect(decision(policy, failure, random: random) == .seconds(seconds))
     }
 
     @Test(arguments: [
@@ -141,52 +139,52 @@ struct RetryDecisionTests {
         let policy = RetryPolicy(
             retryLimit: .max, exponentialBackoffBase: base, exponentialBackoffScale: scale, jitter: .none)
         let failure = RetryCase(retryCount: retries, statusCode: 503)
-        #expect(decision(policy, failure, random: 0.1) == .retry(after: .seconds(seconds)))
+        #expect(decision(policy, failure, random: 0.1) == .seconds(seconds))
     }
 
     // MARK: Retry-After
 
-    static let waits: [([String], RetryDecision)] = [
-        ([], .retry(after: .milliseconds(500))),
-        (["0"], .retry(after: .milliseconds(500))), (["7"], .retry(after: .seconds(7))),
-        (["60"], .retry(after: .seconds(60))), (["61"], .refuse(.retryAfterTooLong)),
-        ([" 7 "], .retry(after: .seconds(7))), (["007"], .retry(after: .seconds(7))),
-        (["99999999999999999999999999"], .refuse(.retryAfterTooLong)),
-        (["Sun, 06 Nov 1994 08:49:47 GMT"], .retry(after: .seconds(10))),
-        (["Sun, 06 Nov 1994 08:50:37 GMT"], .retry(after: .seconds(60))),
-        (["Sun, 06 Nov 1994 08:50:38 GMT"], .refuse(.retryAfterTooLong)),
-        (["Sunday, 06-Nov-94 08:49:47 GMT"], .retry(after: .seconds(10))),
-        (["Sun Nov  6 08:49:47 1994"], .retry(after: .seconds(10))),
+    static let waits: [([String], Duration?)] = [
+        ([], .milliseconds(500)),
+        (["0"], .milliseconds(500)), (["7"], .seconds(7)),
+        (["60"], .seconds(60)), (["61"], nil),
+        ([" 7 "], .seconds(7)), (["007"], .seconds(7)),
+        (["99999999999999999999999999"], nil),
+        (["Sun, 06 Nov 1994 08:49:47 GMT"], .seconds(10)),
+        (["Sun, 06 Nov 1994 08:50:37 GMT"], .seconds(60)),
+        (["Sun, 06 Nov 1994 08:50:38 GMT"], nil),
+        (["Sunday, 06-Nov-94 08:49:47 GMT"], .seconds(10)),
+        (["Sun Nov  6 08:49:47 1994"], .seconds(10)),
         // Over already, or nothing that could be understood.
-        (["Sun, 06 Nov 1994 08:49:37 GMT"], .retry(after: .milliseconds(500))),
-        (["Fri, 31 Dec 1993 23:59:59 GMT"], .retry(after: .milliseconds(500))),
-        (["-5"], .retry(after: .milliseconds(500))), (["1.5"], .retry(after: .milliseconds(500))),
-        (["soon"], .retry(after: .milliseconds(500))), ([""], .retry(after: .milliseconds(500))),
-        (["7 s"], .retry(after: .milliseconds(500))), (["٧"], .retry(after: .milliseconds(500))),
+        (["Sun, 06 Nov 1994 08:49:37 GMT"], .milliseconds(500)),
+        (["Fri, 31 Dec 1993 23:59:59 GMT"], .milliseconds(500)),
+        (["-5"], .milliseconds(500)), (["1.5"], .milliseconds(500)),
+        (["soon"], .milliseconds(500)), ([""], .milliseconds(500)),
+        (["7 s"], .milliseconds(500)), (["٧"], .milliseconds(500)),
         // The longest of several.
-        (["3", "9"], .retry(after: .seconds(9))), (["9", "soon"], .retry(after: .seconds(9))),
-        (["3", "90"], .refuse(.retryAfterTooLong)),
+        (["3", "9"], .seconds(9)), (["9", "soon"], .seconds(9)),
+        (["3", "90"], nil),
     ]
 
     @Test(arguments: waits)
-    func `the server says when`(_ values: [String], expected: RetryDecision) {
+    func `the server says when`(_ values: [String], expected: Duration?) {
         #expect(decision(RetryCase(statusCode: 503, retryAfter: values)) == expected)
     }
 
     @Test func `what the server says makes a delay longer and never shorter`() {
         let policy = RetryPolicy(retryLimit: 10, jitter: .none, maximumRetryAfter: .seconds(10))
         let failure = RetryCase(retryCount: 4, statusCode: 429, retryAfter: ["5"])
-        #expect(decision(policy, failure) == .retry(after: .seconds(8)))
+        #expect(decision(policy, failure) == .seconds(8))
         #expect(
-            decision(policy, RetryCase(statusCode: 429, retryAfter: ["11"])) == .refuse(.retryAfterTooLong))
+            decision(policy, RetryCase(statusCode: 429, retryAfter: ["11"])) == nil)
     }
 
     @Test func `lost connections only`() {
         let policy = ConnectionLostRetryPolicy(jitter: .none).policy
         for (kind, _) in Self.kinds {
             let isLost = ConnectionLostRetryPolicy.retryableErrorKinds.contains(kind)
-            #expect(decision(policy, RetryCase(kind: kind, statusCode: 503)).isRetrying == isLost, "\(kind)")
+            #expect((decision(policy, RetryCase(kind: kind, statusCode: 503)) != nil) == isLost, "\(kind)")
         }
-        #expect(decision(policy, RetryCase(kind: .connection(.lost))) == .retry(after: .milliseconds(500)))
+        #expect(decision(policy, RetryCase(kind: .connection(.lost))) == .milliseconds(500))
     }
 }

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// One exchange with a cache before it: looks for the answer, has it fetched or validated, and stores it.
 ///
-/// Runs on the thread of whoever calls, and what may take its time, files and handlers, in a task on the pool. The
-/// observer is never told anything by the one who starts the exchange.
+/// Runs on the caller's thread; files and handlers, which may take their time, run in a task on the pool. The call that
+/// starts the exchange never tells the observer anything.
 final class CachingExchange: Exchange {
     let request: HTTPRequest
     let facts: CacheRequest
@@ -13,15 +13,15 @@ final class CachingExchange: Exchange {
     private let transport: any Transport
     private let whenEnded: @Sendable (CachingExchange) -> Void
     let state: Locked<CachingExchangeState>
-    /// What the server is asked, and since when.
+    /// The exchange with the server.
     let fetch = Locked<Fetch>(Fetch())
 
-    /// What the exchange that is under way is about.
+    /// What is known of the exchange under way.
     struct Fetch: Sendable {
         var validated: StoredResponse?
         var isConditional = false
         var began = Date.distantPast
-        /// Whether somebody else says where the body goes, so that there may be none of it here.
+        /// Whether the observer has the body, so that it cannot be stored here.
         var isHandedOn = false
         /// When the exchange began, as the cache counts what it forgets.
         var epoch: UInt64 = 0
@@ -41,7 +41,7 @@ final class CachingExchange: Exchange {
         state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
     }
 
-    /// Changes the state; what the stage before had is released after the lock was.
+    /// Changes the state; the payload of the earlier stage is released after the lock.
     func change<Result>(_ body: (inout CachingExchangeState) -> Result) -> Result {
         let (result, _) = state.withLock { state in
             let earlier = state.stage
@@ -81,7 +81,7 @@ final class CachingExchange: Exchange {
         }
     }
 
-    /// What a stored response is as an outcome.
+    /// Returns a stored response as an outcome.
     func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
         ExchangeOutcome(
             response: entry.response(at: now, url: request.url), body: facts.method == .head ? Data() : entry.body,
@@ -125,7 +125,7 @@ final class CachingExchange: Exchange {
         }
     }
 
-    /// Tells what the inner exchange has told, as the only one to do so.
+    /// Handles the events of the inner exchange in order; one thread at a time does so.
     func tellEvents() {
         while let event = state.withLock({ $0.nextEvent() }) {
             switch event {
@@ -165,13 +165,13 @@ final class CachingExchange: Exchange {
     func cancel() { stop(with: RequestError(.cancelled), inTask: true) }
 
     func suspend() {
-        state.withLock { $0.suspended() }
+        state.withLock { $0.isSuspended = true }
         align()
     }
 
     func resume() {
         let isHeld = state.withLock { state in
-            state.resumed()
+            state.isSuspended = false
             if case .held = state.stage { return true }
             return false
         }
@@ -196,7 +196,7 @@ extension CacheDecision {
     }
 }
 
-/// What is made of what the server answers.
+/// Decides what to do with the server's answer, and does it.
 extension CachingExchange: ExchangeObserver {
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
         observer.exchangeDidSend(sent, ofExpected: expected)
@@ -214,7 +214,7 @@ extension CachingExchange: ExchangeObserver {
         if state.withLock({ $0.received(.outcome(outcome)) }) { tellEvents() }
     }
 
-    /// A head was told whose body is held back, as it was asked for, or since it redirects.
+    /// A head came whose body is held back, because that was asked for or because it redirects.
     func received(_ response: HTTPResponse) {
         guard !options.holdsBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
             fetch.withLock { $0.isHandedOn = true }
@@ -246,7 +246,7 @@ extension CachingExchange: ExchangeObserver {
             cache.count { $0.standIns += 1 }
             finish(self.outcome(with: entry, at: now))
         case .fetchAnew:
-            guard change({ $0.willFetchAnew() }) else { return finish(outcome) }
+            guard change({ $0.willWork() }) else { return finish(outcome) }
             Task {
                 cache.drop(facts.key)
                 startFetch(of: request)
@@ -261,9 +261,9 @@ extension CachingExchange: ExchangeObserver {
 
     /// Does what the verdict says before the outcome is told, on the pool.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
-        guard change({ $0.willStore() }) else { return finish(outcome) }
+        guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
-        if change({ $0.isStoring { task.cancel() } }) { task.cancel() }
+        if change({ $0.isWorking { task.cancel() } }) { task.cancel() }
     }
 
     private func stored(

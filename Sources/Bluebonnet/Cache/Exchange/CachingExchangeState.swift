@@ -1,33 +1,31 @@
 import FoundationEssentials
 
-/// Decides who may say what in an exchange with a cache before it, as a value.
+/// Decides what each event means for an exchange with a cache before it, as a value.
 ///
-/// `lookingUp` → `held`, when what is stored is the answer: → `ended`, when it is told, at once or when it is resumed.
-/// `lookingUp` → `fetching` → `lookingUp` again when the server must be asked anew, or → `storing` when a response came
-/// that may be stored, → `ended`, when the outcome is told. `cancelled` ends all of them but `fetching`, whose exchange it
-/// cancels, and which ends by that.
+/// `working`, on finding out what is stored, → `held`, when that is the answer, → `ended`, when it is told, at once or when
+/// the exchange is resumed. `working` → `fetching` → `working`, on storing what came, or because the server must be asked
+/// anew, → `ended`, when the outcome is told. A cancellation ends all of them but `fetching`, whose exchange it cancels,
+/// and which ends by that.
 ///
-/// What the inner exchange tells before it is known here waits, so that nothing that follows from it is lost.
+/// Events of the inner exchange wait until that exchange is known here, since they may need it.
 struct CachingExchangeState {
     enum Stage {
-        /// It is found out what is stored.
-        case lookingUp
+        /// What is stored is looked up, or what came is being stored; the closure interrupts that.
+        case working((@Sendable () -> Void)?)
         /// The answer is there, and not told yet.
         case held(ExchangeOutcome)
         /// The inner exchange is under way; `nil` while it starts.
         case fetching((any Exchange)?)
-        /// What came is being stored; the closure interrupts that.
-        case storing((@Sendable () -> Void)?)
         case ended
     }
 
-    /// What the inner exchange tells.
+    /// An event of the inner exchange.
     enum Event {
         case head(HTTPResponse)
         case outcome(ExchangeOutcome)
     }
 
-    /// What a call from outside comes to.
+    /// What to do about a cancellation.
     enum Action {
         case nothing
         /// Cancel the inner exchange.
@@ -36,11 +34,12 @@ struct CachingExchangeState {
         case tell(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
     }
 
-    private(set) var stage = Stage.lookingUp
-    private(set) var isSuspended: Bool
+    private(set) var stage = Stage.working(nil)
+    /// Whether an answer that is there must wait.
+    var isSuspended: Bool
     private var isCancelled = false
     private var events: [Event] = []
-    /// Whether somebody tells an event, whom others leave theirs.
+    /// Whether a thread is handling events; others only append theirs.
     private var isTelling = false
 
     init(isSuspended: Bool) {
@@ -51,7 +50,7 @@ struct CachingExchangeState {
 
     /// The answer was found; returns whether it may be told at once.
     mutating func found(_ outcome: ExchangeOutcome) -> Bool {
-        guard case .lookingUp = stage else { return false }
+        guard case .working = stage else { return false }
         stage = .held(outcome)
         return !isSuspended
     }
@@ -65,7 +64,7 @@ struct CachingExchangeState {
 
     /// The server is asked; returns whether that is still wanted, and whether the exchange begins suspended.
     mutating func willFetch() -> Bool? {
-        guard case .lookingUp = stage else { return nil }
+        guard case .working = stage else { return nil }
         stage = .fetching(nil)
         isTelling = true
         return isSuspended
@@ -78,7 +77,7 @@ struct CachingExchangeState {
         return isCancelled
     }
 
-    /// The inner exchange tells something; returns whether it is to be told now, by the caller.
+    /// An event of the inner exchange came; returns whether the caller is to handle the events.
     mutating func received(_ event: Event) -> Bool {
         events.append(event)
         guard !isTelling else { return false }
@@ -86,14 +85,14 @@ struct CachingExchangeState {
         return true
     }
 
-    /// What is to be told next by the one who tells.
+    /// The next event to handle; `nil` when there is none, which ends the handling.
     mutating func nextEvent() -> Event? {
         guard !events.isEmpty else {
             isTelling = false
             return nil
         }
         let event = events.removeFirst()
-        // Nothing follows it, but what another exchange may tell.
+        // Only another exchange can have more.
         if case .outcome = event { isTelling = false }
         return event
     }
@@ -105,46 +104,31 @@ struct CachingExchangeState {
         return true
     }
 
-    /// The inner exchange has ended, and something is to be done before the outcome is told; returns whether it is.
-    mutating func willStore() -> Bool {
+    /// The inner exchange has ended, and something is to be done before an outcome is told; returns whether it is.
+    mutating func willWork() -> Bool {
         guard case .fetching = stage, !isCancelled else { return false }
-        stage = .storing(nil)
+        stage = .working(nil)
         return true
     }
 
     /// What is being done can be interrupted; returns whether it is to be.
-    mutating func isStoring(_ interruption: @escaping @Sendable () -> Void) -> Bool {
-        guard case .storing = stage else { return isCancelled }
-        stage = .storing(interruption)
+    mutating func isWorking(_ interruption: @escaping @Sendable () -> Void) -> Bool {
+        guard case .working = stage else { return isCancelled }
+        stage = .working(interruption)
         return false
-    }
-
-    /// The server has to be asked anew; returns whether that is still wanted.
-    mutating func willFetchAnew() -> Bool {
-        guard case .fetching = stage, !isCancelled else { return false }
-        stage = .lookingUp
-        return true
     }
 
     /// The exchange is no longer wanted, or may not go on.
     mutating func stopped(with error: RequestError) -> Action {
+        isCancelled = true
+        var interruption: (@Sendable () -> Void)?
         switch stage {
         case .ended: return .nothing
-        case .fetching(let exchange):
-            isCancelled = true
-            return exchange.map(Action.cancel) ?? .nothing
-        case .storing(let interruption):
-            isCancelled = true
-            stage = .ended
-            return .tell(ExchangeOutcome(response: nil, error: error), interruption: interruption)
-        case .lookingUp, .held:
-            isCancelled = true
-            stage = .ended
-            return .tell(ExchangeOutcome(response: nil, error: error), interruption: nil)
+        case .fetching(let exchange): return exchange.map(Action.cancel) ?? .nothing
+        case .working(let closure): interruption = closure
+        case .held: break
         }
+        stage = .ended
+        return .tell(ExchangeOutcome(response: nil, error: error), interruption: interruption)
     }
-
-    mutating func suspended() { isSuspended = true }
-
-    mutating func resumed() { isSuspended = false }
 }

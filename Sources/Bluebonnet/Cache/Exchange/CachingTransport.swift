@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// Puts a response cache before a session's transport.
 ///
-/// There is one only if the session has a cache. What a stored response cannot be the answer to goes to the transport as
-/// it is, such as streams and downloads, which take their bodies piece by piece.
+/// Only a session with a cache has one. Requests that no stored response can answer go to the inner transport unchanged,
+/// such as those of streams and downloads, which take their bodies piece by piece.
 final class CachingTransport: Transport {
     /// What a cache has to know of the session.
     struct Settings: Sendable {
@@ -14,7 +14,7 @@ final class CachingTransport: Transport {
         var openHeaders = HTTPHeaders()
         /// Whether the transport may send cookies that the requests do not show.
         var hasCookies = false
-        /// What has URLs mean something else than they do in a session with the default configuration; empty for nothing.
+        /// The settings that change the meaning of a URL, as text; empty for the default configuration.
         var view = ""
     }
 

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// The directives of `Cache-Control` fields, of a request or a response (RFC 9111 §5.2).
 ///
-/// Read leniently, and to the safe side: an unknown directive is skipped, of one that comes twice the first counts
-/// (§4.2.1), and a lifetime that is no number is none, so that the response is stale.
+/// Read leniently, and to the safe side: an unknown directive is skipped, the first of two alike counts (§4.2.1), and a
+/// lifetime that is not a number is 0, so that the response is stale.
 struct CacheControl: Equatable, Sendable {
     var noStore = false
     /// Also in its qualified form, which names fields: those would be of no use without the others (§5.2.2.4).
@@ -33,7 +33,8 @@ struct CacheControl: Equatable, Sendable {
     init(_ text: String?) {
         guard let text else { return }
         var seen: Set<String> = []
-        for element in Self.elements(of: text) {
+        var rest = text.utf8[...]
+        while let element = rest.takeElement() {
             let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first else { continue }
             let name = first.trimmed.lowercased()
@@ -60,48 +61,16 @@ struct CacheControl: Equatable, Sendable {
         }
     }
 
-    /// Reads delta-seconds (§1.2.2); those that are too large are ``anyAge``, and `nil` is what is none.
+    /// Reads delta-seconds (§1.2.2); too large a number becomes ``anyAge``, and anything else `nil`.
     static func seconds(_ text: (some StringProtocol)?) -> Int? {
         guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         return min(Int(text) ?? anyAge, anyAge)
     }
 
-    /// Takes a list apart at its commas, but for those in quoted strings (RFC 9110 §5.6.1, §5.6.4).
-    private static func elements(of text: String) -> [Substring] {
-        var elements: [Substring] = []
-        let bytes = text.utf8
-        var (start, isQuoted, isEscaped) = (bytes.startIndex, false, false)
-        for index in bytes.indices {
-            let byte = bytes[index]
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted, byte == 0x5c {
-                isEscaped = true
-            } else if byte == 0x22 {
-                isQuoted.toggle()
-            } else if byte == 0x2c, !isQuoted {
-                elements.append(text[start..<index])
-                start = bytes.index(after: index)
-            }
-        }
-        elements.append(text[start...])
-        return elements
-    }
-
-    /// The argument without the quotes that it may have; one that has spaces around it is none of a number's.
+    /// The argument without its quotes, if it has any.
     private static func unquoted(_ text: Substring) -> Substring {
-        guard text.utf8.count >= 2, text.utf8.first == 0x22 else { return text.trimmedAtEnd }
-        let trimmed = text.trimmedAtEnd
-        guard trimmed.utf8.last == 0x22 else { return trimmed }
-        return trimmed.dropFirst().dropLast()
-    }
-}
-
-extension Substring {
-    /// The text without spaces and tabs at its end.
-    fileprivate var trimmedAtEnd: Substring {
-        guard let last = utf8.lastIndex(where: { !FieldSyntax.isWhitespace($0) }) else { return "" }
-        return self[...last]
+        guard text.utf8.count >= 2, text.utf8.first == 0x22, text.utf8.last == 0x22 else { return text }
+        return text.dropFirst().dropLast()
     }
 }
 
@@ -130,7 +99,7 @@ struct Freshness: Equatable, Sendable {
         if let maxAge = control.maxAge {
             lifetime = Double(maxAge)
         } else if let expires = headers.values(for: "Expires").first {
-            // What is no date is in the past (§5.3).
+            // An invalid date is in the past (§5.3).
             let end = HTTPDate.parse(expires, now: responseTime)
             lifetime = end.map { max(0, $0.timeIntervalSince(date ?? responseTime)) } ?? 0
         } else if control.isPublic || Storability.isHeuristicallyCacheable(statusCode),
@@ -152,7 +121,7 @@ struct Freshness: Equatable, Sendable {
     /// For how many seconds the response has been stale; below zero, it is fresh.
     func staleness(at now: Date) -> Double { age(at: now) - lifetime }
 
-    /// The `Age` field's seconds; the first value counts, and what is none does not (§5.1).
+    /// The seconds of the `Age` field: the first value counts, and an invalid one is 0 (§5.1).
     private static func age(in headers: HTTPHeaders) -> Int {
         let value = headers.values(for: "Age").first?.split(separator: ",", omittingEmptySubsequences: false).first
         return CacheControl.seconds(value?.trimmed) ?? 0

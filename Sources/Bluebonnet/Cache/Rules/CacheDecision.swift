@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// What a cache does about a request (RFC 9111 §4).
+/// Decides how a cache answers a request (RFC 9111 §4).
 enum CacheDecision {
     /// Have the request sent as it is.
     case network
     /// Answer with this.
     case stored(StoredResponse)
-    /// Ask the server whether this is still good, with these fields; without any, ask for all of it anew.
+    /// Validate this with the server, by these fields; without any, fetch it anew.
     case validate(StoredResponse, conditions: HTTPHeaders)
-    /// Nothing is stored that would do, and the network must not be asked.
+    /// Nothing suitable is stored, and the network must not be asked.
     case unsatisfiable
 
     /// Decides.
@@ -62,7 +62,7 @@ enum CacheDecision {
         return limit == CacheControl.anyAge || staleness <= Double(limit)
     }
 
-    /// The fields that have the server compare what it has with what is stored (§4.3.1).
+    /// The fields with which the server compares its representation with the stored one (§4.3.1).
     private static func conditions(_ entry: StoredResponse) -> HTTPHeaders {
         var fields = HTTPHeaders()
         if let tag = entry.entityTag { fields.add(name: "If-None-Match", value: tag) }
@@ -82,9 +82,9 @@ extension StoredResponse {
     }
 }
 
-/// What becomes of a stored response when the server says that it is good still, or shows what it would be now.
+/// Updates a stored response by a 304 or by the answer to a HEAD.
 enum Freshening {
-    /// Whether a 304 is about the response that was asked about (RFC 9111 §4.3.4).
+    /// Whether a 304 is about this stored response (RFC 9111 §4.3.4).
     static func isAbout(_ stored: StoredResponse, _ notModified: HTTPResponse) -> Bool {
         guard let tag = notModified.headers.values(for: "ETag").first, let own = stored.entityTag else { return true }
         return opaque(tag) == opaque(own)
@@ -107,7 +107,7 @@ enum Freshening {
             requestTime: requestTime, responseTime: responseTime, storagePolicy: stored.storagePolicy)
     }
 
-    /// Whether the answer to a HEAD is about what is stored, so that it freshens that; else that is outdated (§4.3.5).
+    /// Whether the answer to a HEAD describes the stored response; if not, that is outdated (§4.3.5).
     static func isSame(_ stored: StoredResponse, _ head: HTTPResponse) -> Bool {
         for name in ["ETag", "Last-Modified", "Content-Length"] {
             guard let new = head.headers.values(for: name).first else { continue }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a cache has to know of a request.
+/// The properties of a request that its caching depends on.
 struct CacheRequest: Sendable {
     let method: HTTPMethod
     let url: URL
@@ -9,15 +9,15 @@ struct CacheRequest: Sendable {
     let control: CacheControl
     /// Whether only a part is asked for.
     let isPartial: Bool
-    /// Whether the user has stated a condition, whose answer is the user's.
+    /// Whether the request has a condition of the user's, so that the answer to it is the user's, too.
     let isConditional: Bool
     private let fields: HTTPHeaders
     private let defaults: HTTPHeaders
-    /// What stands for the user whose request it is, beside the field `Authorization`.
+    /// The user whose request it is, where the field `Authorization` does not say so.
     private let identity: String?
     /// Whether libcurl may send cookies that are not known here.
     private let hasHiddenCookies: Bool
-    /// What has the URL mean something else than elsewhere.
+    /// The session's settings that change the meaning of the URL.
     private let view: String
 
     /// Looks at a request, and at the fields that the session adds.
@@ -46,17 +46,18 @@ struct CacheRequest: Sendable {
     /// Whether the response must not come from the network.
     var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
 
-    /// Whether something that is stored may be the answer, or part in finding it.
+    /// Whether a stored response may answer the request, or be validated for it.
     var mayBeAnswered: Bool {
         (method == .get || method == .head) && !isPartial && !isConditional && !control.noStore
             && policy != .reloadIgnoringCache
     }
 
-    /// Whether it is known what the request has in the fields of a variation.
+    /// Whether the request's values of a variation's fields are known.
     func selects(by variation: Variation) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
 
-    /// Stands for what the request has in the fields of a variation, and for what its session takes the URL to mean; the
-    /// values may be secrets, and are not kept.
+    /// Returns a digest of the request's values of a variation's fields, and of its session's view of the URL.
+    ///
+    /// The values themselves may be secrets, and are not kept.
     func selector(for variation: Variation) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in variation.names {

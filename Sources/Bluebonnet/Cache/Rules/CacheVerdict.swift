@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// What a cache does with what came of an exchange.
+/// Decides what a cache does with the outcome of an exchange.
 enum CacheVerdict {
     /// Nothing.
     case pass
     /// Stores the response.
     case store
-    /// Has nothing for the URL any more: the server gave something else, which may not be stored.
+    /// Drops all responses for the URL: the server gave another, which may not be stored.
     case drop
     /// Answers with the stored response, with the fields of the 304.
     case freshen(StoredResponse)
@@ -14,9 +14,9 @@ enum CacheVerdict {
     case fetchAnew
     /// Answers with the stored response although it is stale: the server could not answer.
     case standIn(StoredResponse)
-    /// Freshens what is stored, or drops it: that is what a GET would get.
+    /// Freshens the stored response, or drops it: the HEAD shows what a GET would get now.
     case compareHead
-    /// Forgets what may have been changed.
+    /// Forgets the responses that the request may have made outdated.
     case forget([CacheKey])
 
     /// Decides.

@@ -4,8 +4,8 @@ import Synchronization
 /// Keeps responses in files of a directory, up to a number of bytes: what was not used for the longest time goes first.
 ///
 /// All calls block: they belong on the pool. Several processes may have the same directory, and each sees what the others
-/// have stored: nothing is remembered but how large the files are. What goes wrong is a miss, and is counted; what was to
-/// be replaced or forgotten is not the answer to anything then.
+/// have stored: only the sizes of the files are remembered. A failure counts as a miss, and in ``failures``; a response
+/// that was to be replaced or forgotten is not used then.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
@@ -109,7 +109,7 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Where a response goes: where that is which it replaces, else where nothing is, else where the oldest is.
+    /// Returns the name for a response: that of the one it replaces, else a free one, else that of the oldest.
     private func place(of entry: StoredResponse, for key: CacheKey) -> String {
         var free: String?
         var oldest: (name: String, time: Date)?

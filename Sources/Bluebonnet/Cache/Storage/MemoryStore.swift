@@ -2,7 +2,7 @@
 struct MemoryStore {
     private let capacity: Int
     private var entries = LeastRecentlyUsed<CacheKey, [StoredResponse]>()
-    /// What is not kept any more, to be released by the owner without its lock: bodies may be the user's.
+    /// The removed responses, which the owner releases without its lock: bodies may be the user's.
     private var gone: [[StoredResponse]] = []
 
     init(capacity: Int) {
@@ -41,7 +41,7 @@ struct MemoryStore {
         if let earlier = entries.remove(key) { gone.append(earlier) }
     }
 
-    /// Takes what is not kept any more.
+    /// Takes the removed responses.
     mutating func takeGone() -> [[StoredResponse]] {
         defer { gone = [] }
         return gone
@@ -63,82 +63,69 @@ struct MemoryStore {
 
 /// Keeps values by key, in the order of their last use, with what each costs.
 struct LeastRecentlyUsed<Key: Hashable, Value> {
-    private struct Node {
-        let key: Key
-        var value: Value
-        var cost: Int
-        var newer: Int?
-        var older: Int?
+    private struct Entry {
+        let value: Value
+        let cost: Int
+        var lastUse = 0
     }
 
-    private var nodes: [Node?] = []
-    private var free: [Int] = []
-    private var indices: [Key: Int] = [:]
-    private var newest: Int?
-    private var oldest: Int?
-    /// What all of it costs.
-    private(set) var cost = 0
+    private var entries: [Key: Entry] = [:]
+    /// The uses in their order, of which those count that are the last of their keys.
+    private var uses: [(key: Key, time: Int)] = []
+    /// How many of the uses are over.
+    private var passed = 0
+    private var time = 0
 
-    var count: Int { indices.count }
-    var keys: [Key] { Array(indices.keys) }
+    /// What all values cost together.
+    private(set) var cost = 0
 
     /// Returns the value, which is the last to be used from now on.
     mutating func use(_ key: Key) -> Value? {
-        guard let index = indices[key], let node = nodes[index] else { return nil }
-        if index != newest {
-            detach(index)
-            attach(index)
-        }
-        return node.value
+        guard let entry = entries[key] else { return nil }
+        note(key)
+        return entry.value
     }
 
     /// Keeps a value, in place of the one that has the key, as the last that was used.
     mutating func set(_ value: Value, cost: Int, for key: Key) {
         remove(key)
-        let index = free.popLast() ?? nodes.endIndex
-        if index == nodes.endIndex { nodes.append(nil) }
-        nodes[index] = Node(key: key, value: value, cost: cost)
-        indices[key] = index
+        entries[key] = Entry(value: value, cost: cost)
         self.cost += cost
-        attach(index)
+        note(key)
     }
 
     /// Removes a value, if it is there.
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
-        guard let index = indices.removeValue(forKey: key), let node = nodes[index] else { return nil }
-        detach(index)
-        nodes[index] = nil
-        free.append(index)
-        cost -= node.cost
-        return node.value
+        guard let entry = entries.removeValue(forKey: key) else { return nil }
+        cost -= entry.cost
+        return entry.value
     }
 
     /// Removes the value that was not used for the longest time.
     mutating func removeOldest() -> (key: Key, value: Value)? {
-        guard let oldest, let node = nodes[oldest] else { return nil }
-        remove(node.key)
-        return (node.key, node.value)
+        while passed < uses.count {
+            let use = uses[passed]
+            passed += 1
+            if entries[use.key]?.lastUse == use.time, let value = remove(use.key) { return (use.key, value) }
+        }
+        return nil
     }
 
-    private mutating func attach(_ index: Int) {
-        nodes[index]?.older = newest
-        nodes[index]?.newer = nil
-        if let newest { nodes[newest]?.newer = index }
-        newest = index
-        if oldest == nil { oldest = index }
-    }
-
-    private mutating func detach(_ index: Int) {
-        guard let node = nodes[index] else { return }
-        if let newer = node.newer { nodes[newer]?.older = node.older } else { newest = node.older }
-        if let older = node.older { nodes[older]?.newer = node.newer } else { oldest = node.newer }
+    private mutating func note(_ key: Key) {
+        time += 1
+        entries[key]?.lastUse = time
+        uses.append((key, time))
+        // Those that do not count go before they are most of all.
+        guard uses.count > entries.count * 2 + 64 else { return }
+        uses = uses[passed...].filter { entries[$0.key]?.lastUse == $0.time }
+        passed = 0
     }
 }
 
-/// Counts how often what is stored under a key was forgotten, so that what was under way then is not stored after it.
+/// Counts how often each key was forgotten, so that a response that was under way then is not stored afterwards.
 ///
-/// Many keys share a count: what is under way for one may then not be stored although only another was forgotten.
+/// Many keys share a count: a response may be kept out although only another key was forgotten.
 struct CacheEpochs {
     private var counts = [UInt64](repeating: 0, count: 256)
 

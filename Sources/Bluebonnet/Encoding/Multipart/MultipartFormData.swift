@@ -54,7 +54,7 @@ public struct MultipartFormData: Sendable {
     /// Returns a boundary that no part holds, as far as chance can tell.
     ///
     /// - Returns: A boundary with 128 random bits; a token, so that it needs no quotes.
-    public static func randomBoundary() -> String { MultipartBoundary.random().text }
+    public static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
     public var contentType: String {
@@ -209,7 +209,7 @@ extension MultipartFormData {
     ) where S.Element: DataProtocol & Sendable {
         append(
             MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
-            .sequence(MultipartSequence(once: sequence, length: length)))
+            .sequence(SequenceSource(once: sequence, length: length)))
     }
 
     /// Appends a field or a file whose bytes come from a sequence that can be made any number of times.
@@ -228,7 +228,7 @@ extension MultipartFormData {
     ) where S.Element: DataProtocol & Sendable {
         append(
             MultipartPartHead(name: name, fileName: fileName, mimeType: mimeType, headers: headers),
-            .sequence(MultipartSequence(length: length, make: make)))
+            .sequence(SequenceSource(length: length, make: make)))
     }
 }
 

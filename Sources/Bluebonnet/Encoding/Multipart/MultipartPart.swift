@@ -9,7 +9,7 @@ struct MultipartPart: Sendable {
         /// In a file; file name and media type are its own when `namesItself`.
         case file(URL, namesItself: Bool)
         /// In a sequence.
-        case sequence(MultipartSequence)
+        case sequence(SequenceSource)
     }
 
     let head: MultipartPartHead
@@ -24,28 +24,21 @@ struct MultipartPart: Sendable {
     ///
     /// A file is opened and closed again: a form may have more files than a process may have descriptors.
     func prepared() throws(RequestError) -> PreparedMultipartPart {
-        let name = head.name
+        var head = head
+        let length: Int64?
         switch source {
-        case .data(let data):
-            return PreparedMultipartPart(
-                name: name, head: try head.bytes(), length: Int64(data.count), content: .data(data))
+        case .data(let data): length = Int64(data.count)
         case .file(let url, let namesItself):
             guard url.isFileURL else { throw Self.error(.bodyPartURLInvalid(url.redactedDescription)) }
-            let head = try (namesItself ? try head.named(by: url) : head).bytes()
-            let path = url.path(percentEncoded: false)
-            do {
-                let length = try FileReader(path: path).length
-                return PreparedMultipartPart(name: name, head: head, length: length, content: .file(path: path))
-            } catch {
-                throw error.inPart(name, path: path)
-            }
+            if namesItself { head = try head.named(by: url) }
+            length = try PreparedMultipartPart.reader(of: url, in: head.name).length
         case .sequence(let sequence):
-            if let length = sequence.length, length < 0 {
-                throw Self.error(.bodyPartLengthMismatch(name: name, expected: length, actual: 0))
+            length = sequence.length
+            if let length, length < 0 {
+                throw Self.error(.bodyPartLengthMismatch(name: head.name, expected: length, actual: 0))
             }
-            return PreparedMultipartPart(
-                name: name, head: try head.bytes(), length: sequence.length, content: .sequence(sequence))
         }
+        return PreparedMultipartPart(name: head.name, head: try head.bytes(), length: length, source: source)
     }
 
     private static func error(_ reason: RequestError.MultipartEncodingReason) -> RequestError {
@@ -144,26 +137,19 @@ struct MultipartPartHead {
 
 /// Holds a part that has been checked, and can be written.
 struct PreparedMultipartPart: Sendable {
-    /// Says where the bytes of a part are.
-    enum Content: Sendable {
-        case data(Data)
-        case file(path: String)
-        case sequence(MultipartSequence)
-    }
-
     let name: String
     /// The fields with the empty line after them.
     let head: Data
     /// How many bytes the content has, if that is known.
     let length: Int64?
-    let content: Content
+    let source: MultipartPart.Source
 
     /// Whether the bytes may be long in coming.
-    var mayWait: Bool { if case .sequence = content { true } else { false } }
+    var mayWait: Bool { if case .sequence = source { true } else { false } }
 
     /// Takes what can be read once only.
     func take() throws(RequestError) {
-        guard case .sequence(let sequence) = content, !sequence.take() else { return }
+        guard case .sequence(let sequence) = source, !sequence.take() else { return }
         throw notReplayable
     }
 
@@ -174,27 +160,33 @@ struct PreparedMultipartPart: Sendable {
 
     /// Checks that what can be read once only has not been.
     func checkIsLeft() throws(RequestError) {
-        guard case .sequence(let sequence) = content, sequence.isUsedUp else { return }
+        guard case .sequence(let sequence) = source, sequence.isUsedUp else { return }
         throw notReplayable
     }
 
     /// Begins the content.
     func makeReader() throws(RequestError) -> any BodyReader {
-        switch content {
-        case .data(let data): return DataReader(data)
-        case .file(let path):
-            do {
-                return try FileReader(path: path)
-            } catch {
-                throw error.inPart(name, path: path)
-            }
-        case .sequence(let sequence): return sequence.makeReader()
+        switch source {
+        case .data(let data): DataReader(data)
+        case .file(let url, _): try Self.reader(of: url, in: name)
+        case .sequence(let sequence): sequence.makeReader()
+        }
+    }
+
+    /// Opens the file of a part.
+    static func reader(of file: URL, in name: String) throws(RequestError) -> FileReader {
+        do {
+            return try FileReader(path: file.path(percentEncoded: false))
+        } catch {
+            throw error.inPart(name, path: file.path(percentEncoded: false))
         }
     }
 
     /// Returns the error of the form for what a reader of the content threw.
     func error(for error: any Error) -> RequestError {
-        if case .file(let path) = content, let error = error as? FileError { return error.inPart(name, path: path) }
+        if case .file(let url, _) = source, let error = error as? FileError {
+            return error.inPart(name, path: url.path(percentEncoded: false))
+        }
         if error is CancellationError { return RequestError(.cancelled) }
         // Not every sequence ends with that error when its task is cancelled.
         let cause = (error as? BodySequenceError)?.error ?? error
@@ -215,41 +207,4 @@ struct DataReader: BodyReader {
     init(_ data: Data) { self.data = data.isEmpty ? nil : data }
 
     mutating func next() -> Data? { data.take() }
-}
-
-/// Makes readers of the sequence that a part comes from: any number of them, or only one.
-struct MultipartSequence: Sendable {
-    /// How many bytes there will be, if somebody has said so.
-    let length: Int64?
-
-    private let make: @Sendable () -> any BodyReader
-    /// Who may have the one reader, of all copies of the form; `nil` when there can be any number.
-    private let claim: OneTimeClaim?
-
-    /// A sequence that may be good for one reading only.
-    init<S: AsyncSequence & Sendable>(once sequence: S, length: Int64?) where S.Element: DataProtocol {
-        self.length = length
-        make = { SequenceReader(sequence) }
-        claim = OneTimeClaim()
-    }
-
-    /// A sequence that is made anew for each reading.
-    init<S: AsyncSequence & SendableMetatype>(length: Int64?, make: @escaping @Sendable () -> S)
-    where S.Element: DataProtocol {
-        self.length = length
-        self.make = { SequenceReader(make()) }
-        claim = nil
-    }
-
-    /// Whether there can be a second reader.
-    var isReplayable: Bool { claim == nil }
-
-    /// Whether there can be no reader any more.
-    var isUsedUp: Bool { claim?.isTaken == true }
-
-    /// Returns whether there may be a reader now; of a sequence that can be read once, only the first time.
-    func take() -> Bool { claim?.take() ?? true }
-
-    /// Begins the sequence; whoever calls this has taken it.
-    func makeReader() -> any BodyReader { make() }
 }

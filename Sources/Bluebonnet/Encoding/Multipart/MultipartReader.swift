@@ -26,7 +26,7 @@ struct MultipartReader: BodyReader {
         while true {
             if let piece = output.takeReady() { return piece }
             if content != nil {
-                // What is there already must not wait for what comes who knows when.
+                // Bytes that are there must not wait for a sequence that may take long.
                 if content?.part.mayWait == true, let piece = output.takeRest() { return piece }
                 try await readContent()
             } else if position < parts.count {
@@ -160,16 +160,6 @@ struct MultipartBoundary {
 
     /// What stands after the last part, or alone when there are none.
     func closing(hasParts: Bool) -> String { "\(hasParts ? "\r\n" : "")--\(text)--\r\n" }
-
-    /// Returns a boundary that no part holds, as far as chance can tell: 128 random bits.
-    static func random() -> MultipartBoundary {
-        var random = SystemRandomNumberGenerator()
-        let digits = (0..<4).map { _ in
-            let word = String(UInt32.random(in: .min ... .max, using: &random), radix: 16)
-            return String(repeating: "0", count: 8 - word.utf8.count) + word
-        }
-        return MultipartBoundary(text: "bluebonnet-\(digits.joined())")
-    }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
         FieldSyntax.isAlphanumeric(byte) || "'()+_,-./:=? ".utf8.contains(byte)

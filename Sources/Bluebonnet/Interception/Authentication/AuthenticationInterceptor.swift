@@ -9,13 +9,14 @@ import Synchronization
 /// that are refused later and were sent before; the next request is free to try again.
 ///
 /// A refusal is noticed when a request fails: have it validated (`validate()`), or a 401 is a response like any other.
-/// A refusal by another origin, to which the request was redirected without its credential, is none of the credential.
+/// A refusal by another origin, to which the request was redirected without its credential, does not count.
 ///
 /// The error of a request is `.adaptation`, when it was not sent, or `.retry(original:)`; its `underlying` is an
 /// ``AuthenticationError``, or what the refresh threw.
 ///
-/// Runs here: the bookkeeping, and the credential's `requiresRefresh`. Never runs here: the authenticator, which runs on the global pool; each refresh in a task
-/// of its own. A request that is cancelled neither waits any longer nor ends the refresh for others.
+/// Runs here: the bookkeeping, and the credential's `requiresRefresh`. Never runs here: the authenticator, which runs on
+/// the global pool; each refresh in a task of its own. A request that is cancelled neither waits any longer nor ends the
+/// refresh for others.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
     /// What requests are authenticated with.
     public typealias Credential = AuthenticatorType.Credential
@@ -23,7 +24,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Limits how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
 
-    /// Who knows how requests are authenticated.
+    /// Authenticates requests, and refreshes the credential.
     public nonisolated let authenticator: AuthenticatorType
 
     /// How often the credential may be refreshed; `nil` for any number of times.
@@ -137,7 +138,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// How many wait for the end of the refresh, for tests.
     var waiterCount: Int { waiters.count }
 
-    /// What the state's action means for whoever asked.
+    /// The next step of a request that asked.
     private enum Step: Sendable {
         case use(Credential, tick: UInt64)
         case wait(RefreshWaiter)
@@ -247,15 +248,15 @@ private enum RefreshMark {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 
-/// Counts what happens to credentials, in the order in which it happens in the process.
+/// Numbers the changes of credentials in the order in which they happen in the process.
 private enum AuthenticationTick {
     private static let last = Atomic<UInt64>(0)
 
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
 }
 
-/// Someone who waits for the end of a refresh, or for the own cancellation, whichever comes first.
-private final class RefreshWaiter: Sendable {
+/// Waits for the end of a refresh, or for the cancellation of the task that waits, whichever comes first.
+private struct RefreshWaiter: Sendable {
     /// How the wait ended.
     enum Answer: Sendable {
         /// There is another credential: the refresh brought it, or it was set.
@@ -264,44 +265,14 @@ private final class RefreshWaiter: Sendable {
         case cancelled
     }
 
-    private enum State {
-        case idle
-        case waiting(Resumption<Answer>)
-        case answered(Answer)
-    }
-
-    private let state = Locked(State.idle)
+    private let answers = AsyncStream<Answer>.makeStream(bufferingPolicy: .bufferingOldest(1))
 
     /// Waits; once.
     func answer() async -> Answer {
-        await withTaskCancellationHandler {
-            await withResumption { continuation in
-                let answer = state.withLock { state -> Answer? in
-                    if case .answered(let answer) = state { return answer }
-                    state = .waiting(continuation)
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
-            }
-        } onCancel: {
-            end(with: .cancelled)
-        }
+        for await answer in answers.stream { return answer }
+        return .cancelled
     }
 
     /// Ends the wait, unless it has ended.
-    func end(with answer: Answer) {
-        let waiting = state.withLock { state -> Resumption<Answer>? in
-            switch state {
-            case .idle:
-                state = .answered(answer)
-                return nil
-            case .waiting(let continuation):
-                state = .answered(answer)
-                return continuation
-            case .answered:
-                return nil
-            }
-        }
-        waiting?.resume(returning: answer)
-    }
+    func end(with answer: Answer) { answers.continuation.yield(answer) }
 }

@@ -47,7 +47,7 @@ struct RefreshState: Equatable {
     mutating func adapting(requiresRefresh: Bool, isFresh: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
-        // What a refresh brought is used once at least: one that is about to expire is still better than none.
+        // A new credential is used at least once: one that is about to expire is still better than none.
         return requiresRefresh && !isFresh ? refresh(now: now) : .proceed
     }
 

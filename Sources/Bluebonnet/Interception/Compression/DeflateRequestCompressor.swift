@@ -15,7 +15,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         case gzip
     }
 
-    /// Says what becomes of a request that has a `Content-Encoding` already.
+    /// Says how to treat a request that has a `Content-Encoding` already.
     public enum DuplicateHeaderBehavior: Hashable, Sendable {
         /// It fails with ``DuplicateHeaderError``, as the underlying error of `.adaptation`.
         case error
@@ -157,7 +157,7 @@ private struct CompressingReader: BodyReader {
     private var base: any BodyReader
     private let format: DeflateRequestCompressor.Format
     private var deflater: Deflater?
-    /// What was read and not taken in yet.
+    /// The bytes that were read and not compressed yet.
     private var rest = Data()
     private var isFinished = false
 

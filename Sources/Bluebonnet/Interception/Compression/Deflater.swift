@@ -11,7 +11,7 @@ import FoundationEssentials
 final class Deflater {
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// How many bytes go in at a time: what comes out of them is a piece.
+    /// How many bytes go in at a time; the output for them is one piece.
     static let inputSize = 128 * 1024
     private static let outputSize = 64 * 1024
 
@@ -44,7 +44,7 @@ final class Deflater {
         }
     }
 
-    /// Returns what is still to come out, the end included; nothing may go in afterwards.
+    /// Returns the rest of the output, with the end of the format; nothing may go in afterwards.
     func finish() -> Data { unsafe run(nil, count: 0, flush: Z_FINISH) }
 
     private func run(_ input: UnsafeMutablePointer<UInt8>?, count: Int, flush: Int32) -> Data {

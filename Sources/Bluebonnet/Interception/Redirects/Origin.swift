@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-/// Names who answers for a URL: its scheme, host and port (RFC 6454 §4).
+/// The scheme, host and port of a URL (RFC 6454 §4).
 ///
-/// What is sent to one origin because of who it is, such as a password, is none of another's business.
+/// Secrets that are meant for one origin, such as a password, must not be sent to another.
 package struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     package let scheme: String
@@ -22,7 +22,7 @@ package struct Origin: Hashable, Sendable {
         port = Int(digits) ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether what is sent can be read on the way.
+    /// Whether others can read the messages on their way.
     package var isInsecure: Bool { scheme != "https" }
 
     private static func lowercased(_ bytes: Span<UInt8>) -> String {

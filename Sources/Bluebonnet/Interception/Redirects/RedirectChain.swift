@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Decides where a request goes on, from one redirect to the next, as a value.
 struct RedirectChain: Sendable {
-    /// What a response leads to.
+    /// The next step after a response.
     enum Action: Sendable {
         /// It is the answer: no redirect, or none that says where to.
         case deliver
@@ -14,13 +14,13 @@ struct RedirectChain: Sendable {
 
     private let limits: Session.Configuration.RedirectLimits
     private var current: HTTPRequest
-    /// What was proposed after the latest response.
+    /// The request that was proposed after the latest response.
     private var proposal: HTTPRequest?
     private var hasLeftOrigin = false
     private var count = 0
-    /// How often what was sent, and since when cookies were set the last time.
+    /// How often each request was sent since cookies were set the last time.
     private var visits: [Visit: Int] = [:]
-    /// The same, whatever cookies were set.
+    /// The requests that were sent, whatever cookies were set.
     private var visited: Set<Visit> = []
 
     init(request: HTTPRequest, limits: Session.Configuration.RedirectLimits) {
@@ -32,7 +32,7 @@ struct RedirectChain: Sendable {
 
     /// A response came to the latest request.
     ///
-    /// What limits the redirects is not looked at before it is known that this one is to be followed.
+    /// The limits are not checked before it is known that this one is to be followed.
     mutating func received(_ response: HTTPResponse) -> Action {
         let decision = RedirectDecision(request: current)
         let fields = RedirectDecision.redirects(response.statusCode) ? response.headers : []
@@ -86,7 +86,7 @@ struct RedirectChain: Sendable {
     /// request was until something is ready are given another chance, but no third.
     private static let visitLimit = 2
 
-    /// What a server sees of a request that decides about its answer.
+    /// The properties of a request that a server's answer depends on.
     private struct Visit: Hashable {
         let method: HTTPMethod
         let url: String
@@ -101,7 +101,7 @@ struct RedirectChain: Sendable {
 }
 
 extension HTTPRequest {
-    /// Drops what belongs to the origin of another request, and was taken over from that.
+    /// Drops the secrets that were taken over from another request.
     fileprivate mutating func removeSecrets(of other: HTTPRequest) {
         headers = HTTPHeaders(
             headers.filter { !HTTPRequest.belongsToOrigin($0.name) || !other.headers.contains($0) })
@@ -109,7 +109,7 @@ extension HTTPRequest {
     }
 }
 
-/// Decides what is left of a request that is redirected: RFC 9110 §15.4, and the Fetch standard where that leaves a choice.
+/// Makes the redirected request, by RFC 9110 §15.4, and by the Fetch standard where that leaves a choice.
 ///
 /// | Status | Method and body |
 /// |---|---|
@@ -176,7 +176,7 @@ struct RedirectDecision {
 }
 
 extension HTTPRequest {
-    /// Drops what belongs to the origin that is left: fields that carry secrets, the credential, and `Host`.
+    /// Drops the fields that carry secrets, the credential, and `Host`, which are for the earlier origin only.
     mutating func leaveOrigin() {
         headers = HTTPHeaders(headers.filter { !Self.belongsToOrigin($0.name) })
         credential = nil

@@ -15,7 +15,7 @@ public protocol RedirectHandler: Sendable {
     /// - Parameters:
     ///   - request: The request that is redirected.
     ///   - newRequest: What would be sent next, with the method, the fields and the body that RFC 9110 §15.4 and the Fetch
-    ///     standard leave of it, and without what belongs to the origin that is left.
+    ///     standard leave of it, and without the secrets of an origin that is left.
     ///   - response: The response that redirects.
     /// - Returns: What to send, or `nil` to end with the redirecting response.
     @concurrent

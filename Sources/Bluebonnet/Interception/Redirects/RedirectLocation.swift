@@ -2,11 +2,11 @@ import FoundationEssentials
 
 /// Reads where a redirect leads from its `Location` field (RFC 9110 §10.2.2), as forgivingly as browsers do.
 ///
-/// The value is resolved by RFC 3986 §5. What servers send beside that is read as the URL standard reads it: spaces,
+/// The value is resolved by RFC 3986 §5. Values that break its rules are read as the URL standard does: spaces,
 /// non-ASCII characters and others that a URL cannot have are percent-encoded, a backslash stands for a slash, and the
 /// number of slashes after the scheme does not matter.
 struct RedirectLocation {
-    /// What the field leads to.
+    /// The meaning of the field.
     enum Reading: Equatable {
         /// There is no field, or it is empty: the response redirects nowhere.
         case nowhere
@@ -30,17 +30,23 @@ struct RedirectLocation {
         return .url(url)
     }
 
-    private let baseBytes: [UInt8]
+    // Of the base:
     private let scheme: [UInt8]
-    /// The base from its start to the end of its authority.
+    /// From the start to the end of the authority.
     private let origin: ArraySlice<UInt8>
+    private let path: ArraySlice<UInt8>
+    private let query: ArraySlice<UInt8>?
+    private let fragment: ArraySlice<UInt8>?
 
     private init(base: URL) {
         let bytes = Array(base.absoluteString.utf8)
         let syntax = URLSyntax(bytes.span)
-        baseBytes = bytes
         scheme = bytes[syntax.scheme].map { FieldSyntax.lowercased($0) }
         origin = bytes[..<syntax.authority.upperBound]
+        var rest = bytes[syntax.authority.upperBound...]
+        fragment = rest.takeSuffix(after: 0x23)
+        query = rest.takeSuffix(after: 0x3f)
+        path = rest.isEmpty ? [0x2f] : rest
     }
 
     /// Removes control characters and spaces at the ends, and tabs anywhere.
@@ -53,8 +59,8 @@ struct RedirectLocation {
 
     private func resolve(_ value: [UInt8]) -> URL? {
         var rest = value[...]
-        let fragment = Self.cut(&rest, at: 0x23)
-        let query = Self.cut(&rest, at: 0x3f)
+        let fragment = rest.takeSuffix(after: 0x23)
+        let query = rest.takeSuffix(after: 0x3f)
         rest = ArraySlice(rest.map { $0 == 0x5c ? 0x2f : $0 })  // \ to /
         guard var target = target(rest, hasQuery: query != nil) else { return nil }
         if let query {
@@ -62,7 +68,7 @@ struct RedirectLocation {
             target += Self.encoded(query)
         }
         // RFC 9110 §10.2.2: without a fragment of its own, the location has that of the request.
-        if let fragment = fragment ?? Self.fragment(of: baseBytes) {
+        if let fragment = fragment ?? self.fragment {
             target.append(0x23)
             target += Self.encoded(fragment)
         }
@@ -70,7 +76,7 @@ struct RedirectLocation {
         return (try? url.checkRequestable()) == nil ? nil : url
     }
 
-    /// Resolves what comes before the query; returns `nil` when that leads out of the web.
+    /// Resolves the part before the query; returns `nil` when that leads out of the web.
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {
@@ -83,9 +89,8 @@ struct RedirectLocation {
         } else if rest.starts(with: [0x2f, 0x2f]) {
             return absolute(scheme, rest.drop { $0 == 0x2f })
         }
-        let path = pathOfBase()
         if rest.isEmpty {
-            guard !hasQuery, let query = Self.query(of: baseBytes) else { return origin + path }
+            guard !hasQuery, let query else { return Array(origin + path) }
             return origin + path + [0x3f] + query
         }
         if rest.first == 0x2f { return origin + Self.withoutDots(Self.encoded(rest)) }
@@ -100,30 +105,7 @@ struct RedirectLocation {
         return scheme + Array("://".utf8) + authority + path
     }
 
-    private func pathOfBase() -> [UInt8] {
-        let path = baseBytes[origin.endIndex...].prefix { $0 != 0x3f && $0 != 0x23 }
-        return path.isEmpty ? [0x2f] : Array(path)
-    }
-
     // MARK: Parts
-
-    /// Cuts the text at the first such byte and returns what follows it.
-    private static func cut(_ text: inout ArraySlice<UInt8>, at byte: UInt8) -> ArraySlice<UInt8>? {
-        guard let index = text.firstIndex(of: byte) else { return nil }
-        defer { text = text[..<index] }
-        return text[(index + 1)...]
-    }
-
-    private static func fragment(of url: [UInt8]) -> ArraySlice<UInt8>? {
-        var rest = url[...]
-        return cut(&rest, at: 0x23)
-    }
-
-    private static func query(of url: [UInt8]) -> ArraySlice<UInt8>? {
-        var rest = url[...]
-        _ = cut(&rest, at: 0x23)
-        return cut(&rest, at: 0x3f)
-    }
 
     /// Where the colon after the scheme is (RFC 3986 §3.1), if there is one.
     private static func endOfScheme(_ text: ArraySlice<UInt8>) -> Int? {

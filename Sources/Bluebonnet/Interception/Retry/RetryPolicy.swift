@@ -163,8 +163,8 @@ public struct RetryPolicy: RequestInterceptor {
     /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
-        let decision = RetryDecision(of: self, about: RetryCase(request, error), now: now(), random: random())
-        guard case .retry(let delay) = decision, budget?.withdraw() ?? true else { return .doNotRetry }
+        let delay = delay(after: RetryCase(request, error), now: now(), random: random())
+        guard let delay, budget?.withdraw() ?? true else { return .doNotRetry }
         return delay > .zero ? .retryWithDelay(delay) : .retry
     }
 
@@ -175,7 +175,7 @@ public struct RetryPolicy: RequestInterceptor {
     ///   - error: Why it failed.
     /// - Returns: Whether it is tried again.
     public func shouldRetry(request: any Request, dueTo error: any Error) -> Bool {
-        RetryDecision(of: self, about: RetryCase(request, error), now: now(), random: 0).isRetrying
+        delay(after: RetryCase(request, error), now: now(), random: 0) != nil
     }
 }
 

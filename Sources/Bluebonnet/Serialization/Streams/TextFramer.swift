@@ -88,7 +88,7 @@ package struct TextFramer {
 
 extension TextFramer {
     private static func decodeUTF16(_ bytes: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
-        var units = Charset.utf16Units(of: bytes, isBig: isBig)
+        var units = Charset.units(of: bytes, as: UInt16.self, isBig: isBig)
         var rest = bytes.count % 2
         if isLast {
             // Half a unit; together with a surrogate before it, it is one mistake.
@@ -103,7 +103,7 @@ extension TextFramer {
 
     private static func decodeUTF32(_ bytes: Data, isBig: Bool, isLast: Bool) -> (text: String, rest: Int) {
         let rest = bytes.count % 4
-        let text = String(decoding: Charset.utf32Units(of: bytes, isBig: isBig), as: UTF32.self)
+        let text = String(decoding: Charset.units(of: bytes, as: UInt32.self, isBig: isBig), as: UTF32.self)
         return isLast && rest > 0 ? (text + "\u{FFFD}", 0) : (text, rest)
     }
 
