@@ -103,11 +103,24 @@ struct ComposedRequest: HTTPRequestConvertible {
     }
 }
 
+/// The request that data to resume with was made for.
+struct ResumedRequest: HTTPRequestConvertible {
+    let resumeData: Data
+    let headers: HTTPHeaders?
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try ResumeData(decoding: resumeData).request
+        for field in headers ?? [:] { request.headers.update(field) }
+        return request
+    }
+}
+
 extension HTTPRequestConvertible {
     /// Whether converting runs code of the user's, such as an encoder, which may take its time.
     var runsUserCode: Bool {
         switch self {
         case let composed as ComposedRequest: composed.runsUserCode
+        case is ResumedRequest: false
         // Opening a file or a sequence may take its time, too.
         case let request as HTTPRequest: request.body.map { $0.data == nil } ?? false
         default: true

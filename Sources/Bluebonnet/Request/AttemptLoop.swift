@@ -75,9 +75,9 @@ struct AttemptLoop: ~Copyable {
         do throws(RequestError) {
             let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.wish == .cancelled) }
             // No code of the user's runs for nobody; what a download can be resumed with is told all the same.
-            if isCancelled, download == nil { throw RequestError(.cancelled) }
+            if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
-            if core.runsUserCode, !isCancelled {
+            if core.runsUserCode {
                 request = try await core.interruptible { [core] () throws(RequestError) in
                     try core.converted(credential)
                 }

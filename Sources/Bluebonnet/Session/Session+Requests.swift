@@ -244,15 +244,3 @@ extension Session {
             interceptor: interceptor, destination: destination, resumeData: resumeData)
     }
 }
-
-/// The request that data to resume with was made for.
-private struct ResumedRequest: HTTPRequestConvertible {
-    let resumeData: Data
-    let headers: HTTPHeaders?
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = try ResumeData(decoding: resumeData).request
-        for field in headers ?? [:] { request.headers.update(field) }
-        return request
-    }
-}
