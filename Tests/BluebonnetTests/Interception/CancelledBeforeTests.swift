@@ -59,6 +59,18 @@ import Testing
             case .adapter: session.streamRequest(stubURL, interceptor: adapter)
             }
         }
+
+        func download() -> DownloadRequest {
+            switch part {
+            case .request: session.download(Counted(calls: calls))
+            case .url: session.download(CountedURL(calls: calls))
+            case .modifier: session.download(stubURL, requestModifier: { [calls] _ in calls.next() })
+            case .encoder:
+                session.download(stubURL, method: .post, parameters: ["a": 1], encoder: CountedEncoder(calls: calls))
+            case .sessionAdapter: session.download(stubURL)
+            case .adapter: session.download(stubURL, interceptor: adapter)
+            }
+        }
     }
 
     @Test(arguments: Part.allCases)
@@ -94,22 +106,16 @@ import Testing
         #expect(scene.calls.value == 0)
     }
 
-    /// What it can be resumed with is told all the same, so more of it is made ready than of others.
-    @Test(arguments: [Part.sessionAdapter, .adapter])
-    func `a download that was cancelled before it was started is adapted by nobody`(_ part: Part) async throws {
+    @Test(arguments: Part.allCases)
+    func `a download that was cancelled before it was started is answered, and nothing of the user's runs`(
+        _ part: Part
+    ) async {
         let scene = Scene(part)
-        let calls = scene.calls
-        let adapter = Adapter { request, _ in
-            calls.next()
-            return request
-        }
-        let requests = (0..<10).map { _ in
-            scene.session.download(stubURL, interceptor: part == .adapter ? adapter : nil)
-        }
+        let requests = (0..<10).map { _ in scene.download() }
         await scene.session.cancelAllRequests()
         for request in requests { #expect(await request.serializingURL().response.error?.kind == .cancelled) }
         await scene.session.shutdown()
-        #expect(calls.value == 0)
+        #expect(scene.calls.value == 0)
     }
 
     /// It fails, and is cancelled by the very code that has it fail.

@@ -54,7 +54,8 @@ import Testing
         var wasInTime = false
         for id in 1...100 where !wasInTime {
             let recorder = Recorder()
-            engine.accept(.start(TransferID(id), HTTPRequest(url: server.url("/")), .none, options, recorder))
+            let request = HTTPRequest(url: server.url("/"))
+            engine.accept(.start(TransferID(id), request, UploadBody(nil, of: request), options, recorder))
             wasInTime = await withCheckedContinuation { continuation in
                 Self.endBehindHead(engine, loop) { continuation.resume(returning: $0) }
             }
