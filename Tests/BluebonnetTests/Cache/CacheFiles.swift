@@ -14,17 +14,15 @@ enum CacheFiles {
         return names[0]
     }
 
-    /// Sets a time in a file's content, and the digest that belongs to it.
-    static func set(_ member: String, to seconds: Double, in name: String, of directory: borrowing TestDirectory) throws
+    /// Writes a number over eight bytes of a file's content, and the digest that belongs to it.
+    static func overwrite(_ name: String, in directory: borrowing TestDirectory, at offset: Int, with bits: UInt64)
+        throws
     {
         let start = 17 + 32
-        let bytes = try Data(contentsOf: directory.url(name))
-        let list = try unsafe PropertyListSerialization.propertyList(from: bytes.dropFirst(start), format: nil)
-        var content = try #require(list as? [String: Any])
-        try #require(content[member] != nil)
-        content[member] = seconds
-        let changed = try PropertyListSerialization.data(fromPropertyList: content, format: .binary, options: 0)
-        try (bytes.prefix(17) + Digest.sha256(of: changed) + changed).write(to: directory.url(name))
+        var bytes = Array(try Data(contentsOf: directory.url(name)))
+        for index in 0..<8 { bytes[start + offset + index] = UInt8(truncatingIfNeeded: bits >> (8 * UInt64(index))) }
+        bytes.replaceSubrange(17..<start, with: Digest.sha256(of: Data(bytes[start...])))
+        try Data(bytes).write(to: directory.url(name))
     }
 
     /// Mounts a file over itself, so that it can be neither removed nor replaced; false where nothing may be mounted.

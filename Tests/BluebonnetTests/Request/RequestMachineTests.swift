@@ -35,7 +35,8 @@ import Testing
             let action = machine.apply(event)
             let isIgnored = ["nothing", "do not drive", "no exchange"].contains(action)
             let place = machine.place
-            #expect(expected == "\(action) | \(place)" || isIgnored && expected == place, "\(event) in \(situation)")
+            let met = "\(action) | \(place)"
+            #expect(expected == met || isIgnored && expected == place, "\(event) in \(situation): \(met)")
         }
     }
 
@@ -130,12 +131,18 @@ extension RequestMachine<Int> {
         switch event {
         case .resumed: return name(resumed())
         case .suspended: return name(suspended())
-        case .cancelled: return name(cancelled())
+        case .cancelled:
+            let action = cancelled()
+            return name(action)
         case .attached: return name(attached(slot, startsImmediately: true))
         case .attachedWaiting: return name(attached(slot, startsImmediately: false))
-        case .refused: return name(refused())
+        case .refused:
+            let action = refused()
+            return name(action)
         case .registered: return name(registered())
-        case .registrationRefused: return name(registrationRefused())
+        case .registrationRefused:
+            let action = registrationRefused()
+            return name(action)
         case .exchangeReturned: return name(exchangeReturned(FakeExchange()).0)
         case .headReceived: return name(headReceived(Self.response))
         case .outcomeReceived:

@@ -155,10 +155,12 @@ import Testing
             (CURLE_COULDNT_CONNECT, "Failed to connect to a:1", 0x08_17_00, nil),
             (CURLE_BAD_FUNCTION_ARGUMENT, "unable to set private key file: 'a' type PEM", 0x08_17_00, .unusableKey),
             (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -902:callback", 0x08_0c_00, .headTooLarge),
-            (CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -905:Too many", 0x07_58_01, .headTooLarge),
+            (
+                CURLE_RECV_ERROR, "nghttp2_session_mem_recv() returned -905:Too many CONTINUATION frames", 0x07_58_01,
+                .tooManyFrames
+            ),
             (CURLE_HTTP2, "nghttp2 recv error -902: The user callback function failed", 0x08_0d_00, nil),
-            (CURLE_HTTP2, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_0e_01, .headTooLarge),
-            (CURLE_RECV_ERROR, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_17_00, .headTooLarge),
+            (CURLE_RECV_ERROR, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_17_00, .tooManyFrames),
             (CURLE_HTTP2, "nghttp2 recv error -505: Protocol error", 0x08_0e_01, nil),
             (CURLE_RECV_ERROR, "Too large response headers: 1 > 0", 0x08_03_00, .tooManyHeads),
             (CURLcode(100), "Too many response headers, 5000 is max", 0x08_0e_00, .tooManyHeads),

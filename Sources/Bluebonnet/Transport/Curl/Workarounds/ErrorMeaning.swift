@@ -57,13 +57,6 @@ enum ErrorMeaning: Equatable {
         Phrase(
             meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
             versions: 0..<0x08_0d_00),
-        // The head has more frames than nghttp2 takes: 128 KiB of full ones, beside the first.
-        Phrase(
-            meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -905", codes: [CURLE_RECV_ERROR],
-            versions: 0..<0x08_0d_00),
-        Phrase(
-            meaning: .headTooLarge, words: "nghttp2 recv error -905", codes: [CURLE_HTTP2, CURLE_RECV_ERROR],
-            versions: 0x08_0d_00..<UInt32.max),
         Phrase(
             meaning: .tooManyFrames, words: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
         Phrase(
