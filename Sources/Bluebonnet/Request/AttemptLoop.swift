@@ -4,14 +4,14 @@ import FoundationEssentials
 ///
 ///     run        until an attempt is final
 ///     ├─ attempt
-///     │  ├─ convert       a new HTTPRequest for each attempt
-///     │  ├─ adapt         the session's adapters, then the request's
-///     │  ├─ send          the transport asks the cache, then the network
-///     │  ├─ redirect      where the answer leads elsewhere: send again
-///     │  ├─ receive       the head is judged before the body, where that goes to a stream or a file
-///     │  └─ validate
-///     ├─ retry            the retriers decide about a failure: the next attempt, after a delay
-///     └─ serialize        each serializer in the order attached; a failure goes to the retriers, too
+///     │  ├─ 1 convert     a new HTTPRequest for each attempt, which is checked
+///     │  ├─ 2 adapt       the session's adapters, then the request's
+///     │  ├─ 3 send        in RequestCore: the transport asks the cache, then the network
+///     │  ├─ 4 redirect    in RedirectFollower: where the answer leads elsewhere, send again
+///     │  ├─ 5 receive     the head is judged before the body, where that goes to a stream or a file
+///     │  └─ 6 validate
+///     ├─ 7 retry          the retriers decide about a failure: the next attempt, after a delay
+///     └─ 8 serialize      each serializer in the order attached; a failure goes to the retriers, too
 ///
 /// Belongs to the task that drives the request, on the global pool or where that task prefers to run. What it keeps is
 /// nobody else's, and takes no lock; what others see is in the ``RequestMachine``. User code that awaits runs in tasks of its
@@ -48,7 +48,7 @@ struct AttemptLoop: ~Copyable {
         } while true
     }
 
-    // MARK: 1-5: An attempt
+    // MARK: 1-6: An attempt
 
     private mutating func attempt() async -> CompletedAttempt {
         redirects = RedirectFollower(core)
@@ -151,7 +151,7 @@ struct AttemptLoop: ~Copyable {
         return validate(ExchangeOutcome(response: nil, error: error))
     }
 
-    // MARK: 4: Receive
+    // MARK: 5: Receive
 
     /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
     private mutating func receive(_ response: HTTPResponse) async -> CompletedAttempt {
@@ -233,7 +233,7 @@ struct AttemptLoop: ~Copyable {
         return true
     }
 
-    // MARK: 5: Validate
+    // MARK: 6: Validate
 
     /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
     ///
@@ -286,7 +286,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    // MARK: 6: Retry
+    // MARK: 7: Retry
 
     private enum Decision {
         /// Another attempt is made, because of this error.
@@ -366,7 +366,7 @@ struct AttemptLoop: ~Copyable {
         return replaced == nil ? .stands(attempt.cancelled()) : .again(error)
     }
 
-    // MARK: 7: Serialize
+    // MARK: 8: Serialize
 
     /// Serves the serializers in the order attached, those that are attached meanwhile, too, and answers everyone.
     ///
