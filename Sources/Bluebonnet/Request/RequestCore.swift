@@ -202,10 +202,12 @@ final class RequestCore: Sendable {
     @inline(never)
     private func serializeOutcome(into slot: SerializationSlot) {
         Task {
-            guard let attempt = machine.withLock({ $0.record.last }) else { return }
+            guard let attempt = machine.withLock({ $0.record.last }) else {
+                preconditionFailure("a request was settled without an outcome")
+            }
             // The request can no longer be cancelled; the serializer's own task can.
             await slot.serve(attempt) { work in
-                await Interruption.awaiting(work) { !slot.setInterruption($0) } != nil
+                await InterruptibleWait.awaiting(work) { !slot.setInterruption($0) } != nil
             }
             slot.report()
             slot.deliver()
@@ -325,7 +327,7 @@ final class RequestCore: Sendable {
 
     /// Awaits the user's code for as long as the request is not cancelled; `nil` when it is.
     func interruptible<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
-        let value = await Interruption.awaiting(work) { interrupt in machine.withLock { $0.asked(interrupt) } }
+        let value = await InterruptibleWait.awaiting(work) { interrupt in machine.withLock { $0.asked(interrupt) } }
         // What ended the wait is released without the lock.
         _ = machine.withLock { $0.answered() }
         return value

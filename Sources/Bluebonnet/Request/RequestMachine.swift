@@ -81,8 +81,9 @@ struct RequestMachine<Waiter: Sendable> {
     /// What the reporter of an event has to do.
     enum Action {
         case nothing
-        /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared, ``registered()``;
-        /// otherwise make the request, send it, and report ``sent(_:isRedirect:now:)`` or ``notSent(_:)``.
+        /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared,
+        /// ``registered()``; otherwise make the request, send it, and report ``sent(_:isRedirect:now:)`` or
+        /// ``notSent(_:)``.
         case begin(hasInterceptors: Bool, hasCredential: Bool)
         /// Make a task that drives, unless somebody does by then.
         case callDriver

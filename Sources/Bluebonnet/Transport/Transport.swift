@@ -32,8 +32,8 @@ public protocol Transport: Sendable {
 
     /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
     ///
-    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other. Of one that has
-    /// none here, a cache believes that it sends no cookies only where the session's policy is to have none.
+    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other. A cache
+    /// assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
     var cookieStorage: (any CookieStorage)? { get }
 
     /// Has a manager say who judges which server, from the next exchange on.

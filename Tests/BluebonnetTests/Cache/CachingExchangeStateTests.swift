@@ -58,7 +58,7 @@ struct CachingExchangeStateTests {
         _ = state.willFetch()
         let did5 = state.willWork()
         #expect(did5)
-        let isInterrupted = state.isWorking {}
+        let isInterrupted = state.workBegan {}
         #expect(!isInterrupted)
         guard case .tell(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
             Issue.record("nothing is told")

@@ -118,14 +118,7 @@ import Testing
             circumstances: {
                 $0.message = "nghttp2 recv error -905: Too many CONTINUATION frames following a HEADER frame"
                 $0.headLimit = 1 << 30
-                $0.headBytes = 128 * 1024 + 1
             }, kind: .invalidResponse(.headTooLarge(limit: 128 * 1024))),
-        Row(
-            code: CURLE_RECV_ERROR,
-            circumstances: {
-                $0.message = "nghttp2 recv error -905: Too many CONTINUATION frames following a HEADER frame"
-                $0.headBytes = 1000
-            }, kind: .connection(.http2)),
         Row(code: CURLE_HTTP2, circumstances: { $0.message = "nghttp2 recv error" }, kind: .connection(.http2)),
         Row(
             code: CURLE_HTTP2, circumstances: { _ in },

@@ -110,7 +110,7 @@ final class CachingExchange: Exchange {
         var options = options
         options.startsSuspended = isSuspended
         let exchange = transport.start(request, options: options, observer: self)
-        if change({ $0.isFetching(exchange) }) { exchange.cancel() }
+        if change({ $0.exchangeStarted(exchange) }) { exchange.cancel() }
         if state.withLock({ $0.isSuspended }) != isSuspended { align() }
         tellEvents()
     }
@@ -263,7 +263,7 @@ extension CachingExchange: ExchangeObserver {
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
-        if change({ $0.isWorking { task.cancel() } }) { task.cancel() }
+        if change({ $0.workBegan { task.cancel() } }) { task.cancel() }
     }
 
     private func stored(

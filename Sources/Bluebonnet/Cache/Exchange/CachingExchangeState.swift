@@ -71,7 +71,7 @@ struct CachingExchangeState {
     }
 
     /// The inner exchange is known; returns whether it is to be cancelled.
-    mutating func isFetching(_ exchange: any Exchange) -> Bool {
+    mutating func exchangeStarted(_ exchange: any Exchange) -> Bool {
         guard case .fetching = stage else { return false }
         stage = .fetching(exchange)
         return isCancelled
@@ -112,7 +112,7 @@ struct CachingExchangeState {
     }
 
     /// What is being done can be interrupted; returns whether it is to be.
-    mutating func isWorking(_ interruption: @escaping @Sendable () -> Void) -> Bool {
+    mutating func workBegan(endedBy interruption: @escaping @Sendable () -> Void) -> Bool {
         guard case .working = stage else { return isCancelled }
         stage = .working(interruption)
         return false

@@ -116,7 +116,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         time += 1
         entries[key]?.lastUse = time
         uses.append((key, time))
-        // Those that do not count go before they are most of all.
+        // Drops outdated uses before they outnumber the others.
         guard uses.count > entries.count * 2 + 64 else { return }
         uses = uses[passed...].filter { entries[$0.key]?.lastUse == $0.time }
         passed = 0

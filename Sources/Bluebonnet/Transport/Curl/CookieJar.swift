@@ -97,10 +97,8 @@ final class CookieJar {
     private func kept(by easy: EasyHandle, ofDomains isWanted: (String) -> Bool = { _ in true }) -> [Cookie] {
         var cookies: [Cookie] = []
         CookieLines(of: easy).forEach { line in
-            guard isWanted(line.domain) else { return }
-            let text = line.text
-            guard let cookie = Cookie(netscapeLine: text) else { return }
-            cookies.append(CookieNames.restoring(cookie, from: text))
+            guard isWanted(line.domain), let cookie = line.cookie else { return }
+            cookies.append(cookie)
         }
         return cookies
     }
@@ -154,7 +152,7 @@ final class CookieJar {
         }
     }
 
-    /// Makes of the fields that came what the standard says, where libcurl has not; see the guards of both.
+    /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths`` and ``CookieNames``.
     private func correctCookies(with easy: EasyHandle) {
         let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
         doubtful = []
@@ -192,11 +190,13 @@ final class CookieJar {
             cookie.isSecure = true
             expire(cookie, with: easy)
         }
-        let kept = kept(by: easy)
-        let rest = kept.filter { !refused.contains($0) }
-        guard rest.count < kept.count else { return }
+        let lines = CookieLines(of: easy)
+        func isRefused(_ line: CookieLines.Line) -> Bool { line.cookie.map(refused.contains) ?? false }
+        var isThere = false
+        lines.forEach { isThere = isThere || isRefused($0) }
+        guard isThere else { return }
         easy.set(CURLOPT_COOKIELIST, "ALL")
-        for cookie in rest { easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine) }
+        lines.forEach { if !isRefused($0) { $0.set(with: easy) } }
     }
 
     // MARK: Limits
@@ -246,6 +246,16 @@ private struct CookieLines: ~Copyable {
         fileprivate let bytes: UnsafePointer<CChar>
 
         var text: String { unsafe String(cString: bytes) }
+
+        var cookie: Cookie? {
+            let text = text
+            return Cookie(netscapeLine: text).map { CookieNames.restoring($0, from: text) }
+        }
+
+        /// Has a handle know the cookie, byte for byte.
+        func set(with easy: EasyHandle) {
+            unsafe easy.set(CURLOPT_COOKIELIST, pointer: UnsafeMutableRawPointer(mutating: bytes))
+        }
 
         /// The first field, without the mark and the dot that may be in front, and without making a text of the rest.
         var domain: String {

@@ -17,8 +17,6 @@ enum CurlErrorTable {
         var isTotalTimeOver = false
         /// Whether the head of a response was received.
         var hasHead = false
-        /// How many bytes of heads libcurl has handed over.
-        var headBytes = 0
         /// The largest head that is allowed.
         var headLimit = 0
 
@@ -34,9 +32,9 @@ enum CurlErrorTable {
         case .hostMismatch: .trust(.hostMismatch)
         case .tooManyHeads where circumstances.wasSent || code != ErrorMeaning.tooLarge:
             circumstances.headTooLarge(300 * 1024)
-        case .headTooLarge: circumstances.headTooLarge(128 * 1024)
-        case .tooManyFrames where circumstances.headBytes > 128 * 1024: circumstances.headTooLarge(128 * 1024)
-        case .tooManyFrames, .goingAway: .connection(.http2)
+        // Many small frames count as a large head: nobody is to ask for it again.
+        case .headTooLarge, .tooManyFrames: circumstances.headTooLarge(128 * 1024)
+        case .goingAway: .connection(.http2)
         case .brokenStream: .invalidResponse(.http2Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
         case .malformedChunk: .invalidResponse(.malformed)

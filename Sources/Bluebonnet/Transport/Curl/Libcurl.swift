@@ -70,7 +70,7 @@ final class URLParts {
 }
 
 extension HostName {
-    /// An international name in the ASCII form in which it is looked up (RFC 5891), and without percent signs; `nil` for what is
+    /// An international name in the ASCII form in which it is looked up (RFC 5891), without percent signs; `nil` for what is
     /// none.
     static func internationalASCII(_ name: String) -> String? {
         // In a URL these would end the host, or stand before it.

@@ -10,7 +10,8 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        // A newer libcurl itself sends again what a GOAWAY says was not processed.
+        // From 8.1.0 on libcurl itself sends again what a GOAWAY says was not processed; its code is that of a connection
+        // that was closed, and on a connection that was used before, the request may begin anew.
         let isLost =
             isCutOff
             || (code == CURLE_HTTP2 && !(ErrorMeaning.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
@@ -112,7 +113,6 @@ extension TransferEngine {
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
-            headBytes: easy.long(CURLINFO_HEADER_SIZE),
             headLimit: options.configuration.maximumResponseHeadBytes)
         var words = ErrorMeaning.redacted(circumstances.message)
         if words.isEmpty {

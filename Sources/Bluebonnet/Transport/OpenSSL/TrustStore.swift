@@ -1,7 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Owns a store of OpenSSL's: the certificates that chains may end with.
+/// Owns a store of OpenSSL's: the certificates that chains may end with, and lists of those that were revoked.
 // Safety: nothing changes a store once it is made, and it lives as long as its owner.
 @safe
 final class TrustStore: @unchecked Sendable {
@@ -21,8 +21,9 @@ final class TrustStore: @unchecked Sendable {
             // A failure leaves it out, and so accepts less.
             _ = unsafe X509_STORE_add_cert(pointer, anchor.pointer)
         }
-        for list in lists { _ = unsafe X509_STORE_add_crl(pointer, list.pointer) }
-        ERR_clear_error()
+        defer { ERR_clear_error() }
+        // A list that is left out would accept more.
+        for list in lists { guard unsafe X509_STORE_add_crl(pointer, list.pointer) == 1 else { return nil } }
     }
 
     deinit {

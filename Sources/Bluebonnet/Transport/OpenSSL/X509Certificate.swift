@@ -220,7 +220,7 @@ final class OpenSSLBuffer {
         return data
     }
 
-    /// What data is the DER form of, and nothing but that, by the function of OpenSSL's that reads it; frees what is less.
+    /// Parses DER to its end by a function of OpenSSL's; frees the value and returns `nil` if bytes follow it.
     static func decoded(
         _ data: Data, by read: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?,
         or free: (OpaquePointer) -> Void

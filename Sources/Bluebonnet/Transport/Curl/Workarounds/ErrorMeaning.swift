@@ -88,6 +88,8 @@ enum ErrorMeaning: Equatable {
 
     /// Reads a message of libcurl's; `nil` when it says no more than the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
+        // What a field of HTTP/2 said is the server's, and decides nothing.
+        let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
         let phrase = Self.phrases.first {
             $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.words)
         }
@@ -114,7 +116,7 @@ enum ErrorMeaning: Equatable {
 
     /// Whether libcurl says no more than `CURLE_HTTP2` when the peer closes a connection before the response.
     ///
-    /// Before, it says so of a GOAWAY, which it meets by sending the request again since.
+    /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
     static let isClosingWordless = Libcurl.version >= 0x08_01_00
 
     /// Libcurl's words in one line and without secrets.
@@ -130,5 +132,6 @@ enum ErrorMeaning: Equatable {
         return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
     }
 
+    private static let fieldName = "name: ["
     private static let fieldValue = ", value: ["
 }

@@ -13,8 +13,8 @@ import FoundationEssentials
 /// without a look at it, and does not send a body again when it cannot send.
 ///
 /// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
-/// is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1 connection may be a ticket or a new key
-/// (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
+/// is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1 connection may be a ticket or
+/// a new key (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
 struct IdleConnections {
     /// Whether this libcurl reads what waits on an idle connection as an answer.
     static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01

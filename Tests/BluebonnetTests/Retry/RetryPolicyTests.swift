@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What a policy makes of failures, as tables.
-struct RetryDecisionTests {
+struct RetryPolicyTests {
     private static let unmoved = RetryPolicy(jitter: .none)
     private static let now = Date(timeIntervalSince1970: 784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
 

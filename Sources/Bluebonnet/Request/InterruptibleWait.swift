@@ -2,7 +2,7 @@
 ///
 /// The code runs in a task of its own, on the global pool. When the wait is interrupted that task is cancelled, and the wait
 /// is over at once: code that does not heed its cancellation keeps nobody waiting.
-final class Interruption<Value: Sendable>: Sendable {
+final class InterruptibleWait<Value: Sendable>: Sendable {
     private enum State {
         case waiting(Resumption<Value?>, Task<Void, Never>?)
         case over
@@ -25,12 +25,12 @@ final class Interruption<Value: Sendable>: Sendable {
         _ work: @escaping @Sendable () async -> Value, keep: (@escaping @Sendable () -> Void) -> Bool
     ) async -> Value? {
         await withResumption { continuation in
-            let interruption = Interruption(continuation)
-            guard keep({ interruption.interrupt() }) else {
-                interruption.end(with: nil)
+            let wait = InterruptibleWait(continuation)
+            guard keep({ wait.interrupt() }) else {
+                wait.end(with: nil)
                 return
             }
-            interruption.begin(work)
+            wait.begin(work)
         }
     }
 
