@@ -172,10 +172,12 @@ private struct Rose: Codable, Equatable, Sendable {
     @Test func `A serializer that fails has the request tried again, and no handler called before`() async {
         let (session, transport) = session(.text("no JSON"), .json(Rose(name: "Alba", petals: 5)))
         let log = CallLog<String>()
-        session.request(url)
+        // Held back until it has both: one that is added to a request that was answered has it tried again no more.
+        session.request(url).suspend()
             .retry(using: Retrier { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry })
             .responseString(queue: queue) { log.note($0.value ?? "") }
             .responseDecodable(of: Rose.self, queue: queue) { log.note($0.value?.name ?? "") }
+            .resume()
         let entries = await log.wait(for: 2)
         #expect(entries.first?.contains("petals") == true && entries.last == "Alba")
         #expect(transport.requestCount == 2)
