@@ -190,6 +190,8 @@ public typealias RetryHandler =
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> Void
 
+// `@preconcurrency`, here and below: Alamofire's closures are not marked as Sendable, so code in Swift 5 mode that passes such a
+// one compiles as it did. In Swift 6 mode the closure is checked.
 extension Adapter {
     /// Creates an adapter of a closure that answers by a completion handler; see `CallbackRequestAdapter`.
     ///

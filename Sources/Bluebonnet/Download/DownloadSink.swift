@@ -50,7 +50,7 @@ final class DownloadSink {
 
     private let target: DownloadTarget
     private let partial: PartialFile
-    /// Whether the next exchange goes on with the bytes that there are.
+    /// Whether the next exchange asks for the bytes behind those in the file.
     private let isResuming: Bool
     /// Whether all of the body must be asked for, whatever is in the file.
     private var startsOver = false

@@ -25,7 +25,7 @@ struct FileDownload {
     /// How often all of the body may be asked for anew, since the rest cannot be had.
     private static let restartLimit = 3
 
-    /// Creates a download; nil when the request is none.
+    /// Creates the download of a request; `nil` if its body does not go to a file.
     init?(for sink: ResponseSink) {
         guard case .file(let plan) = sink else { return nil }
         self.plan = plan

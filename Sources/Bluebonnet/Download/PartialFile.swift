@@ -246,7 +246,7 @@ struct ResumeSidecar {
         path = partialPath + ".resume"
     }
 
-    /// Reads the file; nil when there is none, or it is not this user's.
+    /// Reads the file; `nil` if it is missing or belongs to another user.
     func read() -> ResumeData? {
         do {
             let file = try OpenFile.reading(path)
@@ -260,7 +260,7 @@ struct ResumeSidecar {
 
     /// Writes the file, for its owner only; a reader sees either all of the old or all of the new one.
     ///
-    /// The caller has the lock of the partial file, so that nobody else writes the sidecar.
+    /// Writes the file. The caller holds the lock of the partial file, so nobody else writes here.
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)

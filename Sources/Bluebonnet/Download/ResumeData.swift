@@ -67,7 +67,7 @@ struct ResumeData: Hashable, Sendable {
 }
 
 extension ResumeData {
-    /// Takes the data from an exchange; nil when that could not be gone on with.
+    /// Makes the data of an exchange; `nil` if a later request could not ask for the rest of its body.
     ///
     /// Only the whole of a representation (200) that was asked for by GET (RFC 9110 §14.2), without a range of the user's
     /// own and without a content coding, with a strong validator.

@@ -97,7 +97,7 @@ extension Substring.UTF8View {
     /// Drops spaces and tabs from the front.
     mutating func skipWhitespace() { self = drop { FieldSyntax.isWhitespace($0) } }
 
-    /// Takes a token from the front, and makes it lower case; it is empty where there is none.
+    /// Removes the token at the front and returns it in lower case; it is empty if there is none.
     mutating func takeToken() -> String {
         let token = prefix { FieldSyntax.isTokenByte($0) }
         self = self[token.endIndex...]

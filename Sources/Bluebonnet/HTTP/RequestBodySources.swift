@@ -91,7 +91,7 @@ struct SequenceSource: RequestBodySource {
     /// Returns whether there may be a reader now; of a sequence that can be read once, only the first time.
     func take() -> Bool { claim?.take() ?? true }
 
-    /// Begins the sequence; whoever calls this has taken it.
+    /// Begins the sequence, which the caller has claimed.
     func makeReader() -> any BodyReader { make() }
 
     func open() throws(RequestError) -> OpenBody {
@@ -103,7 +103,7 @@ struct SequenceSource: RequestBodySource {
     }
 }
 
-/// Takes and begins its sequence with the first piece: one that nobody asked for can still be read by another.
+/// Claims and begins its sequence when the first piece is asked for; until then another reader can.
 private struct ClaimingReader: BodyReader {
     let source: SequenceSource
     private var reader: (any BodyReader)?

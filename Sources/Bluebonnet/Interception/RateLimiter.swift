@@ -87,7 +87,7 @@ public final class RateLimiter: RequestInterceptor {
         guard let id else { return }
         if let delay { watch(host, after: delay) }
         for await _ in turn { return }
-        // The task was cancelled; if its turn has come meanwhile, it goes on with it.
+        // The task was cancelled; if its turn came first, it still takes it.
         let hasLeft = mailbox.withLock { mailbox in
             mailbox.waiting[id] = nil
             return mailbox.state.left(id, host: host)

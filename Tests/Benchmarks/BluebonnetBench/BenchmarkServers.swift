@@ -122,6 +122,7 @@ final class BenchmarkServers {
         statusPort = plain
         for _ in 0..<250 where nginx.isRunning {
             if acceptedConnections > 0 { return }
+            // Nothing tells when a program has begun to listen: it is asked again, a bounded number of times.
             usleep(20_000)
         }
         throw BenchFailure("nginx does not answer")
