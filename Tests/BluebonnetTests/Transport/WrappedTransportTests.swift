@@ -126,17 +126,22 @@ import Testing
         }
     }
 
-    /// What cookies choose is not stored; a transport that does not tell of cookies may have another within that has them.
-    @Test(arguments: [true, false])
-    func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
-        _ tells: Bool
-    ) async throws {
-        let server = try await LocalServer { router in
+    /// A server whose answer depends on the cookie that it sets.
+    private static func cookieServer() async throws -> LocalServer {
+        try await LocalServer { router in
             router.get("/a") { request in
                 let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
                 return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
             }
         }
+    }
+
+    /// What cookies choose is not stored; a transport that does not tell of cookies may have another within that has them.
+    @Test(arguments: [true, false])
+    func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
+        _ tells: Bool
+    ) async throws {
+        let server = try await Self.cookieServer()
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
         let session = Session(configuration: configuration, transport: RecordingTransport(tellsOfCookies: tells))
@@ -157,12 +162,7 @@ import Testing
 
     /// The configuration of a session may say that there are no cookies, and its transport have some all the same.
     @Test func `what the transport's cookies choose is not stored though the session is to have none`() async throws {
-        let server = try await LocalServer { router in
-            router.get("/a") { request in
-                let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
-                return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
-            }
-        }
+        let server = try await Self.cookieServer()
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
         configuration.cookies.policy = .never

@@ -25,16 +25,7 @@ final class AbruptServer: Sendable {
     init(answering answer: String, after amount: Int) throws {
         self.answer = Array(answer.utf8)
         self.amount = amount
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let code = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(code == 0 && listen(listener, 16) == 0)
+        listener = try listenOnLoopback()
         Thread.detachNewThread { self.run() }
     }
 

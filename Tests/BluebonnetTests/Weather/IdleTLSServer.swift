@@ -34,16 +34,7 @@ import Testing
         self.epilogues = epilogues
         unsafe try #require(SSL_CTX_use_certificate_file(context, certificates.server, SSL_FILETYPE_PEM) == 1)
         unsafe try #require(SSL_CTX_use_PrivateKey_file(context, certificates.serverKey, SSL_FILETYPE_PEM) == 1)
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let code = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(code == 0 && listen(listener, 16) == 0)
+        listener = try listenOnLoopback()
         Thread.detachNewThread { self.acceptConnections() }
     }
 
@@ -128,4 +119,19 @@ import Testing
             shutdown(descriptor, Int32(SHUT_WR))
         }
     }
+}
+
+/// Listens on a free port of 127.0.0.1; returns the socket.
+func listenOnLoopback() throws -> Int32 {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let code = unsafe withUnsafePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+    }
+    try #require(code == 0 && listen(listener, 16) == 0)
+    return listener
 }
