@@ -38,7 +38,7 @@ extension AFError {
             case .cancelled: .explicitlyCancelled
             case .sessionShutDown: .sessionDeinitialized
             case .redirect, .cache, .cookies, .authentication, .connection, .timedOut, .invalidResponse, .download,
-                .eventSource, .internal:
+                .eventSource, .bodyAlreadyRead, .internal:
                 .sessionTaskFailed(error: error.urlError ?? error)
             }
     }

@@ -41,6 +41,8 @@ extension RequestError {
         case download(DownloadReason)
         /// The stream of server-sent events cannot be had from this server.
         case eventSource(EventSourceReason)
+        /// A reader of a streamed body began after the beginning of the body had been handed out to others.
+        case bodyAlreadyRead
         /// The request was cancelled.
         case cancelled
         /// The session was shut down before the request began.
@@ -70,6 +72,7 @@ extension RequestError {
             case .serialization(let reason): reason.description
             case .download(let reason): reason.description
             case .eventSource(let reason): reason.description
+            case .bodyAlreadyRead: "the body was being read before this reader began"
             case .cancelled: "the request was cancelled"
             case .sessionShutDown: "the session was shut down"
             case .internal: "an internal error"

@@ -124,7 +124,7 @@ extension EventSourceState {
         case .retry(let original): isPermanent(original)
         case .invalidURL, .invalidRequest, .parameterEncoding, .multipartEncoding, .requestBody, .adaptation, .cookies,
             .redirect, .cache,
-            .authentication, .trust, .validation, .serialization, .download, .eventSource, .cancelled,
+            .authentication, .trust, .validation, .serialization, .download, .eventSource, .bodyAlreadyRead, .cancelled,
             .sessionShutDown, .internal:
             true
         }

@@ -50,7 +50,7 @@ extension DataStreamRequest {
         public let response: HTTPResponse?
         /// What was measured; `nil` when the request never reached the network.
         public let metrics: TransferMetrics?
-        /// Why the request failed, if it did.
+        /// Why the request failed, if it did; `.bodyAlreadyRead` for a reader that joined too late.
         public let error: RequestError?
 
         /// Creates the end of a stream.
@@ -70,7 +70,8 @@ extension DataStreamRequest {
         }
     }
 
-    nonisolated var completion: Completion {
-        Completion(request: request, response: response, metrics: metrics, error: error)
+    /// How the request ended, for a reader that may have failed by itself.
+    nonisolated func completion(failingWith readerError: RequestError?) -> Completion {
+        Completion(request: request, response: response, metrics: metrics, error: readerError ?? error)
     }
 }

@@ -38,7 +38,12 @@ package final class Broadcast<Element: Sendable>: Sendable {
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
     ) -> StreamOf<Element> {
-        StreamOf { [core] in core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }
+        let subscribe = { @Sendable [core] in
+            core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination)
+        }
+        // The first loop has what was sent since the sequence was asked for.
+        let first = Locked<StreamSubscription<Element>?>(subscribe())
+        return StreamOf { first.withLock { $0.take() } ?? subscribe() }
     }
 
     /// Begins one observation, which the hook is told the end of.

@@ -9,8 +9,8 @@
 /// that runs it, ends that observation and no other.
 ///
 /// The events of a streamed body, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, are another matter:
-/// all of them are kept, and a slow observer holds the body back. Later loops over the same sequence begin with what comes
-/// from then on, and the last to be left may cancel the request.
+/// a reader joins when a loop begins, gets the whole body, and holds the body back when it is slow. See
+/// ``DataStreamTask`` for several readers.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// A sequence of values never fails.
     public typealias Failure = Never
@@ -18,18 +18,18 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// Says which elements are kept for a slow observer.
     public typealias BufferingPolicy = StreamBufferingPolicy
 
-    private let offer: Offer<any StreamSource<Element>>
+    private let makeSource: @Sendable () -> any StreamSource<Element>
 
-    /// Creates a sequence whose first observation begins now.
+    /// Creates a sequence each of whose observations begins with its loop.
     package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
-        offer = Offer(makeSource)
+        self.makeSource = makeSource
     }
 
     /// Creates an observation of the sequence.
     ///
     /// - Returns: The iterator; dropping it ends the observation.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(source: offer.claim())
+        Iterator(source: makeSource())
     }
 
     /// Observes a ``StreamOf``.
@@ -63,7 +63,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 extension StreamOf {
     /// A sequence of what becomes of the elements; each observation of it is one of this sequence.
     func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
-        StreamOf<Other> { MappedSource(self.offer.claim(), transform) }
+        StreamOf<Other> { MappedSource(self.makeSource(), transform) }
     }
 }
 
@@ -103,17 +103,4 @@ package protocol StreamSource<Element>: AnyObject, Sendable {
 
     /// Returns the next value, waiting for it, or `nil` when there is none to come.
     nonisolated(nonsending) func next() async -> Element?
-}
-
-/// Gives the first who claims it what was made beforehand, and everyone after that something of their own.
-final class Offer<Value: Sendable>: Sendable {
-    private let first: Locked<Value?>
-    private let makeAnother: @Sendable () -> Value
-
-    init(_ make: @escaping @Sendable () -> Value) {
-        first = Locked(make())
-        makeAnother = make
-    }
-
-    func claim() -> Value { first.withLock { $0.take() } ?? makeAnother() }
 }

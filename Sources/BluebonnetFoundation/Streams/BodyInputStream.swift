@@ -6,7 +6,7 @@ extension DataStreamTask {
     ///
     /// `read` blocks the thread that calls it until there are bytes, so never call it in an `async` function: give it a
     /// thread of its own. One thread at a time may use the stream. It does not schedule itself in a run loop and has no
-    /// delegate's events. The request is started now, and its body received at the reader's pace: when `bufferSize` bytes
+    /// delegate's events. Opening the stream starts the request, and the body is received at the reader's pace: when `bufferSize` bytes
     /// or more wait, and those that the session's configuration allows beside, nothing is read from the network. An error
     /// of the request is the stream's error. Closing the stream early, or dropping it, ends this reader; it cancels the
     /// request if the task does so by itself.

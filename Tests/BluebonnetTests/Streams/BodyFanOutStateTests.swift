@@ -23,19 +23,25 @@ import Testing
         #expect(state.wanted(by: reader) == .wait)
     }
 
-    @Test func `before there is a reader, the transport pauses, and the first reader gets what came in`() {
+    @Test func `before there is a reader, the transport pauses, and all who join before the first byte get it`() {
         var state = state()
         #expect(state.received(piece) == .pause)
         #expect(state.received(piece) == .pause)
         let first = state.joined(cancelsRequest: true)
         let second = state.joined(cancelsRequest: true)
-        #expect(state.wanted(by: second) == .wait)
+        #expect(state.wanted(by: second) == .take(piece, demandsMore: false))
+        let late = state.joined(cancelsRequest: true)
+        #expect(state.wanted(by: late) == .fail(.bodyAlreadyRead))
+        #expect(!state.hasNothing(for: late))
+        #expect(state.left(late) == .nothing)
         #expect(state.wanted(by: first) == .take(piece, demandsMore: true))
         #expect(state.wanted(by: first) == .take(piece, demandsMore: false))
         #expect(state.wanted(by: first) == .wait)
+        #expect(state.wanted(by: second) == .take(piece, demandsMore: false))
+        #expect(state.heldBytes == 0)
     }
 
-    @Test func `each reader sees everything from when it joined, and the slowest governs`() {
+    @Test func `each reader gets everything, and the slowest governs`() {
         var state = state()
         let slow = state.joined(cancelsRequest: true)
         let fast = state.joined(cancelsRequest: true)
@@ -44,10 +50,60 @@ import Testing
         #expect(state.received(piece) == .pause)
         #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
         #expect(state.wanted(by: fast) == .wait)
-        let late = state.joined(cancelsRequest: true)
         #expect(state.wanted(by: slow) == .take(piece, demandsMore: true))
         #expect(state.received(piece) == .pause)
-        #expect(state.wanted(by: late) == .take(piece, demandsMore: false))
+        #expect(state.wanted(by: slow) == .take(piece, demandsMore: true))
+    }
+
+    @Test func `a place keeps the beginning, and counts for the pace`() {
+        var state = state()
+        #expect(state.reserved() == true)
+        #expect(state.reserved() == true)
+        let fast = state.joined(cancelsRequest: true, inPlace: true)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
+        #expect(state.reserved() == false)
+        #expect(state.received(piece) == .pause)
+        #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
+        #expect(state.heldBytes == 10_000)
+        let slow = state.joined(cancelsRequest: true, inPlace: true)
+        #expect(state.wanted(by: slow) == .take(piece, demandsMore: true))
+        #expect(state.wanted(by: slow) == .take(piece, demandsMore: false))
+        #expect(state.heldBytes == 0)
+    }
+
+    @Test func `a place that is left lets the others go on, and the last one cancels`() {
+        var state = state()
+        #expect(state.reserved() == true)
+        #expect(state.reserved() == true)
+        let reader = state.joined(cancelsRequest: true, inPlace: true)
+        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .pause)
+        _ = state.wanted(by: reader)
+        _ = state.wanted(by: reader)
+        #expect(state.placeLeft(cancelsRequest: true) == .demandMore)
+        #expect(state.left(reader) == .cancel)
+        var other = self.state()
+        #expect(other.reserved() == true)
+        let another = other.joined(cancelsRequest: true)
+        #expect(other.left(another) == .nothing)
+        #expect(other.placeLeft(cancelsRequest: true) == .cancel)
+        var unread = self.state()
+        #expect(unread.reserved() == true)
+        #expect(unread.placeLeft(cancelsRequest: true) == .nothing)
+        unread.taskBegan()
+        #expect(unread.reserved() == true)
+        #expect(unread.taskEnded(cancelsRequest: true) == .nothing)
+        #expect(unread.placeLeft(cancelsRequest: true) == .cancel)
+    }
+
+    @Test func `bytes that were dropped are a beginning that is missed`() {
+        var state = state()
+        #expect(state.received(piece) == .pause)
+        let reader = state.joined(cancelsRequest: false)
+        #expect(state.left(reader) == .demandMore)
+        let late = state.joined(cancelsRequest: true)
+        #expect(state.wanted(by: late) == .fail(.bodyAlreadyRead))
     }
 
     @Test func `when the slowest leaves, the others go on`() {
@@ -102,7 +158,13 @@ import Testing
         #expect(complete.wanted(by: reader) == .take(piece, demandsMore: false))
         #expect(complete.wanted(by: reader) == .end)
         let later = complete.joined(cancelsRequest: true)
-        #expect(complete.wanted(by: later) == .end)
+        #expect(complete.wanted(by: later) == .fail(.bodyAlreadyRead))
+        var empty = state()
+        empty.ended(with: nil)
+        for _ in 1...2 {
+            let reader = empty.joined(cancelsRequest: true)
+            #expect(empty.wanted(by: reader) == .end)
+        }
         var failed = state()
         let other = failed.joined(cancelsRequest: true)
         _ = failed.received(piece)
@@ -115,13 +177,12 @@ import Testing
 
     @Test func `small pieces are joined, so that they do not take more room than they hold`() {
         var queue = PieceQueue()
-        for number in 0..<8192 { queue.append(Data([UInt8(truncatingIfNeeded: number)])) }
-        #expect(queue.count == 8192)
-        var pieces: [Data] = []
-        while let piece = queue.popFirst() { pieces.append(piece) }
-        #expect(pieces.count == 2)
-        #expect(pieces.reduce(Data(), +) == Data((0..<8192).map { UInt8(truncatingIfNeeded: $0) }))
-        #expect(queue.count == 0)
+        for number in 0..<8192 { queue.append(Data([UInt8(truncatingIfNeeded: number)]), joiningFrom: 0) }
+        #expect(queue.endNumber == 2)
+        #expect(queue[0] + queue[1] == Data((0..<8192).map { UInt8(truncatingIfNeeded: $0) }))
+        // What a reader has taken stays as it is.
+        queue.append(Data([1]), joiningFrom: 2)
+        #expect(queue.endNumber == 3)
     }
 
     @Test(arguments: [(0, 0), (-1, -1), (10, 20)])
@@ -136,11 +197,17 @@ import Testing
         var state = state()
         state.taskBegan()
         state.taskBegan()
-        #expect(state.taskEnded() == false)
-        #expect(state.taskEnded() == true)
+        #expect(state.taskEnded(cancelsRequest: true) == .nothing)
+        #expect(state.taskEnded(cancelsRequest: true) == .cancel)
         var read = self.state()
         read.taskBegan()
         _ = read.joined(cancelsRequest: true)
-        #expect(read.taskEnded() == false)
+        #expect(read.taskEnded(cancelsRequest: true) == .nothing)
+        var uncancelled = self.state()
+        uncancelled.taskBegan()
+        #expect(uncancelled.received(piece) == .pause)
+        #expect(uncancelled.taskEnded(cancelsRequest: false) == .demandMore)
+        #expect(uncancelled.received(piece) == .goOn)
+        #expect(uncancelled.heldBytes == 0)
     }
 }

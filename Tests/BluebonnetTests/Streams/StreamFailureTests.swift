@@ -21,8 +21,8 @@ import Testing
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         let task = request.streamTask()
-        let (bytes, lines, events) = (task.bytes, task.lines, task.streamingData())
-        // Each sees what comes after it was asked for.
+        let readers = task.readers(3)
+        let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingData())
         request.resume()
         let (body, error) = await StreamScene.body(bytes)
         #expect(body == Data("one\ntwo".utf8), sourceLocation: sourceLocation)
@@ -135,7 +135,8 @@ import Testing
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
         let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (bytes, lines, events) = (task.bytes, task.lines, task.streamingLines())
+        let readers = task.readers(3)
+        let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingLines())
         task.resume()
         async let body = StreamScene.body(bytes)
         for await progress in task.request.downloadProgressUpdates() where progress.completed == 8 { break }

@@ -73,11 +73,13 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `a sequence that is asked for and dropped unread cancels the request`() async throws {
+    @Test func `a reader that is dropped unread cancels the request`() async throws {
         let server = try await Self.endless()
         let session = Weather.session()
         let request = session.streamRequest(server.url("/a"))
         _ = request.streamTask().bytes
+        #expect(request.isInitialized)
+        _ = request.streamTask().bytes.makeAsyncIterator()
         await session.shutdown()
         #expect(request.isCancelled)
         try await server.waitForOpenConnections(atMost: 0)

@@ -16,12 +16,12 @@ import Testing
         let server = try await Self.server()
         let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (first, second) = (task.bytes, task.bytes)
+        let readers = task.readers(2)
         task.resume()
-        async let quick = StreamScene.body(first)
+        async let quick = StreamScene.body(readers[0].bytes)
         async let slow = {
             var body = Data()
-            for try await piece in second {
+            for try await piece in readers[1].bytes {
                 body += piece
                 for _ in 1...50 { await Task.yield() }
             }
@@ -38,10 +38,11 @@ import Testing
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
         let session = Weather.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let quick = task.bytes
+        let readers = task.readers(2)
+        let quick = readers[0].bytes
         let count = Locked(0)
         let reader = try await {
-            var slow = task.bytes.makeAsyncIterator()
+            var slow = readers[1].bytes.makeAsyncIterator()
             let reader = Task {
                 for try await piece in quick {
                     #expect(StreamScene.isRight(piece, at: count.withLock { $0 }))
@@ -66,10 +67,10 @@ import Testing
         let server = try await Self.server()
         let session = Weather.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (first, second) = (task.bytes, task.bytes)
+        let readers = task.readers(2)
         task.resume()
-        async let whole = StreamScene.body(first)
-        for try await _ in second { break }
+        async let whole = StreamScene.body(readers[0].bytes)
+        for try await _ in readers[1].bytes { break }
         let (body, error) = await whole
         #expect(error == nil)
         #expect(body.count == Self.size && StreamScene.isRight(body, at: 0))
@@ -77,25 +78,78 @@ import Testing
         try await Weather.end(session, server)
     }
 
-    @Test func `a sequence sees everything from when it was asked for`() async throws {
-        let gate = Gate()
-        let server = try await LocalServer { router in
-            router.get("/a") { _ in
-                .stream { writer in
-                    try await writer.write("early")
-                    await gate.wait()
-                    try await writer.write("late")
-                }
-            }
-        }
+    @Test func `asking for sequences has no effect`() async throws {
+        let server = try await Self.server()
         let session = Weather.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let all = task.bytes
-        for await progress in task.request.downloadProgressUpdates() where progress.completed == 5 { break }
-        let rest = task.bytes
-        gate.open()
-        #expect(await StreamScene.body(all).data == Data("earlylate".utf8))
-        #expect(await StreamScene.body(rest).data == Data("late".utf8))
+        // Were they readers, the body would stall at the high watermark.
+        let unread = (task.bytes, task.lines, task.streamingData(), task.serverSentEvents)
+        #expect(task.request.isInitialized)
+        let (whole, error) = await StreamScene.body(task.bytes)
+        #expect(whole.count == Self.size && error == nil)
+        withExtendedLifetime(unread) {}
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a place that is let go of unread holds nothing back`() async throws {
+        let server = try await Self.server()
+        let session = Weather.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        let reader: DataStreamTask
+        let offset: Int
+        var iterator: DataStreamTask.Bytes.AsyncIterator
+        do {
+            let readers = task.readers(3)
+            reader = readers[0]
+            iterator = reader.bytes.makeAsyncIterator()
+            offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+        }
+        let end = try await StreamScene.readPattern(&iterator, from: offset, count: Self.size - offset)
+        #expect(end == Self.size)
+        #expect(try await iterator.next() == nil)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `a place that nobody begins to read holds the others back`() async throws {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let session = Weather.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        var readers = task.readers(2)
+        let (bytes, count) = (readers[0].bytes, Locked(0))
+        let reader = Task {
+            for try await piece in bytes { count.withLock { $0 += piece.count } }
+        }
+        let received = try await StreamScene.settled(session) { count.withLock { $0 } }
+        #expect(received <= (1024 + 3 * 256) * 1024)
+        readers.removeAll()
+        for await progress in task.request.downloadProgressUpdates() where progress.completed > 8 << 20 { break }
+        task.cancel()
+        await #expect(throws: RequestError.self) { try await reader.value }
+        try await Weather.end(session, server)
+    }
+
+    @Test func `the last reader and the last place to go cancel the request`() async throws {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let session = Weather.session()
+        let request = session.streamRequest(server.url("/a"))
+        var readers = request.streamTask().readers(2)
+        for try await _ in readers[0].bytes { break }
+        #expect(request.isResumed)
+        readers.removeAll()
+        #expect(request.isCancelled)
+        try await Weather.end(session, server)
+    }
+
+    @Test func `places that nobody used leave the request to others`() async throws {
+        let server = try await LocalServer { $0.get("/a", .text("body")) }
+        let session = Weather.session()
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        _ = task.readers(2)
+        #expect(task.readers(0).isEmpty && task.readers(-1).isEmpty)
+        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
+        let late = await StreamScene.body(task.readers(1)[0].bytes)
+        #expect(late.data.isEmpty && late.error?.kind == .bodyAlreadyRead)
+        #expect(late.error?.url == server.url("/a").absoluteString)
         try await Weather.end(session, server)
     }
 
@@ -107,11 +161,10 @@ import Testing
         for await _ in task.request.downloadProgressUpdates() {}
         #expect(task.request.isFinished)
         #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
-        #expect(await StreamScene.body(task.bytes).data.isEmpty)
         try await Weather.end(session, server)
     }
 
-    @Test func `a second loop over a sequence begins where it is`() async throws {
+    @Test func `a second loop over a sequence does not get a body without its beginning`() async throws {
         let server = try await Self.server()
         let session = Weather.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -119,21 +172,23 @@ import Testing
         let (whole, error) = await StreamScene.body(bytes)
         #expect(whole.count == Self.size && error == nil)
         let again = await StreamScene.body(bytes)
-        #expect(again.data.isEmpty && again.error == nil)
+        #expect(again.data.isEmpty && again.error?.kind == .bodyAlreadyRead)
         try await Weather.end(session, server)
     }
 
-    @Test func `a sequence asked for after the end ends at once`() async throws {
+    @Test func `a sequence begun after the end says that the body was read`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("1\n2\n")) }
         let session = Weather.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         #expect(await StreamScene.read(task.lines).elements == ["1", "2"])
-        #expect(await StreamScene.read(task.lines).elements.isEmpty)
-        #expect(await StreamScene.body(task.bytes).data.isEmpty)
+        let late = await StreamScene.read(task.lines)
+        #expect(late.elements.isEmpty && late.error?.kind == .bodyAlreadyRead)
         var events: [DataStreamRequest.Stream<Data, Never>] = []
         for await event in task.streamingData() { events.append(event) }
         #expect(events.count == 1)
         #expect(events.first?.completion?.response?.statusCode == 200)
+        #expect(events.first?.completion?.error?.kind == .bodyAlreadyRead)
+        #expect(task.request.error == nil)
         try await Weather.end(session, server)
     }
 
@@ -170,13 +225,13 @@ import Testing
     @Test func `a queue that is never empty does not keep the places of what was taken`() {
         var queue = PieceQueue()
         let piece = Data(count: 8192)
-        queue.append(piece)
-        for _ in 1...10_000 {
-            queue.append(piece)
-            #expect(queue.popFirst()?.count == 8192)
+        queue.append(piece, joiningFrom: 0)
+        for number in 1...10_000 {
+            queue.append(piece, joiningFrom: number)
+            queue.removeAll(before: number)
         }
         let places = Mirror(reflecting: queue).descendant("pieces") as? [Data]
         #expect((places?.count ?? .max) < 10)
-        #expect(queue.count == 8192)
+        #expect(queue.endNumber - queue.startNumber == 1)
     }
 }

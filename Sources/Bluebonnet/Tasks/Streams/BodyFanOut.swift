@@ -65,36 +65,49 @@ final class BodyFanOut: BodyReceiver {
 
     // MARK: For tasks
 
-    /// Somebody may come to read.
+    /// A task has asked for the head, and may read the body.
     func taskBegan() {
         state.withLock { $0.body.taskBegan() }
     }
 
-    /// One who might have come to read will not.
-    func taskEnded() {
-        let cancel = state.withLock { $0.body.taskEnded() ? $0.cancel : nil }
-        cancel?()
+    /// A task is gone that might have read the body.
+    func taskEnded(cancelsRequest: Bool) {
+        leave { $0.taskEnded(cancelsRequest: cancelsRequest) }
     }
 
     // MARK: For readers
 
-    /// Begins to read, from what has not been handed out so far.
-    func join(cancelsRequest: Bool) -> ReaderID {
-        state.withLock { $0.body.joined(cancelsRequest: cancelsRequest) }
+    /// Keeps the beginning of the body for a reader that has not joined; `nil` if it was handed out.
+    func reserve(cancelsRequest: Bool) -> BodyPlace? {
+        guard state.withLock({ $0.body.reserved() }) else { return nil }
+        return BodyPlace(in: self, cancelsRequest: cancelsRequest)
+    }
+
+    /// Begins to read, from the beginning of the body; the reader fails if that was handed out.
+    func join(cancelsRequest: Bool, place: BodyPlace? = nil) -> ReaderID {
+        let isInPlace = place?.take() ?? false
+        return state.withLock { $0.body.joined(cancelsRequest: cancelsRequest, inPlace: isInPlace) }
+    }
+
+    /// Gives up a place that no reader took.
+    fileprivate func leavePlace(cancelsRequest: Bool) {
+        leave { $0.placeLeft(cancelsRequest: cancelsRequest) }
     }
 
     /// Stops reading.
     func leave(_ id: ReaderID) {
-        let (effect, continuation) = state.withLock { state in
-            let effect: (@Sendable () -> Void)? =
-                switch state.body.left(id) {
-                case .nothing: nil
-                case .demandMore: state.demand
-                case .cancel: state.cancel
-                }
-            return (effect, state.takeWaiting(id))
+        state.withLock { $0.takeWaiting(id) }?.resume()
+        leave { $0.left(id) }
+    }
+
+    private func leave(_ change: (inout BodyFanOutState) -> BodyFanOutState.LeaveAction) {
+        let effect: (@Sendable () -> Void)? = state.withLock { state in
+            switch change(&state.body) {
+            case .nothing: nil
+            case .demandMore: state.demand
+            case .cancel: state.cancel
+            }
         }
-        continuation?.resume()
         effect?()
     }
 
@@ -143,44 +156,86 @@ final class BodyFanOut: BodyReceiver {
     }
 }
 
-/// One reader of a streamed body; stops reading when the last reference to it goes.
-///
-/// Joined when a sequence is asked for, so that it sees everything from then on, whenever its loop begins.
-final class BodyObservation: Sendable {
-    let request: DataStreamRequest
-    private let id: BodyFanOut.ReaderID
+/// The beginning of a body, kept for one reader that has not joined; given up when the last reference to it goes.
+final class BodyPlace: Sendable {
+    private let body: BodyFanOut
+    private let cancelsRequest: Bool
+    private let isUsed = OneTimeClaim()
 
-    init(of request: DataStreamRequest, cancelsRequest: Bool) {
-        self.request = request
-        id = request.body.join(cancelsRequest: cancelsRequest)
+    fileprivate init(in body: BodyFanOut, cancelsRequest: Bool) {
+        self.body = body
+        self.cancelsRequest = cancelsRequest
     }
 
     deinit {
-        request.body.leave(id)
+        if !isUsed.isTaken { body.leavePlace(cancelsRequest: cancelsRequest) }
+    }
+
+    /// Uses the place; returns whether this is the first to do so.
+    fileprivate func take() -> Bool { isUsed.take() }
+}
+
+/// What a sequence over a streamed body needs to begin to read it.
+struct BodyReading: Sendable {
+    let request: DataStreamRequest
+    let cancelsRequest: Bool
+    let place: BodyPlace?
+
+    /// Joins the readers, then starts the request, so that the reader misses nothing.
+    func begin() -> StreamReader {
+        // A task that is cancelled already is not going to read anything.
+        if cancelsRequest, Task.isCancelled { request.cancel() }
+        let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
+        request.core.observe(request)
+        return reader
+    }
+}
+
+/// One reader of a streamed body; stops reading when the last reference to it goes.
+final class StreamReader: Sendable {
+    let request: DataStreamRequest
+    private let id: BodyFanOut.ReaderID
+
+    fileprivate init(of request: DataStreamRequest, cancelsRequest: Bool, place: BodyPlace?) {
+        self.request = request
+        id = request.body.join(cancelsRequest: cancelsRequest, place: place)
+    }
+
+    deinit {
+        leave()
     }
 
     /// The next bytes, or `nil` at the end; throws what ended the request.
     nonisolated(nonsending) func next() async throws(RequestError) -> Data? {
-        if let action = request.body.readNow(id) { return try action.get() }
+        if let result = request.body.readNow(id) {
+            do throws(RequestError) {
+                return try result.get()
+            } catch {
+                // Only the reader's own error does not say yet which request it is about.
+                throw error.url == nil ? error.during(request.request, attempts: request.retryCount + 1) : error
+            }
+        }
         // It may not have been started, and then its session has to know that somebody waits.
         request.core.awaitedUnbegun(request)
         return try await request.body.read(id)
     }
 
     /// Stops reading.
-    func leave() { request.body.leave(id) }
+    func leave() {
+        request.body.leave(id)
+    }
 }
 
-/// Makes elements of what one observer reads of a streamed body.
+/// Makes elements of what one reader reads of a streamed body.
 final class FramedReader<Framer: BodyFramer> {
-    let observation: BodyObservation
+    let streamReader: StreamReader
     /// Makes the framer when the head is known.
     private let makeFramer: @Sendable (HTTPResponse?) -> Framer
     private var framer: Framer?
     private var isComplete = false
 
-    init(_ observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
-        self.observation = observation
+    init(_ streamReader: StreamReader, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer) {
+        self.streamReader = streamReader
         self.makeFramer = makeFramer
     }
 
@@ -190,8 +245,8 @@ final class FramedReader<Framer: BodyFramer> {
     /// Waits for more of the body, or its end; returns whether there may be more elements now.
     nonisolated(nonsending) func receive() async throws(RequestError) -> Bool {
         guard !isComplete else { return false }
-        if let piece = try await observation.next() {
-            if framer == nil { framer = makeFramer(observation.request.response) }
+        if let piece = try await streamReader.next() {
+            if framer == nil { framer = makeFramer(streamReader.request.response) }
             try framer?.append(piece)
         } else {
             isComplete = true
@@ -204,6 +259,6 @@ final class FramedReader<Framer: BodyFramer> {
     func close() {
         isComplete = true
         framer = nil
-        observation.leave()
+        streamReader.leave()
     }
 }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 extension DataStreamTask {
     /// Returns the body in pieces, as events that end with the completion.
     ///
-    /// Starts the request. Never throws: the completion has the request's error.
+    /// Never throws: the completion has the request's error.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
     /// - Returns: The sequence of events.
@@ -15,8 +15,7 @@ extension DataStreamTask {
 
     /// Returns the body as text in pieces, as events that end with the completion.
     ///
-    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. Starts the
-    /// request. Never throws: the completion has the request's error.
+    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. Never throws: the completion has the request's error.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
     /// - Returns: The sequence of events.
@@ -28,8 +27,7 @@ extension DataStreamTask {
 
     /// Returns the body as text line by line, as events that end with the completion.
     ///
-    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. Starts the
-    /// request. Never throws: the completion has the request's error.
+    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. Never throws: the completion has the request's error.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
     /// - Returns: The sequence of events.
@@ -42,8 +40,7 @@ extension DataStreamTask {
     /// Returns the values in a body of newline-delimited JSON, as events that end with the completion.
     ///
     /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16 MiB is
-    /// the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. Starts the
-    /// request. Never throws: the completion has the request's error.
+    /// the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. Never throws: the completion has the request's error.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -97,11 +94,10 @@ extension DataStreamTask {
 
     private func stream<Framer: BodyFramer, Success: Sendable, Failure: Error>(
         _ automaticallyCancelling: Bool?, framer: @escaping @Sendable (HTTPResponse?) -> Framer,
-        transform: @escaping EventStream<Framer, Success, Failure>.Transform
+        transform: @escaping BodyEventSource<Framer, Success, Failure>.Transform
     ) -> StreamOf<DataStreamRequest.Stream<Success, Failure>> {
-        beginning(automaticallyCancelling ?? self.automaticallyCancelling) { makeObservation in
-            StreamOf { EventStream(makeObservation(), makeFramer: framer, transform: transform) }
-        }
+        let reading = reading(automaticallyCancelling: automaticallyCancelling)
+        return StreamOf { BodyEventSource(reading.begin(), makeFramer: framer, transform: transform) }
     }
 }
 
@@ -112,10 +108,10 @@ extension Result where Failure == RequestError {
     }
 }
 
-/// Reads a streamed body for one observer as events: an element or an error for each, and the completion last.
+/// Reads a streamed body for one reader as events: an element or an error for each, and the completion last.
 ///
 /// Runs here: the framer. The serializer runs on the global pool.
-private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
+private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?
 
@@ -124,13 +120,15 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
     private let transform: Transform
     private var isBodyComplete = false
     private var isComplete = false
+    /// Why this reader got nothing, if it came too late.
+    private var lateReaderError: RequestError?
 
     init(
-        _ observation: BodyObservation, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer,
+        _ streamReader: StreamReader, makeFramer: @escaping @Sendable (HTTPResponse?) -> Framer,
         transform: @escaping Transform
     ) {
-        request = observation.request
-        reader = FramedReader(observation, makeFramer: makeFramer)
+        request = streamReader.request
+        reader = FramedReader(streamReader, makeFramer: makeFramer)
         self.transform = transform
     }
 
@@ -147,7 +145,8 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
             isComplete = true
             // A loop that was cancelled ends without the request's completion, which is yet to come.
             guard !Task.isCancelled else { return nil }
-            return Element(event: .complete(request.completion), request: request)
+            let completion = request.completion(failingWith: lateReaderError)
+            return Element(event: .complete(completion), request: request)
         }
         return nil
     }
@@ -173,7 +172,8 @@ private actor EventStream<Framer: BodyFramer, Success: Sendable, Failure: Error>
         do throws(RequestError) {
             isBodyComplete = try await !reader.receive()
         } catch {
-            // It is the completion that says why.
+            // The completion says why.
+            if error.kind == .bodyAlreadyRead { lateReaderError = error }
             reader.close()
         }
         return nil

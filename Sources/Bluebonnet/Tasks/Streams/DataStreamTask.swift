@@ -2,24 +2,52 @@ public import FoundationEssentials
 
 /// Reads a response while it comes in: the head first, then the body, as sequences.
 ///
-/// Made by ``DataStreamRequest/streamTask(automaticallyCancelling:)``. Asking for a sequence starts the request, unless
-/// its session or a suspension holds it back, and everything from then on waits for the loop over it; so several
-/// sequences that are asked for together see the same. A sequence that is asked for when the request has ended, and is
-/// not the first, ends at once, with the request's error if that failed.
+/// Made by ``DataStreamRequest/streamTask(automaticallyCancelling:)``. Asking for a sequence has no effect. When a loop
+/// over it begins, a reader joins, and the request starts unless its session or a suspension holds it back.
 ///
-/// A loop that is left early ends its reading, and the last to do so cancels the request; likewise a task that was asked
-/// for the head alone cancels the request when it goes.
+/// Every reader gets the whole body. Several readers may join until the first byte is handed out; the slowest sets the
+/// pace. A reader that joins later gets a ``RequestError`` whose kind is `.bodyAlreadyRead`, or the request's own error if
+/// that has failed. Readers that share a body reserve their places with ``readers(_:)`` and need not begin together.
+///
+/// A loop that is left early ends its reading, and the last to do so cancels the request. A task that was asked for the
+/// head alone cancels the request when it goes. With `automaticallyCancelling: false` the rest of the body is received and
+/// dropped instead.
 public struct DataStreamTask: Sendable {
     /// The request that is read.
     public let request: DataStreamRequest
 
     let automaticallyCancelling: Bool
     private let lifetime: Lifetime
+    private let place: BodyPlace?
 
-    init(request: DataStreamRequest, automaticallyCancelling: Bool) {
+    init(request: DataStreamRequest, automaticallyCancelling: Bool, place: BodyPlace? = nil) {
         self.request = request
         self.automaticallyCancelling = automaticallyCancelling
-        lifetime = Lifetime(body: automaticallyCancelling ? request.body : nil)
+        self.place = place
+        lifetime = Lifetime(body: request.body, cancelsRequest: automaticallyCancelling)
+    }
+
+    /// Returns tasks that share the body: each reads all of it, whenever its loop begins.
+    ///
+    /// ```swift
+    /// let readers = task.readers(2)
+    /// async let size = readers[0].bytes.reduce(0) { $0 + $1.count }
+    /// for try await line in readers[1].lines { print(line) }
+    /// ```
+    ///
+    /// The beginning of the body is kept until each of them has begun, and the slowest sets the pace: a reader that never
+    /// begins holds the others back once ``Session/Configuration/bodyHighWatermark`` bytes wait for it. One that is let go
+    /// of, with its sequences, holds nothing back. Does not start the request.
+    ///
+    /// - Parameter count: How many readers; none if it is not positive.
+    /// - Returns: The tasks, each for one loop. Their loops fail with `.bodyAlreadyRead` if the beginning of the body was
+    ///   handed out before.
+    public func readers(_ count: Int) -> [DataStreamTask] {
+        (0..<max(0, count)).map { _ in
+            DataStreamTask(
+                request: request, automaticallyCancelling: automaticallyCancelling,
+                place: request.body.reserve(cancelsRequest: automaticallyCancelling))
+        }
     }
 
     /// The head of the response, as soon as it is there and the validators have accepted it.
@@ -59,37 +87,29 @@ public struct DataStreamTask: Sendable {
     /// Lets the request go on, or starts it.
     public func resume() { request.resume() }
 
-    /// Begins to read, for one sequence, and starts the request.
-    func observation() -> Offer<BodyObservation> {
-        beginning(automaticallyCancelling) { Offer($0) }
+    /// What a sequence of this task reads.
+    func reading(automaticallyCancelling: Bool? = nil) -> BodyReading {
+        BodyReading(
+            request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place)
     }
 
-    /// Makes what reads the body, then starts the request, so that nothing of it is missed.
-    func beginning<Reading>(
-        _ cancelsRequest: Bool, _ make: (@escaping @Sendable () -> BodyObservation) -> Reading
-    ) -> Reading {
-        // A task that is cancelled already is not going to read anything.
-        if cancelsRequest, Task.isCancelled { request.cancel() }
-        let reading = make { [request] in BodyObservation(of: request, cancelsRequest: cancelsRequest) }
-        request.core.observe(request)
-        return reading
-    }
-
-    /// Cancels a request that was begun for its head, and whose body nobody came to read.
+    /// Ends a request that was begun for its head, and whose body was never read, when the task goes.
     private final class Lifetime: Sendable {
-        private let body: BodyFanOut?
+        private let body: BodyFanOut
+        private let cancelsRequest: Bool
         private let hasBegun = OneTimeClaim()
 
-        init(body: BodyFanOut?) {
+        init(body: BodyFanOut, cancelsRequest: Bool) {
             self.body = body
+            self.cancelsRequest = cancelsRequest
         }
 
         deinit {
-            if hasBegun.isTaken { body?.taskEnded() }
+            if hasBegun.isTaken { body.taskEnded(cancelsRequest: cancelsRequest) }
         }
 
         func begin() {
-            if hasBegun.take() { body?.taskBegan() }
+            if hasBegun.take() { body.taskBegan() }
         }
     }
 }
@@ -98,16 +118,16 @@ extension DataStreamTask {
     /// The body as text, line by line, without the line ends.
     ///
     /// Lines end with LF or CRLF, the last one also with the body. The text is decoded as the response's `charset` says,
-    /// as UTF-8 by default, with U+FFFD for what is malformed. Starts the request. The loop throws a ``RequestError`` if
+    /// as UTF-8 by default, with U+FFFD for what is malformed. The loop throws a ``RequestError`` if
     /// the request fails, and `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB. Lines are split where the
     /// loop runs.
     public var lines: some AsyncSequence<String, RequestError> & Sendable {
-        FramedBody(offer: observation()) { TextLineFramer(charset: $0?.textEncoding) }
+        FramedBody(reading: reading()) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
     /// The values in a body of newline-delimited JSON, or of any other format that has a value in each line.
     ///
-    /// Blank lines are skipped. Starts the request. The loop throws a ``RequestError`` if the request fails,
+    /// Blank lines are skipped. The loop throws a ``RequestError`` if the request fails,
     /// `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB, and `.serialization(.decodingFailed)`, with the
     /// line's number in the detail, if one cannot be decoded; it ends with that. Values are decoded where the loop runs.
     ///
@@ -118,17 +138,17 @@ extension DataStreamTask {
     public func decodables<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) -> some AsyncSequence<Value, RequestError> & Sendable {
-        FramedBody(offer: observation()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
+        FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
     }
 
     /// The body as server-sent events (WHATWG HTML §9.2).
     ///
     /// Of this one response: the sequence ends with it, and an event that is not complete then is dropped. An
-    /// ``EventSource`` reconnects. The content type is not looked at, unless a validator does. Starts the request. The loop
+    /// ``EventSource`` reconnects. The content type is not looked at, unless a validator does. The loop
     /// throws a ``RequestError`` if the request fails, and `.invalidResponse(.bodyTooLarge)` if a line or the data of an
     /// event has more than 16 MiB.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, RequestError> & Sendable {
-        FramedBody(offer: observation()) { _ in ServerSentEventParser() }
+        FramedBody(reading: reading()) { _ in ServerSentEventParser() }
     }
 }
 
@@ -139,33 +159,33 @@ extension DataStreamTask {
     /// for try await piece in task.bytes { count += piece.count }
     /// ```
     ///
-    /// Starts the request. The loop throws a ``RequestError`` if the request fails.
-    public var bytes: Bytes { Bytes(offer: observation()) }
+    /// The loop throws a ``RequestError`` if the request fails.
+    public var bytes: Bytes { Bytes(reading: reading()) }
 
     /// The body of a response in pieces: none of them empty, and of any size up to some hundred KiB.
     public struct Bytes: AsyncSequence, Sendable {
         /// What a loop over the sequence throws.
         public typealias Failure = RequestError
 
-        let offer: Offer<BodyObservation>
+        let reading: BodyReading
 
         /// Begins a loop.
         ///
-        /// The first one sees everything from when the sequence was asked for, others from now on.
+        /// A reader joins, and the request starts.
         ///
         /// - Returns: The iterator; dropping it ends the reading.
-        public func makeAsyncIterator() -> Iterator { Iterator(observation: offer.claim()) }
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: reading.begin()) }
 
         /// Takes the pieces one after the other.
         public struct Iterator: AsyncIteratorProtocol {
-            let observation: BodyObservation
+            let reader: StreamReader
 
             /// Waits for the next piece.
             ///
             /// - Returns: The piece, or `nil` at the end of the body.
             /// - Throws: Why the request failed; `.cancelled` when the task is.
             public mutating func next() async throws(RequestError) -> Data? {
-                try await observation.next()
+                try await reader.next()
             }
 
             /// Waits for the next piece.
@@ -176,7 +196,7 @@ extension DataStreamTask {
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> Data? {
-                try await observation.next()
+                try await reader.next()
             }
         }
     }
@@ -187,12 +207,12 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
     typealias Element = Framer.Element
     typealias Failure = RequestError
 
-    let offer: Offer<BodyObservation>
+    let reading: BodyReading
     /// Makes the framer when the head is known.
     let makeFramer: @Sendable (HTTPResponse?) -> Framer
 
     func makeAsyncIterator() -> Iterator {
-        Iterator(reader: FramedReader(offer.claim(), makeFramer: makeFramer))
+        Iterator(reader: FramedReader(reading.begin(), makeFramer: makeFramer))
     }
 
     struct Iterator: AsyncIteratorProtocol {
@@ -206,7 +226,7 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
             do throws(RequestError) {
                 repeat {
                     guard let element = try reader.next() else { continue }
-                    reader.observation.request.core.events?.streamed(Result<_, RequestError>.success(element))
+                    reader.streamReader.request.core.events?.streamed(Result<_, RequestError>.success(element))
                     return element
                 } while try await reader.receive()
                 return nil

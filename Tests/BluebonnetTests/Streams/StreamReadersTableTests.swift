@@ -1,0 +1,184 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+/// Every pair of sequences over one body, asked for and begun at every moment.
+@Suite(.timeLimit(.minutes(1))) struct StreamReadersTableTests {
+    /// A kind of sequence, and how the body of the test looks in it.
+    enum Kind: CaseIterable {
+        case bytes, lines, decodables, serverSentEvents, streamingData, streamingLines
+
+        /// The elements of the whole body; of pieces, whose borders mean nothing, all text.
+        var body: [String] {
+            switch self {
+            case .bytes, .streamingData: ["data:1\n\ndata:2\n\n"]
+            case .lines, .streamingLines: ["data:1", "", "data:2", ""]
+            case .decodables: ["data:1", "data:2"]
+            case .serverSentEvents: ["1", "2"]
+            }
+        }
+
+        /// Asks for the sequence; the result begins to read it.
+        func sequence(of task: DataStreamTask) -> () -> Reader {
+            switch self {
+            case .bytes: begins(task.bytes) { String(decoding: $0, as: UTF8.self) }
+            case .lines: begins(task.lines) { $0 }
+            case .decodables: begins(task.decodables(of: String.self, decoder: TextDecoder())) { $0 }
+            case .serverSentEvents: begins(task.serverSentEvents) { $0.data }
+            case .streamingData: events(task.streamingData()) { String(decoding: $0, as: UTF8.self) }
+            case .streamingLines: events(task.streamingLines()) { $0 }
+            }
+        }
+
+        private func begins<Sequence: AsyncSequence>(
+            _ sequence: Sequence, _ text: @escaping (Sequence.Element) throws -> String?
+        ) -> () -> Reader {
+            { SequenceReader(kind: self, iterator: sequence.makeAsyncIterator(), text: text) }
+        }
+
+        private func events<Success, Failure>(
+            _ sequence: StreamOf<DataStreamRequest.Stream<Success, Failure>>, _ text: @escaping (Success) -> String
+        ) -> () -> Reader {
+            begins(sequence) { event in
+                if let error = event.completion?.error { throw error }
+                return event.value.map(text)
+            }
+        }
+    }
+
+    /// When the second sequence is begun, counted from the first.
+    enum Moment: CaseIterable {
+        case before, during, after
+    }
+
+    /// Reads one sequence by hand.
+    class Reader {
+        private let kind: Kind
+        private(set) var elements: [String] = []
+
+        init(kind: Kind) { self.kind = kind }
+
+        fileprivate nonisolated(nonsending) func next() async throws -> String? { nil }
+
+        /// Reads one element; returns whether there was one.
+        nonisolated(nonsending) func readOne() async throws -> Bool {
+            guard let element = try await next() else { return false }
+            elements.append(element)
+            return true
+        }
+
+        /// Reads the rest; returns the error that ended it.
+        nonisolated(nonsending) func readAll() async -> RequestError? {
+            do {
+                while try await readOne() {}
+                return nil
+            } catch {
+                return error as? RequestError ?? RequestError(.internal, underlying: error)
+            }
+        }
+
+        var hasWholeBody: Bool { (kind.body.count == 1 ? [elements.joined()] : elements) == kind.body }
+    }
+
+    private final class SequenceReader<Iterator: AsyncIteratorProtocol>: Reader {
+        private var iterator: Iterator
+        private let text: (Iterator.Element) throws -> String?
+
+        init(kind: Kind, iterator: Iterator, text: @escaping (Iterator.Element) throws -> String?) {
+            self.iterator = iterator
+            self.text = text
+            super.init(kind: kind)
+        }
+
+        fileprivate override nonisolated(nonsending) func next() async throws -> String? {
+            var next = iterator
+            defer { iterator = next }
+            return try await next.next(isolation: #isolation).flatMap(text)
+        }
+    }
+
+    private struct TextDecoder: DataDecoder {
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+            guard let value = String(decoding: data, as: UTF8.self) as? Value else { throw RequestError(.internal) }
+            return value
+        }
+    }
+
+    /// Two readers on one task: the second gets all when it begins before the first byte is handed out, else an error.
+    @Test(arguments: Kind.allCases, Kind.allCases)
+    func `a reader gets the whole body or an error`(first: Kind, second: Kind) async throws {
+        try await forEachRow { task, gate, moment, isAskedEarly in
+            let late = try await run(
+                first.sequence(of: task), { second.sequence(of: task) }, gate, moment, isAskedEarly: isAskedEarly)
+            switch moment {
+            case .before: #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(isAskedEarly)")
+            case .during, .after:
+                #expect(late.error?.kind == .bodyAlreadyRead, "\(moment) \(isAskedEarly)")
+                #expect(late.reader.elements.isEmpty)
+            }
+        }
+    }
+
+    /// Two readers that share: both get all, at every moment.
+    @Test(arguments: Kind.allCases, Kind.allCases)
+    func `readers that share a body all get the whole of it`(first: Kind, second: Kind) async throws {
+        try await forEachRow { task, gate, moment, isAskedEarly in
+            let readers = task.readers(2)
+            let late = try await run(
+                first.sequence(of: readers[0]), { second.sequence(of: readers[1]) }, gate, moment,
+                isAskedEarly: isAskedEarly)
+            #expect(late.error == nil && late.reader.hasWholeBody, "\(moment) \(isAskedEarly)")
+        }
+    }
+
+    private func forEachRow(
+        _ body: (DataStreamTask, Gate, Moment, _ isAskedEarly: Bool) async throws -> Void
+    ) async throws {
+        for moment in Moment.allCases {
+            for isAskedEarly in [true, false] {
+                let gate = Gate()
+                let server = try await LocalServer { router in
+                    router.get("/a") { _ in
+                        .stream { writer in
+                            try await writer.write("data:1\n\n")
+                            await gate.wait()
+                            try await writer.write("data:2\n\n")
+                        }
+                    }
+                }
+                let session = Weather.session()
+                try await body(session.streamRequest(server.url("/a")).streamTask(), gate, moment, isAskedEarly)
+                try await Weather.end(session, server)
+            }
+        }
+    }
+
+    /// Runs both readers, checks the first, and returns the second with what ended it.
+    private func run(
+        _ begin: () -> Reader, _ ask: () -> () -> Reader, _ gate: Gate, _ moment: Moment, isAskedEarly: Bool
+    ) async throws -> (reader: Reader, error: RequestError?) {
+        let asked = isAskedEarly ? ask() : nil
+        let first = begin()
+        let second: Reader
+        switch moment {
+        case .before:
+            second = (asked ?? ask())()
+            #expect(try await first.readOne())
+            gate.open()
+            #expect(await first.readAll() == nil)
+        case .during:
+            #expect(try await first.readOne())
+            second = (asked ?? ask())()
+            gate.open()
+            #expect(await first.readAll() == nil)
+        case .after:
+            gate.open()
+            #expect(await first.readAll() == nil)
+            second = (asked ?? ask())()
+        }
+        #expect(first.hasWholeBody)
+        return (second, await second.readAll())
+    }
+}
