@@ -60,6 +60,8 @@ struct Judge {
 
     /// Nothing of another exchange is in the answer.
     private func judgeMarks() {
+        // Where a redirect led to is not the exchange's own: others may have stored an answer there.
+        guard outcome.origin == .network || outcome.response?.url.path() == plan.path else { return }
         if let mark = world.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
             fail(.foreign, "the body holds \(mark.text)")
         }
