@@ -1,4 +1,5 @@
 import Bluebonnet
+import FoundationEssentials
 
 /// Decides whether what a request came to is right, by what the peer has done.
 struct Judge {
