@@ -19,6 +19,8 @@ struct FileDownload {
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
+    /// Whether a check of the file refused it, so that there is nothing to go on from.
+    private var isRefused = false
     /// How often all of the body was asked for anew.
     private var restarts = 0
 
@@ -34,6 +36,8 @@ struct FileDownload {
     // MARK: An attempt
 
     /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
+    ///
+    /// So is another one in the place of a file that was refused.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink == nil {
             sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
@@ -52,8 +56,8 @@ struct FileDownload {
 
     func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
 
-    /// Asks the validators about the complete file.
-    func validate(
+    /// Asks the validators about the complete file; one that is refused is removed.
+    mutating func validate(
         _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
     ) throws(RequestError) {
         let validators = plan.validators.withLock { $0 }
@@ -70,6 +74,7 @@ struct FileDownload {
                 tell(.failure(error))
                 // Resuming would bring the very file that was refused.
                 _ = sink?.interrupted(discarding: true)
+                (sink, isRefused) = (nil, true)
                 throw error
             }
         }
@@ -111,6 +116,7 @@ struct FileDownload {
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {
+            if isRefused { return attempt }
             guard isDiscarded, let data = plan.resumeData, let left = try? ResumeData(decoding: data) else {
                 return attempt.resumable(with: plan.resumeData)
             }
