@@ -19,8 +19,8 @@ struct FileDownload {
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
-    /// Whether a check of the file refused it, so that there is nothing to go on from.
-    private var isRefused = false
+    /// Whether the file was removed, since a check refused it, or taken away: there is nothing to go on from then.
+    private var isGone = false
     /// How often all of the body was asked for anew.
     private var restarts = 0
 
@@ -37,8 +37,9 @@ struct FileDownload {
 
     /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
     ///
-    /// So is another one in the place of a file that was refused.
+    /// So is another one in the place of a file that was refused, or taken away: that could never be put in its place.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
+        if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
             sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
         }
@@ -74,7 +75,7 @@ struct FileDownload {
                 tell(.failure(error))
                 // Resuming would bring the very file that was refused.
                 _ = sink?.interrupted(discarding: true)
-                (sink, isRefused) = (nil, true)
+                (sink, isGone) = (nil, true)
                 throw error
             }
         }
@@ -116,7 +117,7 @@ struct FileDownload {
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {
-            if isRefused { return attempt }
+            if isGone { return attempt }
             guard isDiscarded, let data = plan.resumeData, let left = try? ResumeData(decoding: data) else {
                 return attempt.resumable(with: plan.resumeData)
             }
