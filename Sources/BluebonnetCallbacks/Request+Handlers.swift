@@ -51,7 +51,7 @@ nonisolated extension Request {
         }
     }
 
-    /// Calls a handler on a queue with each request that is made, one for each attempt.
+    /// Calls a handler on a queue with each request that is made, one for each attempt and one for each redirect.
     ///
     /// All calls are made before that of a response handler which was added later on the same serial queue. Watching does
     /// not start the request.

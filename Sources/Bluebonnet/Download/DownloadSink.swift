@@ -36,6 +36,9 @@ final class DownloadSink {
     /// Where the partial file is.
     var partialFileURL: URL { URL(filePath: partial.path, directoryHint: .notDirectory) }
 
+    /// Whether the partial file is still where it was made; what is written to one that is not is lost.
+    var isInPlace: Bool { partial.isInPlace }
+
     /// How many bytes of the file are before the body of the exchange under way.
     var positionOfBody: Int64 { if case .append(let position) = pending { position } else { 0 } }
 
@@ -222,7 +225,7 @@ final class DownloadSink {
     /// Ends the download without a file at its destination; later calls do nothing.
     ///
     /// The partial file is kept where it can be gone on with, and where the file system was what failed; else it is
-    /// removed.
+    /// removed. One that somebody took away leaves nothing.
     ///
     /// - Parameter isDiscarded: Whether it is removed in any case.
     /// - Returns: The data to resume with.
@@ -230,7 +233,7 @@ final class DownloadSink {
         guard !isSettled else { return nil }
         // The data may be used to go on before this object is gone.
         defer { partial.release() }
-        if isDiscarded, !isForeign {
+        if !isForeign, isDiscarded || !isInPlace {
             isSettled = true
             partial.discard()
             return nil

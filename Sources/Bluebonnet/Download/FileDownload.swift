@@ -19,6 +19,8 @@ struct FileDownload {
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
+    /// Whether the file was removed, since a check refused it, or taken away: there is nothing to go on from then.
+    private var isGone = false
     /// How often all of the body was asked for anew.
     private var restarts = 0
 
@@ -34,7 +36,10 @@ struct FileDownload {
     // MARK: An attempt
 
     /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
+    ///
+    /// So is another one in the place of a file that was refused, or taken away: that could never be put in its place.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
+        if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
             sink = try DownloadSink.prepare(plan.destination, for: request, resumeData: plan.resumeData)
         }
@@ -52,8 +57,8 @@ struct FileDownload {
 
     func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
 
-    /// Asks the validators about the complete file.
-    func validate(
+    /// Asks the validators about the complete file; one that is refused is removed.
+    mutating func validate(
         _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
     ) throws(RequestError) {
         let validators = plan.validators.withLock { $0 }
@@ -70,6 +75,7 @@ struct FileDownload {
                 tell(.failure(error))
                 // Resuming would bring the very file that was refused.
                 _ = sink?.interrupted(discarding: true)
+                (sink, isGone) = (nil, true)
                 throw error
             }
         }
@@ -111,6 +117,7 @@ struct FileDownload {
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {
+            if isGone { return attempt }
             guard isDiscarded, let data = plan.resumeData, let left = try? ResumeData(decoding: data) else {
                 return attempt.resumable(with: plan.resumeData)
             }

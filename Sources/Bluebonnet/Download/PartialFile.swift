@@ -88,7 +88,7 @@ final class PartialFile {
     }
 
     /// Whether the path leads to this very file, so that moving it moves what was written.
-    private var isInPlace: Bool { Self.isStill(file, at: path) }
+    var isInPlace: Bool { Self.isStill(file, at: path) }
 
     // MARK: Writing
 

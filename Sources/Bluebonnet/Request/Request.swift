@@ -87,7 +87,7 @@ extension Request {
     /// Whether the request has been answered.
     public nonisolated var isFinished: Bool { state == .finished }
 
-    /// The requests that were made, one for each attempt; the latest is the last.
+    /// The requests that were made, one for each attempt and one for each redirect; the latest is the last.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
     /// The latest request that was made.
@@ -151,7 +151,7 @@ extension Request {
 
     // MARK: Messages
 
-    /// Returns the requests that are made, one for each attempt, as they are.
+    /// Returns the requests that are made, one for each attempt and one for each redirect, as they are.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
     ///
@@ -163,7 +163,8 @@ extension Request {
         core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
     }
 
-    /// Returns the requests that are made as `curl` commands, one for each attempt; see ``cURLDescription(revealingSecrets:)``.
+    /// Returns the requests that ``httpRequests(bufferingPolicy:)`` has as `curl` commands; see
+    /// ``cURLDescription(revealingSecrets:)``.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
     ///

@@ -79,8 +79,7 @@ final class RequestCore: Sendable {
     var state: RequestState {
         // A request that the session's `cancelAllRequests()` could not know of, since it had not begun.
         let isStale = creationEpoch != context.cancellationEpoch
-        let state = machine.withLock { $0.state }
-        return isStale && state == .initialized ? .cancelled : state
+        return machine.withLock { isStale && $0.isIdle ? .cancelled : $0.state }
     }
 
     /// Someone awaits the request; if it was not started, its session has to know of it, or nobody would answer.
@@ -143,9 +142,10 @@ final class RequestCore: Sendable {
         events?.begin(request)
         guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
         // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
-        if creationEpoch != context.cancellationEpoch { cancel() }
-        // User code and files are not for the thread of whoever starts the request.
-        if hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
+        let isStale = creationEpoch != context.cancellationEpoch
+        if isStale { cancel() }
+        // User code and files are not for the thread of whoever starts the request. Of one that is over, nothing is made.
+        if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
             perform(machine.withLock { $0.registered() })
         } else {
             sendUnprepared(hasCredential ? machine.withLock { $0.setup.credential } : nil)

@@ -71,6 +71,32 @@ import Testing
         try await Weather.end(session, origin.server)
     }
 
+    @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
+    func `a partial file that is taken away leaves nothing, and a retry begins another`(
+        options: DownloadOptions, isRetried: Bool
+    ) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let checks = Counter()
+        let request = session.download(origin.url, to: .file(directory.url("a"), options: options))
+            .validate { _, _, fileURL in
+                if checks.next() == 1 { try FileManager.default.removeItem(at: try #require(fileURL)) }
+                return .success(())
+            }
+            .retry { request, _, _ in isRetried && request.retryCount == 0 ? .retry : .doNotRetry }
+        let answer = await request.serializingURL().response
+        #expect(origin.transmissions.map(\.start) == (isRetried ? [0, 0] : [0]))
+        #expect(answer.resumeData == nil && directory.names == (isRetried ? ["a"] : []))
+        if isRetried {
+            expectSame(try Data(contentsOf: try answer.result.get()), origin.body)
+        } else {
+            let (from, to) = (directory.path(".a.part"), directory.path("a"))
+            #expect(answer.error?.kind == .download(.cannotMoveFile(from: from, to: to)))
+        }
+        try await Weather.end(session, origin.server)
+    }
+
     @Test(arguments: [true, false])
     func `a file that appears meanwhile is left alone, unless it is to be replaced`(isReplaced: Bool) async throws {
         let directory = try TestDirectory()

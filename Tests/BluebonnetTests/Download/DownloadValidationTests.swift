@@ -92,6 +92,53 @@ import Testing
         try await Weather.end(session, origin.server)
     }
 
+    @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
+    func `what a check refused is fetched anew when a retrier says so`(
+        options: DownloadOptions, isAccepted: Bool
+    ) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin()
+        let session = Weather.session()
+        let checks = Counter()
+        let request = session.download(origin.url, to: .file(directory.url("a"), options: options))
+            .validate { _, _, fileURL in
+                let data = try Data(contentsOf: try #require(fileURL))
+                #expect(data == origin.body)
+                return checks.next() == 2 && isAccepted ? .success(()) : .failure(Refusal())
+            }
+            .retry { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry }
+        let answer = await request.serializingURL().response
+        #expect(checks.value == 2 && origin.transmissions.map(\.start) == [0, 0])
+        #expect(answer.resumeData == nil && directory.names == (isAccepted ? ["a"] : []))
+        if isAccepted {
+            expectSame(try Data(contentsOf: try answer.result.get()), origin.body)
+        } else {
+            #expect(answer.error?.underlying as? Refusal == Refusal())
+        }
+        try await Weather.end(session, origin.server)
+    }
+
+    @Test(arguments: [false, true])
+    func `what a check refused of a resumed download is not resumed again`(isRetried: Bool) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin { $0.cuts = [50_000] }
+        let session = Weather.session()
+        let cut = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
+        let request = session.download(resumingWith: try #require(cut.resumeData), to: .file(directory.url("a")))
+            .validate { _, _, _ in throw Refusal() }
+            .retry { request, _, _ in isRetried && request.retryCount == 0 ? .retry : .doNotRetry }
+            .adapt { request, state in
+                // What keeps the second attempt from being sent does not bring back what was refused.
+                if state.retryCount == 1 { throw Refusal() }
+                return request
+            }
+        let answer = await request.serializingURL().response
+        #expect(answer.error?.underlying as? Refusal == Refusal() && request.retryCount == (isRetried ? 1 : 0))
+        #expect(origin.transmissions.map(\.start) == [0, 50_000])
+        #expect(answer.resumeData == nil && directory.names == [])
+        try await Weather.end(session, origin.server)
+    }
+
     @Test func `a check that throws an error of another request's refuses the file like any other`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()

@@ -118,6 +118,27 @@ import Testing
         #expect(scene.calls.value == 0)
     }
 
+    @Test func `a request that was cancelled before it was started is not made`() async {
+        let (transport, log) = (StubTransport { _ in .text("{}") }, EventLog())
+        let session = Session(eventMonitors: [log], transport: transport)
+        let request = session.request(stubURL)
+        await session.cancelAllRequests()
+        #expect(await request.serializingData().response.error?.kind == .cancelled)
+        #expect(request.requests.isEmpty && transport.requestCount == 0)
+        await session.shutdown()
+        #expect(log.lines == ["resume", "cancel", "initial: cancelled", "Data: cancelled", "finish"])
+    }
+
+    @Test func `a request that was suspended before it was started is cancelled with the others`() async {
+        let session = Session(transport: StubTransport { _ in .text("{}") })
+        let request = session.request(stubURL).suspend()
+        let task = request.serializingData()
+        await session.cancelAllRequests()
+        #expect(request.state == .cancelled && request.isCancelled && !request.isSuspended)
+        #expect(await task.response.error?.kind == .cancelled)
+        await session.shutdown()
+    }
+
     /// It fails, and is cancelled by the very code that has it fail.
     @Test func `no retrier is asked about a request that was cancelled meanwhile`() async {
         let calls = Counter()

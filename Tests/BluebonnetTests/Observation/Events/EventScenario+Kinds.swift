@@ -175,7 +175,7 @@ extension EventScenario {
             run: { _ = $0.session.request($0.server.url("/ok")).serializingString() }),
         EventScenario(
             testDescription: "all cancelled before the start", startsImmediately: false,
-            events: ["resume", "cancel", "initial", "created", "String: cancelled", "finish"],
+            events: ["resume", "cancel", "initial: cancelled", "String: cancelled", "finish"],
             run: {
                 let task = $0.session.request($0.server.url("/ok")).serializingString()
                 await $0.session.cancelAllRequests()
