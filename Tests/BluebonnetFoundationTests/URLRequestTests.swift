@@ -26,7 +26,7 @@ struct URLRequestTests {
         #expect(converted.method == .get)
         #expect(converted.headers.isEmpty)
         #expect(converted.body == nil)
-        #expect(converted.timeouts == nil)
+        #expect(converted.timeouts == .default)
         #expect(converted.handlesCookies)
     }
 
@@ -47,7 +47,7 @@ struct URLRequestTests {
     }
 
     static let timeouts: [(TimeInterval, Timeouts?)] = [
-        (60, nil), (5, Timeouts(connect: .seconds(5), idle: .seconds(5))),
+        (60, .default), (5, Timeouts(connect: .seconds(5), idle: .seconds(5))),
         (0.25, Timeouts(connect: .milliseconds(250), idle: .milliseconds(250))),
         (600, Timeouts(connect: .seconds(600), idle: .seconds(600))), (0, Timeouts(connect: nil, idle: nil)),
         (-1, Timeouts(connect: nil, idle: nil)), (.infinity, Timeouts(connect: nil, idle: nil)),
@@ -55,7 +55,7 @@ struct URLRequestTests {
     ]
 
     @Test(arguments: timeouts)
-    func `a timeout is for connecting and idle time`(interval: TimeInterval, timeouts: Timeouts?) throws {
+    func `a timeout is for connecting and idle time`(interval: TimeInterval, timeouts: Timeouts) throws {
         var request = URLRequest(url: try Scene.url())
         request.timeoutInterval = interval
         #expect(try request.asHTTPRequest().timeouts == timeouts)
@@ -198,7 +198,7 @@ struct URLRequestTests {
         #expect(request.body?.data == Data("x".utf8) && !request.handlesCookies)
         request.setValue(nil, forHTTPHeaderField: "X-A")
         request.timeoutInterval = 60
-        #expect(request.headers.isEmpty && request.timeouts == nil && request.timeoutInterval == 60)
+        #expect(request.headers.isEmpty && request.timeouts == .default && request.timeoutInterval == 60)
     }
 
     @Test(arguments: [(HTTPMethod.get, true, false), (.get, false, true), (.post, true, true)])

@@ -39,6 +39,8 @@ extension RequestError {
     /// Names the time limit that ran out.
     @nonexhaustive
     public enum TimeoutStage: Hashable, Sendable, CustomStringConvertible {
+        /// Waiting until the session's limits allowed a connection took too long.
+        case pool
         /// Name lookup, connecting and TLS together took too long.
         case connect
         /// Nothing was sent or received for too long.
@@ -49,6 +51,7 @@ extension RequestError {
         /// The time limit in a few words.
         public var description: String {
             switch self {
+            case .pool: "waiting for a free connection took too long"
             case .connect: "connecting took too long"
             case .idle: "nothing was sent or received for too long"
             case .total: "the exchange took too long"

@@ -358,8 +358,8 @@ extension HTTPHeader {
     /// The content codings that are decoded, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
     public static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
 
-    /// Names the program, the system and this library, such as `weather (Linux 6.12.0) Bluebonnet/0.1.0`.
-    public static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first, release: release))
+    /// Names the program and this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
+    public static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first))
 
     /// Returns the language tags (RFC 5646) that an environment asks for.
     package static func languages(in environment: [String: String]) -> [String] {
@@ -386,17 +386,12 @@ extension HTTPHeader {
         return subtags.joined(separator: "-")
     }
 
-    /// Returns the value of a `User-Agent` field for a program on a Linux.
-    package static func userAgent(program: String?, release: String) -> String {
+    /// Returns the value of a `User-Agent` field for a program; the system it runs on is nobody's business.
+    package static func userAgent(program: String?) -> String {
         let name = String((program ?? "").split(separator: "/").last ?? "").utf8.map { byte in
             FieldSyntax.isTokenByte(byte) ? Character(UnicodeScalar(byte)) : "_"
         }
-        return "\(name.isEmpty ? "Unknown" : String(name)) (Linux \(release)) Bluebonnet/\(BluebonnetInfo.version)"
-    }
-
-    private static var release: String {
-        let system = ProcessInfo.processInfo.operatingSystemVersion
-        return "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"
+        return "\(name.isEmpty ? "Unknown" : String(name)) Bluebonnet/\(BluebonnetInfo.version)"
     }
 }
 

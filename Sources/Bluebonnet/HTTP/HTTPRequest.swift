@@ -31,11 +31,14 @@ public struct HTTPRequest: Sendable {
         set { parts.body = newValue }
     }
 
-    /// The limits for this request; `nil` for those of the session.
-    public var timeouts: Timeouts? {
-        get { parts.timeouts }
-        set { parts.timeouts = newValue }
+    /// The limits for this request; a field that is not set is the session's.
+    public var timeouts: Timeouts {
+        get { parts.timeouts ?? .default }
+        set { parts.timeouts = newValue.isUnset ? nil : newValue }
     }
+
+    /// The limits for this request, if it has any of its own.
+    var ownTimeouts: Timeouts? { parts.timeouts }
 
     /// The version of HTTP to use; `nil` for the session's choice.
     public var httpVersion: HTTPVersionPreference? {
@@ -323,31 +326,89 @@ public struct HTTPPriority: Hashable, Sendable {
 }
 
 /// Limits how long the stages of a request may take; `nil` means no limit.
+///
+/// Each field counts for itself: one that a request does not set is the session's, and one that neither sets has its
+/// default.
+///
+/// ```swift
+/// session.request(url) { $0.timeouts.idle = .seconds(5) }
+/// ```
 public struct Timeouts: Hashable, Sendable {
-    /// 30 seconds to connect, 60 seconds idle, no limit in total.
-    public static let `default` = Timeouts()
+    private var ownPool: Duration??
+    private var ownConnect: Duration??
+    private var ownIdle: Duration??
+    private var ownTotal: Duration??
 
-    /// The limit for name lookup, connecting and TLS together.
-    public var connect: Duration?
+    /// The limit for waiting until ``Session/Configuration/connectionLimits`` allow a connection; none by default.
+    ///
+    /// The wait counts for ``total``, not for ``connect``.
+    public var pool: Duration? {
+        get { ownPool ?? nil }
+        set { ownPool = .some(newValue) }
+    }
+
+    /// The limit for name lookup, connecting and TLS together; 30 seconds by default.
+    public var connect: Duration? {
+        get { ownConnect ?? .seconds(30) }
+        set { ownConnect = .some(newValue) }
+    }
 
     /// The longest time in which nothing is sent or received, to an eighth of itself; suspension does not count.
-    public var idle: Duration?
+    ///
+    /// 60 seconds by default.
+    public var idle: Duration? {
+        get { ownIdle ?? .seconds(60) }
+        set { ownIdle = .some(newValue) }
+    }
 
     /// The limit for one exchange as a whole, from its start to the last byte of the body; suspension counts.
     ///
+    /// Where it is not set, an exchange whose bodies are both in memory may take 10 minutes, so that a server which trickles
+    /// does not hold a request for ever. Streams, downloads, and uploads from files and sequences have no limit then.
+    ///
     /// Each redirect and each retry is an exchange of its own: a request may take as many times as long, and the waits
     /// between. To bound a request as a whole, cancel the task that awaits it.
-    public var total: Duration?
+    public var total: Duration? {
+        get { ownTotal ?? nil }
+        set { ownTotal = .some(newValue) }
+    }
 
-    /// Creates limits.
+    /// Stands for a field that is not set.
+    @usableFromInline static let unset: Duration? = .nanoseconds(-1)
+
+    /// Creates limits; what is left out is not set.
     ///
     /// - Parameters:
-    ///   - connect: The limit for name lookup, connecting and TLS together; 30 seconds by default.
-    ///   - idle: The longest time in which nothing is sent or received; 60 seconds by default.
-    ///   - total: The limit for the exchange as a whole; none by default.
-    public init(connect: Duration? = .seconds(30), idle: Duration? = .seconds(60), total: Duration? = nil) {
-        self.connect = connect
-        self.idle = idle
-        self.total = total
+    ///   - pool: The limit for waiting until a connection is allowed; `nil` for none.
+    ///   - connect: The limit for name lookup, connecting and TLS together; `nil` for none.
+    ///   - idle: The longest time in which nothing is sent or received; `nil` for any.
+    ///   - total: The limit for the exchange as a whole; `nil` for none.
+    public init(
+        pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset, idle: Duration? = Timeouts.unset,
+        total: Duration? = Timeouts.unset
+    ) {
+        if pool != Self.unset { self.pool = pool }
+        if connect != Self.unset { self.connect = connect }
+        if idle != Self.unset { self.idle = idle }
+        if total != Self.unset { self.total = total }
+    }
+
+    /// 30 seconds to connect, 60 seconds idle, 10 minutes in total for bodies in memory.
+    public static let `default` = Timeouts()
+
+    /// Whether no field is set.
+    var isUnset: Bool { self == .default }
+
+    /// The limit for an exchange as a whole, with the default for bodies in memory.
+    func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
+
+    /// These limits, with another's in the place of those that are not set.
+    func filled(from other: Timeouts) -> Timeouts {
+        var timeouts = self
+        timeouts.ownPool = ownPool ?? other.ownPool
+        timeouts.ownConnect = ownConnect ?? other.ownConnect
+        timeouts.ownIdle = ownIdle ?? other.ownIdle
+        timeouts.ownTotal = ownTotal ?? other.ownTotal
+        return timeouts
     }
 }

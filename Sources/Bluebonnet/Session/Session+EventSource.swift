@@ -43,12 +43,10 @@ extension Session {
         _ convertible: any HTTPRequestConvertible, configuration: EventSource.Configuration,
         requestModifier: RequestModifier?
     ) -> EventSource {
-        let connectLimit = self.configuration.timeouts.connect
-        return EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
+        EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
             let task = streamRequest(
                 EventStreamRequest(
-                    convertible: convertible, fields: fields, connectLimit: connectLimit,
-                    requestModifier: requestModifier)
+                    convertible: convertible, fields: fields, requestModifier: requestModifier)
             ).streamTask()
             let response = try await task.response
             return EventSourceConnection(response: response, chunks: task.bytes) { task.cancel() }
@@ -60,13 +58,13 @@ extension Session {
 private struct EventStreamRequest: HTTPRequestConvertible {
     let convertible: any HTTPRequestConvertible
     let fields: HTTPHeaders
-    let connectLimit: Duration?
     let requestModifier: Session.RequestModifier?
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = try convertible.asHTTPRequest()
         for field in fields { request.headers.update(field) }
-        if request.timeouts == nil { request.timeouts = Timeouts(connect: connectLimit, idle: nil, total: nil) }
+        // Events may be days apart.
+        request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
         try requestModifier?(&request)
         return request
     }

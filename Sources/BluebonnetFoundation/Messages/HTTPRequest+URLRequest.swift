@@ -62,7 +62,7 @@ extension URLRequest {
             httpBodyStream = BodyInputStream(body.pieces)
         }
         httpShouldHandleCookies = request.handlesCookies
-        if let timeouts = request.timeouts { timeoutInterval = TimeInterval(timeouts) }
+        if request.timeouts != .default { timeoutInterval = TimeInterval(request.timeouts) }
         cachePolicy = CachePolicy(request)
     }
 
@@ -145,9 +145,9 @@ extension TimeInterval {
     /// The limit as a duration; `nil` for none.
     var duration: Duration? { self > 0 && self < .unlimited ? .seconds(self) : nil }
 
-    /// The limits that a request's timeout stands for; `nil` for those of the session.
-    static func timeouts(_ interval: TimeInterval) -> Timeouts? {
-        guard interval != defaultTimeout else { return nil }
+    /// The limits that a request's timeout stands for; the default is the session's.
+    static func timeouts(_ interval: TimeInterval) -> Timeouts {
+        guard interval != defaultTimeout else { return .default }
         return Timeouts(connect: interval.duration, idle: interval.duration)
     }
 }

@@ -109,9 +109,9 @@ extension URLRequest {
 extension HTTPRequest {
     /// The longest time to connect and to be idle, in seconds; 60 where the request leaves that to the session.
     ///
-    /// Setting it replaces all limits of the session for this request; see `HTTPRequest.init(_:)`.
+    /// Setting it replaces the limits `connect` and `idle` of the session for this request; see `HTTPRequest.init(_:)`.
     public var timeoutInterval: TimeInterval {
-        get { timeouts.map { TimeInterval($0) } ?? .defaultTimeout }
+        get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = TimeInterval.timeouts(newValue) }
     }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import Bluebonnet
@@ -7,13 +8,23 @@ import Testing
 
     struct Row: Sendable {
         let timeouts: Timeouts
+        var isWaiting = false
+        var isInMemory = false
         let situation: Situation
         let verdict: TransferLimits.Verdict
     }
 
     /// Started at 1 s, given to libcurl at 2 s.
     static let rows: [Row] = [
-        // connect: from when libcurl was given the transfer, whether it connects or waits for a connection
+        // pool: from when libcurl was given the transfer, until a connection is opened for it
+        Row(
+            timeouts: .limits(pool: 3, connect: 2), isWaiting: true, situation: .at(4),
+            verdict: .within(lookAgain: seconds(5))),
+        Row(timeouts: .limits(pool: 3, connect: 2), isWaiting: true, situation: .at(5), verdict: .exceeded(.pool)),
+        Row(timeouts: .limits(connect: 2), isWaiting: true, situation: .at(99), verdict: .within(lookAgain: nil)),
+        Row(timeouts: .limits(pool: 3, total: 4), isWaiting: true, situation: .at(5), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(pool: 3), situation: .at(99), verdict: .within(lookAgain: nil)),
+        // connect: from when a connection is looked up or opened
         Row(timeouts: .limits(connect: 3), situation: .at(4), verdict: .within(lookAgain: seconds(5))),
         Row(timeouts: .limits(connect: 3), situation: .at(5), verdict: .exceeded(.connect)),
         Row(timeouts: .limits(connect: 3), situation: .at(9, isSuspended: true), verdict: .within(lookAgain: nil)),
@@ -32,6 +43,17 @@ import Testing
         Row(timeouts: .limits(total: 4), situation: .at(5), verdict: .exceeded(.total)),
         Row(timeouts: .limits(total: 4), situation: .at(5, isSuspended: true), verdict: .exceeded(.total)),
         Row(timeouts: .limits(total: 4), situation: .at(5, wasSent: true), verdict: .exceeded(.total)),
+        // total, not set: 10 minutes where both bodies are in memory
+        Row(
+            timeouts: Timeouts(connect: nil, idle: nil), isInMemory: true, situation: .at(600),
+            verdict: .within(lookAgain: seconds(601))),
+        Row(timeouts: Timeouts(), isInMemory: true, situation: .at(601, wasSent: true), verdict: .exceeded(.total)),
+        Row(
+            timeouts: Timeouts(idle: nil), situation: .at(9999, wasSent: true),
+            verdict: .within(lookAgain: nil)),
+        Row(
+            timeouts: Timeouts(idle: nil, total: nil), isInMemory: true, situation: .at(9999, wasSent: true),
+            verdict: .within(lookAgain: nil)),
         // together
         Row(timeouts: .limits(connect: 3, total: 4), situation: .at(5), verdict: .exceeded(.total)),
         Row(
@@ -42,17 +64,52 @@ import Testing
 
     @Test(arguments: rows)
     func `A limit runs out as the table says`(row: Row) {
-        let limits = TransferLimits(timeouts: row.timeouts, startedAt: seconds(1), addedAt: seconds(2))
+        var limits = TransferLimits(timeouts: row.timeouts, isInMemory: row.isInMemory, startedAt: seconds(1))
+        limits.added(at: seconds(2), mayWait: row.isWaiting)
         #expect(limits.verdict(in: row.situation) == row.verdict)
+    }
+
+    @Test func `Connecting is timed from when the wait for a connection ends`() {
+        var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 3), isInMemory: true, startedAt: seconds(1))
+        limits.added(at: seconds(2), mayWait: true)
+        limits.connectionBegan(at: seconds(7))
+        limits.connectionBegan(at: seconds(8))
+        #expect(limits.verdict(in: .at(9)) == .within(lookAgain: seconds(10)))
+        #expect(limits.verdict(in: .at(10)) == .exceeded(.connect))
+        limits.added(at: seconds(10), mayWait: true)
+        #expect(limits.verdict(in: .at(18)) == .within(lookAgain: seconds(19)))
+    }
+
+    @Test func `A request's limits override those of the session field by field`() {
+        let session = Timeouts(pool: .seconds(1), connect: .seconds(2), idle: .seconds(3), total: .seconds(4))
+        #expect(Timeouts().filled(from: session) == session)
+        #expect(Timeouts(total: .seconds(9)).filled(from: session).connect == .seconds(2))
+        #expect(Timeouts(total: .seconds(9)).filled(from: session).total == .seconds(9))
+        let unlimited = Timeouts(pool: nil, connect: nil, idle: nil, total: nil)
+        #expect(unlimited.filled(from: session) == unlimited)
+        #expect(unlimited.total(isInMemory: true) == nil)
+        var request = HTTPRequest(url: URL(filePath: "/"))
+        #expect(request.timeouts == Timeouts() && request.ownTimeouts == nil)
+        #expect(request.timeouts.connect == .seconds(30) && request.timeouts.idle == .seconds(60))
+        request.timeouts.idle = nil
+        #expect(
+            request.ownTimeouts?.filled(from: session)
+                == Timeouts(
+                    pool: .seconds(1), connect: .seconds(2), idle: nil, total: .seconds(4)))
+        request.timeouts = Timeouts()
+        #expect(request.ownTimeouts == nil)
     }
 }
 
 private func seconds(_ number: Int64) -> Int64 { number * 1_000_000_000 }
 
 extension Timeouts {
-    fileprivate static func limits(connect: Int? = nil, idle: Int? = nil, total: Int? = nil) -> Timeouts {
+    fileprivate static func limits(
+        pool: Int? = nil, connect: Int? = nil, idle: Int? = nil, total: Int? = nil
+    ) -> Timeouts {
         Timeouts(
-            connect: connect.map { .seconds($0) }, idle: idle.map { .seconds($0) }, total: total.map { .seconds($0) })
+            pool: pool.map { .seconds($0) }, connect: connect.map { .seconds($0) }, idle: idle.map { .seconds($0) },
+            total: total.map { .seconds($0) })
     }
 }
 

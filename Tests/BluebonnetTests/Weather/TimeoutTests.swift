@@ -236,8 +236,62 @@ import Testing
         try await Weather.end(session, server)
     }
 
-    @Test(arguments: [Timeouts(connect: .milliseconds(200)), Timeouts(total: .milliseconds(200))])
-    func `a request that waits behind another for the only connection times out`(timeouts: Timeouts) async throws {
+    @Test(arguments: [
+        (Timeouts(pool: .milliseconds(200)), RequestError.TimeoutStage.pool),
+        (Timeouts(total: .milliseconds(200)), .total),
+        (Timeouts(pool: .seconds(60), total: .milliseconds(200)), .total),
+    ])
+    func `a request that waits behind another for the only connection times out`(
+        timeouts: Timeouts, stage: RequestError.TimeoutStage
+    ) async throws {
+        try await withOneConnection { session, server, gate in
+            let second = session.request(server.url("/second")) { $0.timeouts = timeouts }
+            let answer = await second.serializingString().response
+            #expect(answer.error?.kind == .timedOut(stage), "\(answer)")
+            #expect(second.retryCount == 0)
+            gate.open()
+        }
+    }
+
+    /// Without a name to look up, the second function of libcurl's tells that it connects.
+    @Test(arguments: ["127.0.0.1", "localhost"])
+    func `waiting for the only connection does not count as connecting`(host: String) async throws {
+        try await withOneConnection(to: host) { session, server, gate in
+            let limit = Duration.milliseconds(300)
+            let second = session.request("http://\(host):\(server.port)/second") { $0.timeouts.connect = limit }
+            let task = second.serializingString()
+            async let answer = task.response
+            // What measures the time has the same limit, and does not wait.
+            let silent = try await LocalServer.scripted { _ in [.stall] }
+            for _ in 1...3 {
+                let control = session.request("https://127.0.0.1:\(silent.port)/") { $0.timeouts.connect = limit }
+                #expect(await control.serializingData().response.error?.kind == .timedOut(.connect))
+            }
+            #expect(!second.isFinished)
+            gate.open()
+            #expect(await answer.value == "second")
+            await silent.stop()
+        }
+    }
+
+    @Test func `connecting is limited once the wait for a connection is over`() async throws {
+        try await withOneConnection { session, server, gate in
+            // Its handshake is never answered.
+            let silent = try await LocalServer.scripted { _ in [.stall] }
+            let second = session.request("https://127.0.0.1:\(silent.port)/") {
+                $0.timeouts = Timeouts(pool: .seconds(60), connect: .milliseconds(200))
+            }
+            let answer = await second.serializingString().response
+            #expect(answer.error?.kind == .timedOut(.connect), "\(answer)")
+            gate.open()
+            await silent.stop()
+        }
+    }
+
+    /// Runs a test in a session that may have one connection to a host, which a request holds until a gate is opened.
+    private func withOneConnection(
+        to host: String = "127.0.0.1", _ body: (Session, LocalServer, Gate) async throws -> Void
+    ) async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/first") { _ in
@@ -247,12 +301,9 @@ import Testing
             router.get("/second", .text("second"))
         }
         let session = Weather.session { $0.connectionLimits.perHost = 1 }
-        let first = session.request(server.url("/first")).serializingString()
+        let first = session.request("http://\(host):\(server.port)/first").serializingString()
         _ = try await server.nextRequest()
-        let second = session.request(server.url("/second")) { $0.timeouts = timeouts }
-        let answer = await second.serializingString().response
-        #expect(answer.error?.isTimeout == true, "\(answer)")
-        gate.open()
+        try await body(session, server, gate)
         #expect(try await first.value == "first")
         try await Weather.end(session, server)
     }

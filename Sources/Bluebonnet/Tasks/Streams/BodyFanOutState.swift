@@ -221,9 +221,7 @@ struct PieceQueue {
     /// The number of the piece that comes next.
     var endNumber: Int { startNumber + pieces.count - first }
 
-    /// Adds a piece, which is joined with the one before if both are small and no reader has taken that.
-    ///
-    /// - Parameter unread: The number of the first piece that no reader has taken.
+    /// Adds a piece, which is joined with the one before if both are small and no reader has taken that yet.
     mutating func append(_ piece: Data, joiningFrom unread: Int) {
         if unread < endNumber, pieces[pieces.count - 1].count + piece.count <= Self.smallPiece {
             pieces[pieces.count - 1].append(piece)

@@ -177,6 +177,9 @@ final class Transfer {
         return false
     }
 
+    /// A connection is looked up or opened for the transfer: from now on it connects, and waits for none.
+    func connectionBegins() { limits.connectionBegan(at: turn.now) }
+
     /// Takes bytes of a head; returns whether to go on.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         told.add(bytes.count)

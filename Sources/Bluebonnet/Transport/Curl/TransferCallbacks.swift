@@ -60,6 +60,28 @@ enum TransferCallbacks {
         easy.note(seek, CURLOPT_SEEKFUNCTION)
     }
 
+    /// Notes when libcurl begins to look up or to open a connection for the handle.
+    ///
+    /// Until then the transfer waits until the limits of connections allow one. A host whose address is known is not looked
+    /// up, and one that cannot be looked up gets no socket: so there are two functions.
+    static func installConnectionBegin(on easy: EasyHandle) {
+        let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
+        let lookup = unsafe bb_curl_set_resolver_start_callback(
+            easy.pointer,
+            { _, _, context in
+                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins()
+                return 0
+            }, context)
+        easy.note(lookup, CURLOPT_RESOLVER_START_FUNCTION)
+        let socket = unsafe bb_curl_set_sockopt_callback(
+            easy.pointer,
+            { context, _, _ in
+                unsafe TransferCallbacks.transfer(at: context)?.connectionBegins()
+                return CURL_SOCKOPT_OK
+            }, context)
+        easy.note(socket, CURLOPT_SOCKOPTFUNCTION)
+    }
+
     /// Any number but the one that was offered ends the transfer.
     private static func refusal(of count: Int) -> Int { count == 0 ? 1 : 0 }
 

@@ -132,7 +132,8 @@ actor TransferEngine: EventLoopClient {
     ) {
         let transfer = Transfer(
             id: id, request: request, observer: observer,
-            limits: options.limits(for: request, now: shared.now),
+            limits: options.limits(
+                for: request, isInMemory: !exchangeOptions.holdsBody && !upload.isAskedFor, now: shared.now),
             state: TransferState(
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
@@ -253,7 +254,7 @@ actor TransferEngine: EventLoopClient {
         transfer.isFresh = true
         transfer.sendingAnew = SendingAnew()
         fresh.append(transfer)
-        transfer.limits.addedAt = shared.now
+        transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
 
     /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with `https`.

@@ -22,27 +22,44 @@ struct TransferLimits: Equatable {
     let timeouts: Timeouts
     private(set) var startedAt: Int64
     /// When libcurl was given the transfer, the last time.
-    var addedAt: Int64
+    private var addedAt: Int64
+    /// Since when it connects; `nil` while it waits for a free connection.
+    private var connectingSince: Int64?
     /// The limits in nanoseconds, since they are asked for often.
+    private let pool: Int64?
     private let connect: Int64?
     private let idle: Int64?
     private let total: Int64?
 
-    init(timeouts: Timeouts, startedAt: Int64, addedAt: Int64) {
+    /// Creates limits for a transfer, both of whose bodies may be in memory.
+    init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
         self.timeouts = timeouts
         self.startedAt = startedAt
-        self.addedAt = addedAt
+        addedAt = startedAt
+        connectingSince = startedAt
+        pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
-        total = timeouts.total?.nanoseconds
+        total = timeouts.total(isInMemory: isInMemory)?.nanoseconds
     }
 
     /// The same limits for a transfer that starts now.
     func starting(at now: Int64) -> TransferLimits {
         var limits = self
         limits.startedAt = now
-        limits.addedAt = now
+        limits.added(at: now, mayWait: false)
         return limits
+    }
+
+    /// Libcurl was given the transfer, which connects at once or waits until the limits of connections allow it.
+    mutating func added(at now: Int64, mayWait: Bool) {
+        addedAt = now
+        connectingSince = mayWait ? nil : now
+    }
+
+    /// A connection is looked up or opened for the transfer.
+    mutating func connectionBegan(at now: Int64) {
+        connectingSince = connectingSince ?? now
     }
 
     /// Nobody is looked at more often than this.
@@ -60,7 +77,11 @@ struct TransferLimits: Equatable {
         if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !situation.isSuspended else { return .within(lookAgain: next) }
         guard situation.wasSent else {
-            if isOver(connect, since: addedAt) { return .exceeded(.connect) }
+            if let connectingSince {
+                if isOver(connect, since: connectingSince) { return .exceeded(.connect) }
+            } else if isOver(pool, since: addedAt) {
+                return .exceeded(.pool)
+            }
             // The limit for silence holds from when the request goes out, which is not known before one looks.
             if let idle { next = min(next ?? .max, situation.now + Self.interval(idle)) }
             return .within(lookAgain: next)
@@ -75,9 +96,10 @@ struct TransferLimits: Equatable {
     /// What is known of a limit that has run out.
     func words(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
+        case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"
         case .connect: "there was no connection after \(timeouts.connect ?? .zero)"
         case .idle: "nothing came or went for \(timeouts.idle ?? .zero)"
-        case .total: "there was no end after \(timeouts.total ?? .zero)"
+        case .total: "there was no end after \(Duration.nanoseconds(total ?? 0))"
         }
     }
 

@@ -11,8 +11,8 @@ final class TransferOptions {
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
-    /// Those of requests that have none of their own.
-    private let limits: TransferLimits
+    /// The limits of a request without limits of its own: with both bodies in memory, and otherwise.
+    private let limits: (inMemory: TransferLimits, streamed: TransferLimits)
     /// Whether requests without a proxy of their own may go through one.
     let usesProxy: Bool
     /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
@@ -29,7 +29,11 @@ final class TransferOptions {
         defaultFields = configuration.effectiveHeaders.filter { !Self.isLibcurls($0.name) }
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
-        limits = TransferLimits(timeouts: configuration.timeouts, startedAt: 0, addedAt: 0)
+        let timeouts = configuration.timeouts
+        limits = (
+            TransferLimits(timeouts: timeouts, isInMemory: true, startedAt: 0),
+            TransferLimits(timeouts: timeouts, isInMemory: false, startedAt: 0)
+        )
         usesProxy =
             switch configuration.proxy {
             case .none: false
@@ -89,9 +93,18 @@ final class TransferOptions {
         return RequestError(.invalidRequest(.configuration(easy.failureDescription)))
     }
 
-    func limits(for request: HTTPRequest, now: Int64) -> TransferLimits {
-        guard let timeouts = request.timeouts else { return limits.starting(at: now) }
-        return TransferLimits(timeouts: timeouts, startedAt: now, addedAt: now)
+    /// The limits for a request; a field that it does not set is the session's.
+    func limits(for request: HTTPRequest, isInMemory: Bool, now: Int64) -> TransferLimits {
+        guard let timeouts = request.ownTimeouts else {
+            return isInMemory ? limits.inMemory.starting(at: now) : limits.streamed.starting(at: now)
+        }
+        return TransferLimits(
+            timeouts: timeouts.filled(from: configuration.timeouts), isInMemory: isInMemory, startedAt: now)
+    }
+
+    /// Whether a request may have to wait until others have given a connection back.
+    var limitsConnections: Bool {
+        configuration.connectionLimits.perHost != nil || configuration.connectionLimits.total != nil
     }
 
     private func applyConstants(to easy: EasyHandle) {
@@ -276,6 +289,7 @@ extension TransferOptions {
         let limits = configuration.connectionLimits
         easy.set(CURLOPT_MAXAGE_CONN, Int(limits.idleLifetime.components.seconds))
         if let lifetime = limits.lifetime { easy.set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds)) }
+        if limitsConnections { TransferCallbacks.installConnectionBegin(on: easy) }
         if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let interface = configuration.interface {
             // Without a prefix, libcurl would look for a host of that name as well, and wait for the answer.

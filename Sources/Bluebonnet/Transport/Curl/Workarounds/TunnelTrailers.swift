@@ -17,6 +17,7 @@ enum TunnelTrailers {
                 guard let context = unsafe context else { return CURL_SOCKOPT_ERROR }
                 unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
                     $0.decodeTransferCodings(false)
+                    $0.transfer?.connectionBegins()
                 }
                 return CURL_SOCKOPT_OK
             }, Unmanaged.passUnretained(easy).toOpaque())
