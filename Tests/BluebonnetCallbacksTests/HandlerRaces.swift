@@ -6,7 +6,7 @@ import Testing
 @testable import BluebonnetCallbacks
 
 /// Handlers of requests that are cancelled, tried again, dropped and shut down at any moment.
-@Suite(.timeLimit(.minutes(10))) struct HandlerRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct HandlerRaces {
     private static let queues = [
         DispatchQueue(label: "one"), DispatchQueue(label: "two"), DispatchQueue.global(),
         DispatchQueue(label: "wide", attributes: .concurrent),

@@ -8,11 +8,11 @@ import Testing
 /// A thousand requests meet a token that is of no use any more, all at once.
 ///
 /// A hundred rounds of each outcome on the stub, half of them for each way to expire; they take some 40 seconds.
-@Suite(.timeLimit(.minutes(2)), .serialized)
+@Suite(.timeLimit(.minutes(2 * raceMultiplier)), .serialized)
 struct RefreshRaces {
     private static let count = 1000
     /// Under a sanitizer, which takes some ten times as long, it is not the number that tells.
-    private static let rounds = Sanitizer.current == nil ? 50 : 4
+    private static let rounds = (Sanitizer.current == nil ? 50 : 4) * raceMultiplier
 
     /// How the token turns out to be of no use.
     enum Expiry: CaseIterable {

@@ -33,7 +33,7 @@ enum DownloadTrack: CaseIterable, Sendable {
 }
 
 /// Downloads that are cancelled, suspended, dropped and shut down at any moment.
-@Suite(.timeLimit(.minutes(10))) struct DownloadRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct DownloadRaces {
     /// Downloads a file of a number, and does something to it meanwhile.
     private typealias Body = @Sendable (_ iteration: Int, _ directory: String) async throws -> Void
 
@@ -141,7 +141,7 @@ enum DownloadTrack: CaseIterable, Sendable {
     func `shutting down against downloads answers them all`(track: DownloadTrack) async throws {
         let directory = try TestDirectory()
         let path = directory.path
-        for round in 0..<30 {
+        for round in 0..<30 * raceMultiplier {
             let (session, url, origin) = try await track.session()
             await withTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 {
@@ -166,7 +166,7 @@ enum DownloadTrack: CaseIterable, Sendable {
     @Test(arguments: DownloadTrack.allCases)
     func `downloads outlive the session and the request that nobody holds`(track: DownloadTrack) async throws {
         let directory = try TestDirectory()
-        for round in 0..<30 {
+        for round in 0..<30 * raceMultiplier {
             let (tasks, origin) = try await { [path = directory.path] in
                 let (session, url, origin) = try await track.session()
                 let tasks = (0..<8).map { member in
@@ -181,7 +181,7 @@ enum DownloadTrack: CaseIterable, Sendable {
             }
             try await origin?.server.waitForOpenConnections(atMost: 0)
         }
-        #expect(directory.names.count == 240)
+        #expect(directory.names.count == 240 * raceMultiplier)
     }
 
     @Test func `downloads that end in all ways leave no descriptor behind`() async throws {

@@ -30,7 +30,7 @@ enum RaceTrack: CaseIterable, Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct RequestRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct RequestRaces {
     @Test(arguments: RaceTrack.allCases)
     func `Cancelling against completion answers once, and as the state says`(track: RaceTrack) async throws {
         let (session, url) = try track.session()
@@ -159,7 +159,7 @@ enum RaceTrack: CaseIterable, Sendable {
     @Test(arguments: RaceTrack.allCases)
     func `Shutting down against running requests answers them all`(track: RaceTrack) async throws {
         // 1,000 sessions with ten requests each.
-        for round in 0..<1000 {
+        for round in 0..<1000 * raceMultiplier {
             let (session, url) = try track.session()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<10 {
@@ -182,7 +182,7 @@ enum RaceTrack: CaseIterable, Sendable {
 
     @Test(arguments: RaceTrack.allCases)
     func `Requests outlive a session that is dropped`(track: RaceTrack) async throws {
-        for _ in 0..<1000 {
+        for _ in 0..<1000 * raceMultiplier {
             let tasks = try {
                 let (session, url) = try track.session()
                 return (0..<10).map { _ in session.request(url).serializingData() }
@@ -193,7 +193,7 @@ enum RaceTrack: CaseIterable, Sendable {
 
     @Test func `Cancelling answers at once, though a serializer never returns`() async throws {
         let (session, url) = try RaceTrack.stub.session()
-        for _ in 0..<1000 {
+        for _ in 0..<1000 * raceMultiplier {
             let (began, beginning) = AsyncStream<Void>.makeStream()
             let stuck = StuckSerializer(began: beginning)
             let request = session.request(url)

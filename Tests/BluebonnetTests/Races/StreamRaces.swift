@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Streams that are left, cancelled, held back and shut down at any moment.
-@Suite(.timeLimit(.minutes(10))) struct StreamRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct StreamRaces {
     /// Where the races are run: on the engine against `LocalServer`, and without a network.
     enum Track: CaseIterable {
         case engine, stub
@@ -211,7 +211,7 @@ import Testing
 
     @Test(arguments: Track.allCases)
     func `Shutting down against streams answers them all`(track: Track) async throws {
-        for round in 0..<100 {
+        for round in 0..<100 * raceMultiplier {
             let scene = try await track.scene()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<5 {

@@ -7,7 +7,7 @@ import Testing
 /// Uploads that are interrupted at moments that differ from one to the next.
 ///
 /// Everyone gets an answer, every sequence is let go, and every connection and file is closed.
-@Suite(.timeLimit(.minutes(10))) struct UploadRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct UploadRaces {
     /// Who interrupts.
     enum Interruption: CaseIterable {
         case cancellation, suspension, earlyAnswer, reset, nothing
@@ -104,7 +104,7 @@ import Testing
         let directory = try TestDirectory()
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
-        for round in 0..<40 {
+        for round in 0..<40 * raceMultiplier {
             let session = Weather.session()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 {
@@ -133,7 +133,7 @@ import Testing
         let directory = try TestDirectory()
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
-        for round in 0..<40 {
+        for round in 0..<40 * raceMultiplier {
             let server = try await Self.server()
             let session = Weather.session()
             try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -7,7 +7,7 @@ import Testing
 @testable import BluebonnetReachability
 
 /// Beginning, ending and changes at once; each with a made-up kernel, and with the real one.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct ReachabilityRaces {
+@Suite(.timeLimit(.minutes(5 * raceMultiplier)), .serialized) struct ReachabilityRaces {
     private static let iterations = Sanitizer.current == nil ? 10_000 : 2_000
 
     @Test func `beginning and ending to listen at once leaves nobody listening, and nobody waiting`() async throws {
@@ -81,7 +81,7 @@ import Testing
         let ways: [NetworkWay] = [.none, .ethernet, .modem, .unknown]
         let heard = Heard<Status>()
         manager.startListening { heard.append($0) }
-        for round in 0..<(Sanitizer.current == nil ? 60 : 20) {
+        for round in 0..<(Sanitizer.current == nil ? 60 : 20) * raceMultiplier {
             for number in 0..<20 {
                 routes.set(ways[(round + number) % 4])
                 kernel.change()

@@ -6,7 +6,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Requests whose servers are asked about, and that are cancelled, suspended, shut down or dropped at any moment.
-@Suite(.timeLimit(.minutes(5))) struct OCSPRaces {
+@Suite(.timeLimit(.minutes(5 * raceMultiplier))) struct OCSPRaces {
     /// Answers questions, each after a while of its own; with an answer that was made before, since `openssl` takes long.
     private static func responder() async throws -> (LocalServer, Session) {
         let count = Counter()
@@ -31,7 +31,7 @@ import Testing
     ) async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
-        for group in 0..<12 {
+        for group in 0..<12 * raceMultiplier {
             let session = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 { tasks.addTask { try await body(group * 8 + member, session, url) } }
@@ -87,7 +87,7 @@ import Testing
     @Test func `shutting down at any moment answers all`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
-        for iteration in 0..<40 {
+        for iteration in 0..<40 * raceMultiplier {
             let session = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
             await withTaskGroup(of: Void.self) { tasks in
                 for _ in 0..<4 {
@@ -104,7 +104,7 @@ import Testing
 
     @Test func `a session that is dropped meanwhile answers, and so does one whose asker is shut down`() async throws {
         let url = try RevocationFiles().address(of: "none-revoked")
-        for iteration in 0..<40 {
+        for iteration in 0..<40 * raceMultiplier {
             let (server, asker) = try await Self.responder()
             var session: Session? = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
             let task = try #require(session).request(url).serializingData()

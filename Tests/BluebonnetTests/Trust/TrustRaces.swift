@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Requests that are cancelled, suspended, shut down and dropped at any moment while somebody judges their server.
-@Suite(.timeLimit(.minutes(10))) struct TrustRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct TrustRaces {
     /// Judges off the loop, now faster and now slower, and says what the test wants.
     private struct SlowEvaluator: AsyncServerTrustEvaluating {
         let asked = Counter()
@@ -30,12 +30,7 @@ import Testing
 
     /// Repeats `body` in groups that run at once, 300 times in all.
     private func race(_ body: @escaping @Sendable (_ iteration: Int) async throws -> Void) async throws {
-        for group in 0..<Self.groups {
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for member in 0..<10 { tasks.addTask { try await body(group * 10 + member) } }
-                try await tasks.waitForAll()
-            }
-        }
+        try await TestSupport.race(groups: Self.groups, of: 10, body)
     }
 
     @Test(arguments: [false, true])
@@ -119,7 +114,7 @@ import Testing
     @Test(arguments: [HTTPVersionPreference.automatic, .http1_1])
     func `many requests meet one verdict, and some leave before it`(_ version: HTTPVersionPreference) async throws {
         let url = try Self.url()
-        for round in 0..<(Self.groups / 3) {
+        for round in 0..<Self.groups / 3 * raceMultiplier {
             let isRefusing = round.isMultiple(of: 2)
             let asked = Counter()
             let gate = VerdictGate()

@@ -256,9 +256,14 @@ import Testing
     func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
+        let clock = ContinuousClock()
+        let start = clock.now
         let connections = try await Self.connections(of: 100, to: server)
-        // Libcurl 8.0 to 8.14.1 drops an idle connection on which any byte waits, a ticket's too.
-        #expect(connections == [1] || !IdleConnections.readsSurplus)
+        let seconds = Int((clock.now - start).components.seconds)
+        // Libcurl 8.0 to 8.14.1 drops an idle connection on which any byte waits, a ticket's too; 8.23 does so once a second,
+        // when it looks for connections that have ended.
+        let drops = Libcurl.version < 0x08_00_00 ? 0 : IdleConnections.readsSurplus ? seconds : 99
+        #expect(connections.count <= 1 + drops, "\(connections.count) in \(seconds) s")
     }
 
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(10))) struct EventMonitorRaces {
+@Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct EventMonitorRaces {
     private func events(of log: EventLog) -> [[String]] {
         Array(Dictionary(grouping: log.all, by: \.request).values.map { $0.map(\.text) })
     }
