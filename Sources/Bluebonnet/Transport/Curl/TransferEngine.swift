@@ -70,7 +70,7 @@ actor TransferEngine: EventLoopClient {
             return commands.count == 1
         }
         guard isFirst else { return }
-        loop.submit { self.assumeIsolated(Self.carryOutCommands(of:)) }
+        loop.submit { self.assumeIsolated(TransferEngine.carryOutCommands(of:)) }
     }
 
     /// Has a manager say who judges which server; returns whether it will.
@@ -279,7 +279,7 @@ actor TransferEngine: EventLoopClient {
 // Safety: a finished transfer's context is its handle, kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
-        assumeIsolated(Self.turn(of:))
+        assumeIsolated(TransferEngine.turn(of:))
     }
 
     /// As ``carryOutCommands(of:)``.
