@@ -1,4 +1,4 @@
-/// A list of mostly one element, which takes no memory of its own.
+/// A list of mostly one element, which takes no memory of its own: arrays cost a small GET 1.5 % more instructions.
 struct FewOf<Element> {
     private var first: Element?
     private var others: [Element] = []

@@ -33,32 +33,6 @@ struct RequestMachine<Waiter: Sendable> {
         case settled
     }
 
-    /// An exchange, and what the driver has not heard of it.
-    ///
-    /// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided.
-    final class Exchanging {
-        fileprivate(set) var handle = Handle.starting
-        fileprivate var head: ExchangeEvent?
-        fileprivate var outcome: ExchangeOutcome?
-        /// The body, on its way to a file.
-        fileprivate var fileBody: BodyFanOut?
-
-        enum Handle {
-            /// The transport has not returned the exchange, so nothing can be said to it.
-            case starting
-            case underWay(any Exchange)
-            case ended
-        }
-
-        var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
-
-        /// What the driver hears next, in order; nothing before something can be said to the exchange.
-        fileprivate func takeEvent() -> ExchangeEvent? {
-            if case .starting = handle { return nil }
-            return head.take() ?? outcome.take().map(ExchangeEvent.outcome)
-        }
-    }
-
     /// Who moves the request on.
     enum Driver {
         case nobody
@@ -223,7 +197,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The transport has returned the exchange, which may be over; returns what the user wants by now, too.
     mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, Wish) {
-        guard case .exchanging(let exchanging) = phase, case .starting = exchanging.handle else {
+        guard case .exchanging(let exchanging) = phase, exchanging.isStarting else {
             preconditionFailure("an exchange was returned while \(phase)")
         }
         exchanging.handle = exchanging.outcome == nil ? .underWay(exchange) : .ended
@@ -274,8 +248,7 @@ struct RequestMachine<Waiter: Sendable> {
             guard let event = takeEvent(exchanging) else { return .nothing }
             return .wake(waiter, event)
         case .nobody:
-            if case .starting = exchanging.handle { return .nothing }
-            guard exchanging.head != nil || exchanging.outcome != nil else { return .nothing }
+            guard !exchanging.isStarting, exchanging.head != nil || exchanging.outcome != nil else { return .nothing }
             driver = .called
             return .callDriver
         case .called, .running, .asking: return .nothing
@@ -452,6 +425,31 @@ struct RequestMachine<Waiter: Sendable> {
     }
 }
 
-extension RequestMachine.Exchanging {
+/// An exchange, and what the driver has not heard of it.
+///
+/// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided. Not
+/// within the machine, which is generic: copies of the handle would ask the runtime for its type.
+final class Exchanging {
+    fileprivate(set) var handle = Handle.starting
+    fileprivate var head: ExchangeEvent?
+    fileprivate var outcome: ExchangeOutcome?
+    /// The body, on its way to a file.
+    fileprivate var fileBody: BodyFanOut?
+
+    enum Handle {
+        /// The transport has not returned the exchange, so nothing can be said to it.
+        case starting
+        case underWay(any Exchange)
+        case ended
+    }
+
     var isStarting: Bool { if case .starting = handle { true } else { false } }
+
+    var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
+
+    /// What the driver hears next, in order; nothing before something can be said to the exchange.
+    fileprivate func takeEvent() -> ExchangeEvent? {
+        guard !isStarting else { return nil }
+        return head.take() ?? outcome.take().map(ExchangeEvent.outcome)
+    }
 }

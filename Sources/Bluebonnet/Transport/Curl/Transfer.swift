@@ -91,7 +91,7 @@ final class Transfer {
     /// Whether the request must not go out on a connection that is there already.
     var needsFreshConnection = false
     /// Whether a field of this transfer is stored yet.
-    var firstField = FirstField.initial
+    var firstField = FirstField.stored
     /// How often libcurl has sent the request.
     var sendingAnew = SendingAnew()
     /// Whether the connection was there and the request was about to go out.
@@ -160,7 +160,7 @@ final class Transfer {
     /// whether it may.
     func requestBegins(_ ends: ConnectionEnds?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
-        if FirstField.isGuarded { awaitFirstField() }
+        if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         told.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
@@ -186,7 +186,7 @@ final class Transfer {
         let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
         if lines.contains(.http2) { http2IsClaimed() }
         if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
-        if FirstField.isGuarded, firstField != .stored { unsafe linesWereStored(bytes, progress) }
+        if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -235,7 +235,7 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard !FirstField.isGuarded || !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
+        guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         told.add(bytes.count)
         noteStream()
         if announcesHead { noteHead() }

@@ -70,7 +70,7 @@ actor TransferEngine: EventLoopClient {
             return commands.count == 1
         }
         guard isFirst else { return }
-        loop.submit { self.assumeIsolated { $0.carryOutCommands() } }
+        loop.submit { self.assumeIsolated(TransferEngine.carryOutCommands(of:)) }
     }
 
     /// Has a manager say who judges which server; returns whether it will.
@@ -83,6 +83,9 @@ actor TransferEngine: EventLoopClient {
             return true
         }
     }
+
+    /// A function, not a closure, which would have the runtime look once more where it runs (0.2 % of a small GET).
+    private static func carryOutCommands(of engine: isolated TransferEngine) { engine.carryOutCommands() }
 
     private func carryOutCommands() {
         // What the commands lead to may be further commands, for which the loop comes back.
@@ -277,8 +280,11 @@ actor TransferEngine: EventLoopClient {
 // Safety: a finished transfer's context is its handle, kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
-        assumeIsolated { $0.turn() }
+        assumeIsolated(TransferEngine.turn(of:))
     }
+
+    /// As ``carryOutCommands(of:)``.
+    private static func turn(of engine: isolated TransferEngine) -> Int64? { engine.turn() }
 
     private func turn() -> Int64? {
         shared.now = MonotonicClock.now()

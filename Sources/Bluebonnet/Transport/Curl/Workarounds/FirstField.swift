@@ -21,11 +21,8 @@ enum FirstField: Equatable {
     /// The head is complete and has no field: the write callback gets the body, unless the request is sent again.
     case missing
 
-    /// Whether this libcurl has the fault.
-    static let isGuarded = (0x07_54_00..<0x08_01_00).contains(Libcurl.version)
-
     /// How a transfer begins.
-    static let initial = isGuarded ? Self.awaited : .stored
+    static let initial = (0x07_54_00..<0x08_01_00).contains(Libcurl.version) ? Self.awaited : .stored
 
     /// The longest line that libcurl takes: what the write callback gets beyond that is a body, of a head misread here.
     private static let longestLine = 100 * 1024
