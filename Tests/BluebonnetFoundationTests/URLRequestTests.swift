@@ -46,7 +46,7 @@ struct URLRequestTests {
         #expect((error?.underlying as? URLError)?.code == .badURL)
     }
 
-    static let timeouts: [(TimeInterval, Timeouts?)] = [
+    static let timeouts: [(TimeInterval, Timeouts)] = [
         (60, .default), (5, Timeouts(connect: .seconds(5), idle: .seconds(5))),
         (0.25, Timeouts(connect: .milliseconds(250), idle: .milliseconds(250))),
         (600, Timeouts(connect: .seconds(600), idle: .seconds(600))), (0, Timeouts(connect: nil, idle: nil)),
