@@ -18,13 +18,13 @@ enum NameAnswer: Hashable, Sendable {
 final class NameResolver: Sendable {
     static let shared = NameResolver()
 
-    private struct Inquiry {
+    private struct HostLookup {
         let name: String
         let completion: @Sendable (NameAnswer) -> Void
     }
 
     private struct State {
-        var waiting: [Inquiry] = []
+        var waiting: [HostLookup] = []
         var threads = 0
     }
 
@@ -35,7 +35,7 @@ final class NameResolver: Sendable {
     /// Looks a name up, and calls once with what came of it, on any thread.
     func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) {
         let needsThread = state.withLock { state in
-            state.waiting.append(Inquiry(name: name, completion: completion))
+            state.waiting.append(HostLookup(name: name, completion: completion))
             guard state.threads < Self.mostThreads else { return false }
             state.threads += 1
             return true
@@ -46,7 +46,7 @@ final class NameResolver: Sendable {
 
     private func work() {
         while true {
-            let inquiry = state.withLock { state -> Inquiry? in
+            let inquiry = state.withLock { state -> HostLookup? in
                 guard !state.waiting.isEmpty else {
                     state.threads -= 1
                     return nil

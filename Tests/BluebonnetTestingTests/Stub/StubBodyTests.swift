@@ -10,7 +10,7 @@ import Testing
 
     /// Takes pieces, and does something with each.
     private final class Taker: BodyReceiver {
-        private let pieces = Watched([Data]())
+        private let pieces = ObservedState([Data]())
         private let answer: @Sendable (Int) -> ReceiveAction
 
         /// - Parameter answer: Makes the answer to the piece with that number, counted from 1.

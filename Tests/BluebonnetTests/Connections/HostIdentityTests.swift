@@ -147,7 +147,7 @@ import Testing
             ]
         }
         for _ in 1...2 {
-            let error = try await Weather.expect(
+            let error = try await TestHarness.expect(
                 session.request(try Self.url("a.named.test", "/tls", on: server)).serializingString(), in: session,
                 failsWith: .trust(.configuration), saying: #"tls.clientIdentities["*.named.test"]"#)
             #expect(!error.description.contains("hidden-word"))

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `a session has at most 3,600 cookies, and those of the latest sites stay`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         for round in 0..<30 {
             let cookies = (0..<200).map { number in
                 Cookie(name: "n\(number)", value: "1", domain: "host\(number % 20).site\(round).example")

@@ -36,12 +36,12 @@ import Testing
             router.get("/set") { _ in .script(.bytes(bytes)) }
             router.otherwise { CookieScene.answer(to: $0) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         _ = try await session.request(server.url("/set")).serializingData(emptyResponseCodes: [200]).value
         for _ in 1...2 {
             let sent = try await session.request(server.url("/sent")).serializingString().value
             #expect(sent == "d=1; c=\u{FF}\u{C3}\u{FE}; b=caf\u{E9}")
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -11,7 +11,7 @@ import Testing
         name: "c", value: "", domain: "example.org", includesSubdomains: true, isHTTPOnly: true,
         expires: Date(timeIntervalSince1970: 4_102_444_800))
 
-    private func session() -> Session { Weather.session() }
+    private func session() -> Session { TestHarness.session() }
 
     @Test func `what is set can be read`() async throws {
         let session = session()
@@ -146,8 +146,8 @@ import Testing
 
     @Test func `a session that is given a cookie that it cannot keep makes no request`() async throws {
         let bad = Cookie(name: "a;", value: "1", domain: "example.com")
-        let session = Weather.session { $0.cookies.initial = [a, bad] }
-        try await Weather.expect(
+        let session = TestHarness.session { $0.cookies.initial = [a, bad] }
+        try await TestHarness.expect(
             session.request("http://example.com/").serializingData(), in: session, failsWith: .cookies(.invalidName))
         await session.shutdown()
     }
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func `a store outlives its session, and says so`() async throws {
-        var session: Session? = Weather.session()
+        var session: Session? = TestHarness.session()
         let store = try #require(session).cookies
         try await store.set(a)
         session = nil

@@ -104,7 +104,7 @@ import Testing
                 return CookieScene.answer(to: request)
             }
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(server.port)")
             $0.connectionLimits.total = 1
         }
@@ -121,7 +121,7 @@ import Testing
         #expect(await answer.error == nil)
         for other in others { #expect(try await other.value == "") }
         #expect(try await session.cookies.all().map(\.includesSubdomains) == [false])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ["com", "CO.UK", ".co.uk", "github.io", "k12.ak.us"])

@@ -140,7 +140,7 @@ import Testing
     @Test func `what is another file by now is fetched from its beginning`() async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/stored/killed-\(FileName.token())")
         let (old, new) = (Data.pattern(count: 300_000), Data(Data.pattern(count: 200_000).reversed()))
         func put(_ body: Data) async throws {

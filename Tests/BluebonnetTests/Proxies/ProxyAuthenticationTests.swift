@@ -47,7 +47,7 @@ import Testing
         #expect(response.response?.statusCode == refusal.status, "\(response)")
         #expect(response.error == nil)
         let task = session.request(try ProxyScene.request(.httpbinHTTP2)).serializingString()
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             task, in: session, failsWith: .connection(.proxy), saying: "\(refusal.status)",
             "through \(try refusal.server.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
@@ -65,7 +65,7 @@ import Testing
             proxy = .url(url, credential: credential)
         }
         let session = try ProxyScene.session(proxy)
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             session.request(try ProxyScene.request()).serializingData(), in: session, failsWith: .connection(.proxy),
             saying: "through \(try TestServers.socksWithPassword.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
@@ -129,7 +129,7 @@ import Testing
             }
         }
         let url = "127.0.0.1:\(proxy.port)"
-        let session = Weather.session { $0.proxy = .url("http://user:secret@\(url)") }
+        let session = TestHarness.session { $0.proxy = .url("http://user:secret@\(url)") }
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         var request = HTTPRequest(url: try #require(URL(string: "http://example.com/")))
         #expect(try await session.request(request).serializingString().value == "in")
@@ -138,14 +138,14 @@ import Testing
         (request.method, request.body) = (.post, .data(Data("body".utf8)))
         #expect(await ChallengedKind.stream.answer(request, in: session).heads == [200])
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field, nil, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `a body that cannot be sent again is not, when a proxy asks`() async throws {
         let proxy = try await LocalServer { router in
             router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
         }
         let body = AsyncStream<Data> { continuation in
@@ -157,7 +157,7 @@ import Testing
         let answer = await ChallengedKind.data.answer(request, in: session)
         #expect(answer.error?.kind == .requestBody(.notReplayable), "\(answer)")
         #expect(proxy.requestCount == 1)
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test(arguments: ChallengedKind.allCases)
@@ -166,7 +166,7 @@ import Testing
         let proxy = try await LocalServer { router in
             router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
         }
         let answer = await kind.answer(
@@ -174,7 +174,7 @@ import Testing
         #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm("SHA-512-256")))
         #expect(answer.error?.response?.statusCode == 407)
         #expect(proxy.requests.map { $0.headers.contains("Proxy-Authorization") } == [false])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `another scheme is used instead, when the proxy offers one`() async throws {
@@ -186,13 +186,13 @@ import Testing
                 return .status(407, headers: headers)
             }
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
         }
         #expect(try await session.request("http://example.com/").serializingString().value == "in")
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [nil, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     // MARK: The field
@@ -223,7 +223,7 @@ import Testing
         let server = try await LocalServer { $0.get("/", .text("in")) }
         let ways: [Proxy] = [.none, .url(try TestServers.socks.proxyURL())]
         for proxy in ways {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 $0.proxy = proxy
                 if isSessions { $0.headers.add(Self.field) }
             }

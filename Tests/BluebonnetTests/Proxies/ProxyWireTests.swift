@@ -114,7 +114,7 @@ import Testing
     func `a SOCKS proxy that refuses is an error that names it`(_ scheme: String) async throws {
         let url = try TestServers.socksEcho.proxyURL(userInfo: "user:hidden-word", scheme: scheme)
         let session = try ProxyScene.session(.url(url))
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             session.request("http://127.0.0.1:1/a").serializingData(), in: session, failsWith: .connection(.proxy),
             saying: "through \(try TestServers.socksEcho.proxyURL(scheme: scheme))")
         #expect(!error.description.contains("hidden-word"))
@@ -123,8 +123,8 @@ import Testing
 
     @Test func `a proxy whose certificate is not trusted gets nothing`() async throws {
         let url = try TestServers.secureProxy.proxyURL(userInfo: "user:hidden-word")
-        let session = Weather.session { $0.proxy = .url(url) }
-        let error = try await Weather.expect(
+        let session = TestHarness.session { $0.proxy = .url(url) }
+        let error = try await TestHarness.expect(
             session.request("http://example.com/a").serializingData(), in: session, failsWith: .trust(.untrustedIssuer),
             saying: "through \(try TestServers.secureProxy.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
@@ -137,36 +137,36 @@ import Testing
                 request.target == "http://a.example/" ? .redirect(to: "http://b.example/end") : .text(request.target)
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         var request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
         request.proxy = .url("http://user:secret@127.0.0.1:\(proxy.port)")
         #expect(try await session.request(request).serializingString().value == "http://b.example/end")
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
     func `a SOCKS proxy that says nothing is a connection that takes too long`(_ scheme: String) async throws {
         let proxy = try await LocalServer.scripted(.waitForBytes(3), .stall)
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
             $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20))
         }
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request("http://127.0.0.1:9/").serializingData(), in: session, failsWith: .timedOut(.connect),
             saying: "connecting took too long", "through \(scheme)://127.0.0.1:\(proxy.port)")
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `cancelling while a tunnel is made`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
-        let session = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let request = session.request("https://example.com/")
         let task = request.serializingData()
         _ = try await proxy.nextRequest()
         request.cancel()
         #expect(await task.response.error?.kind == .cancelled)
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 }

@@ -17,7 +17,7 @@ enum DownloadTrack: CaseIterable, Sendable {
         switch self {
         case .engine:
             let origin = try await RangeOrigin { $0.body = Self.body }
-            return (Weather.session(), origin.url, origin)
+            return (TestHarness.session(), origin.url, origin)
         case .stub:
             let transport = StubTransport { request in
                 let start = request.headers["Range"].flatMap { Int($0.dropFirst(6).dropLast()) }
@@ -201,9 +201,9 @@ enum DownloadTrack: CaseIterable, Sendable {
                     }
                     _ = await request.serializingURL().response
                     try await origin?.server.waitForOpenConnections(atMost: 1)
-                    if number == 19 { descriptors = try ProcessHoldings.now().descriptors }
+                    if number == 19 { descriptors = try ProcessResources.now().descriptors }
                 }
-                #expect(try ProcessHoldings.now().descriptors <= descriptors + 2)
+                #expect(try ProcessResources.now().descriptors <= descriptors + 2)
                 await session.shutdown()
             }
             #expect(directory.names.count == 75)

@@ -15,7 +15,7 @@ import Testing
         // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
         static let size = 200_000
 
-        func scene(startRequestsImmediately: Bool = true) async throws -> Scene {
+        func scene(startRequestsImmediately: Bool = true) async throws -> RaceFixture {
             var configuration = Session.Configuration()
             configuration.proxy = .none
             configuration.bodyHighWatermark = 16 * 1024
@@ -26,20 +26,20 @@ import Testing
                 let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: Self.size) } }
                 let session = Session(
                     configuration: configuration, startRequestsImmediately: startRequestsImmediately)
-                return Scene(session: session, url: server.url("/a"), server: server)
+                return RaceFixture(session: session, url: server.url("/a"), server: server)
             case .stub:
                 let body = StreamScene.pattern(0..<Self.size)
                 let transport = StubTransport { _ in .response(body: body) }
                 let session = Session(
                     configuration: configuration, startRequestsImmediately: startRequestsImmediately,
                     transport: transport)
-                return Scene(session: session, url: try "http://stub.test/a".asURL(), stub: transport)
+                return RaceFixture(session: session, url: try "http://stub.test/a".asURL(), stub: transport)
             }
         }
     }
 
     /// A session, and what answers it.
-    struct Scene: Sendable {
+    struct RaceFixture: Sendable {
         let session: Session
         let url: URL
         var server: LocalServer?

@@ -33,7 +33,7 @@ import Testing
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
         for (way, status) in [
-            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+            (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
             (.unknown, .unknown), (.none, .notReachable),
         ] {
             await unchangedChange()

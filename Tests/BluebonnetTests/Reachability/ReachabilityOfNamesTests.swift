@@ -58,7 +58,7 @@ import Testing
         var others = internet.statuses.makeAsyncIterator()
         #expect(await others.next() == .notReachable)
         for (way, status) in [
-            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+            (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
         ] {
             routes.set(way)
             kernel.change()

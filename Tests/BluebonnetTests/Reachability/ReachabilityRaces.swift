@@ -78,7 +78,7 @@ import Testing
         let routes = ScriptedRoutes()
         let kernel = ScriptedKernel()
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
-        let ways: [NetworkWay] = [.none, .ethernet, .modem, .unknown]
+        let ways: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
         let heard = Heard<Status>()
         manager.startListening { heard.append($0) }
         for round in 0..<(Sanitizer.current == nil ? 60 : 20) * raceMultiplier {
@@ -87,7 +87,7 @@ import Testing
                 kernel.change()
                 await dawdle(number)
             }
-            for (way, status) in [(NetworkWay.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
+            for (way, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
                 routes.set(way)
                 kernel.change()
                 await until { heard.all.last == status }

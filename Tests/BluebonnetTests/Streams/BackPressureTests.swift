@@ -12,7 +12,7 @@ import Testing
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
         let server = try await LocalServer(options: options) { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         var iterator = task.bytes.makeAsyncIterator()
         var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
@@ -23,14 +23,14 @@ import Testing
         offset = try await StreamScene.readPattern(&iterator, from: offset, count: 2 * sent + 8 * Self.MiB)
         #expect(server.traffic.bytesSent > sent)
         task.cancel()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [(1024, 0), (1024, 4096), (1, 1), (64 * 1024, 1024), (4 << 20, 1 << 20), (1 << 30, 0)])
     func `every byte comes through any watermarks`(high: Int, low: Int) async throws {
         let size = 3 * Self.MiB + 17
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size) } }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.bodyHighWatermark = high
             $0.bodyLowWatermark = low
         }
@@ -39,13 +39,13 @@ import Testing
         #expect(error == nil)
         #expect(body.count == size)
         #expect(StreamScene.isRight(body, at: 0))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `with a tiny watermark little comes in, and with a large one as much as it says`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
         for high in [1024, 4 * Self.MiB] {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 $0.bodyHighWatermark = high
                 $0.bodyLowWatermark = high / 4
             }
@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `a compressed body waits for its reader, every byte in its place`(_ server: TestServers) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let task = session.streamRequest(try server.url("/gzip/bytes/16777216")).validate().streamTask()
         #expect(try await task.response.headers["Content-Encoding"] == "gzip")
         var iterator = task.bytes.makeAsyncIterator()

@@ -26,19 +26,19 @@ import Testing
 
     @Test(arguments: [1, 2, 5]) func `who wants no more is handed no more`(count: Int) async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let receiver = PieceReceiver { $0 < count ? .goOn : .stop }
         exchange.receiveBody(with: receiver)
         #expect(await observer.outcome.error?.kind == .cancelled)
         #expect(receiver.pieces == count)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `who pauses after each piece gets the next one when it asks for more`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let (asks, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -52,12 +52,12 @@ import Testing
         asking.cancel()
         #expect(receiver.body.count == Self.size)
         #expect(StreamScene.isRight(receiver.body, at: 0))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `who pauses and never asks for more is handed no more`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let receiver = PieceReceiver { _ in .pause }
@@ -67,7 +67,7 @@ import Testing
         #expect((1...2).contains(receiver.pieces))
         exchange.cancel()
         #expect(await observer.outcome.error?.kind == .cancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }
 

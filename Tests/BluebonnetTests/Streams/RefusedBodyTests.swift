@@ -27,7 +27,7 @@ import Testing
 
     /// Nothing else could end these requests within the time limit of a test.
     private static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
-        Weather.session {
+        TestHarness.session {
             $0.timeouts = Timeouts(connect: .seconds(1000), idle: .seconds(1000))
             configure(&$0)
         }
@@ -44,7 +44,7 @@ import Testing
         #expect(error.statusCode == 503 || error.kind == .eventSource(.unacceptableStatusCode(503)))
         if kind != .eventSource { #expect(error.body == Data("late".utf8)) }
         #expect(directory.names == [])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: Kind.allCases)
@@ -57,7 +57,7 @@ import Testing
         let error = try #require(await kind.error(of: server.url("/"), in: session, directory))
         #expect(error.statusCode == 503 || error.kind == .eventSource(.unacceptableStatusCode(503)))
         if let body = error.body { #expect(body.allSatisfy { $0 == 0x78 }) }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [0, 10, 65_535, 65_536, 100_000])
@@ -77,7 +77,7 @@ import Testing
         #expect(error?.body?.count == min(size, 65_536))
         if began.withLock({ $0 }) > 0 { await ended.wait() }
         #expect(began.withLock { $0 } <= 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `when patience has run out, the error has what is there`() async throws {
@@ -98,6 +98,6 @@ import Testing
         over.open()
         #expect(await error?.body == Data("late".utf8))
         #expect(request.state == .finished)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

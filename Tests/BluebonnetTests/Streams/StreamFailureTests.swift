@@ -17,7 +17,9 @@ import Testing
             // A reset would take back what the client has not read yet.
             LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
         }
-        let session = Weather.session(startRequestsImmediately: false) { if let timeouts { $0.timeouts = timeouts } }
+        let session = TestHarness.session(startRequestsImmediately: false) {
+            if let timeouts { $0.timeouts = timeouts }
+        }
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         let task = request.streamTask()
@@ -38,7 +40,7 @@ import Testing
         #expect(try await task.response.statusCode == 200, sourceLocation: sourceLocation)
         #expect(request.state == .finished && request.error?.kind == kind, sourceLocation: sourceLocation)
         #expect(await session.withAllRequests { $0.isEmpty }, sourceLocation: sourceLocation)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a connection that is closed in mid-body`() async throws {
@@ -64,13 +66,13 @@ import Testing
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
             return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         pace.follow(request)
         let (body, error) = await StreamScene.body(request.streamTask().bytes)
         #expect(body == Data("one".utf8))
         #expect(error?.kind == .invalidResponse(.malformed))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence is not for a reader that is slow`() async throws {
@@ -79,7 +81,7 @@ import Testing
             router.get("/silent") { _ in .script(.stall) }
         }
         let limit = Duration.seconds(3)
-        let session = Weather.session { $0.timeouts = Timeouts(idle: limit) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: limit) }
         // The stream's own limit is no shorter than that of what measures the time.
         let task = session.streamRequest(server.url("/a")) { $0.timeouts = Timeouts(idle: limit) }.streamTask()
         var iterator = task.bytes.makeAsyncIterator()
@@ -91,7 +93,7 @@ import Testing
         #expect(!task.request.isFinished)
         offset = try await StreamScene.readPattern(&iterator, from: offset, count: 4 << 20)
         task.cancel()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence is not for a closure that thinks about the head`() async throws {
@@ -99,7 +101,7 @@ import Testing
             router.get("/a") { _ in StreamScene.patterned(length: 1 << 20) }
             router.get("/silent") { _ in .script(.stall) }
         }
-        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
         let task = session.streamRequest(server.url("/a")).onHTTPResponse { _ in
             for _ in 1...2 {
                 let silent = await session.request(server.url("/silent")).serializingData().response
@@ -109,7 +111,7 @@ import Testing
         let (body, error) = await StreamScene.body(task.bytes)
         #expect(error == nil)
         #expect(body.count == 1 << 20)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence holds again when a reader has read on`() async throws {
@@ -122,18 +124,18 @@ import Testing
                 }
             }
         }
-        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
         let task = session.streamRequest(server.url("/a")).streamTask()
         let (body, error) = await StreamScene.body(task.bytes)
         #expect(body.count == 500_000 && StreamScene.isRight(body, at: 0))
         #expect(error?.kind == .timedOut(.idle))
         gate.open()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `cancelling in mid-body ends every sequence after what came`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(3)
         let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingLines())
@@ -151,24 +153,24 @@ import Testing
             if let completion = event.completion { completions.append(completion.error?.kind) }
         }
         #expect(values == ["one", "two"] && completions == [.cancelled])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an event can cancel its stream`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         var completion: DataStreamRequest.Completion?
         for await event in session.streamRequest(server.url("/a")).streamTask().streamingData() {
             event.cancel()
             completion = event.completion
         }
         #expect(completion?.error?.kind == .cancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a session that is shut down in a hurry ends its streams`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let tasks = (1...5).map { _ in session.streamRequest(server.url("/a")).streamTask() }
         let sequences = tasks.map(\.bytes)
         for task in tasks { _ = try await task.response }
@@ -187,7 +189,7 @@ import Testing
 
     @Test func `a session that is shut down waits for a stream to be read`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 4 << 20) } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let bytes = session.streamRequest(server.url("/a")).streamTask().bytes
         async let end: Void = session.shutdown()
         let (body, error) = await StreamScene.body(bytes)

@@ -125,7 +125,7 @@ import Testing
             #expect(try await server.counts().bytes == 0)
             guard shape == "line" else { return }
             // Without a manager, and by an authority that is trusted, OpenSSL stops at the same depth.
-            let session = Weather.session { $0.tls.caCertificates = [root] }
+            let session = TestHarness.session { $0.tls.caCertificates = [root] }
             let error = await session.request(server.url()).serializingData().response.error
             #expect(error?.kind == .trust(.chainTooLong), "\(error.map { "\($0)" } ?? "no error")")
             await session.shutdown()

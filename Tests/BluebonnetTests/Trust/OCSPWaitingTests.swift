@@ -192,7 +192,7 @@ import Testing
                 protocolVersion: version, cipher: cipher, builtChain: built, securityLevel: 0)
         }
         var now: Int64 = 0
-        let memory = TrustMemory(now: { now })
+        let memory = TrustCache(now: { now })
         memory.accept(trust(good))
         #expect(memory.hasAccepted(trust(good)))
         #expect(!memory.hasAccepted(trust(good, host: "b.test")))
@@ -204,7 +204,7 @@ import Testing
         #expect(!memory.hasAccepted(trust(good, version: "TLSv1.2")))
         #expect(!memory.hasAccepted(trust(good, cipher: "CHACHA20")))
         #expect(!memory.hasAccepted(trust(good, built: good + other)))
-        now = TrustMemory.lifetime
+        now = TrustCache.lifetime
         #expect(!memory.hasAccepted(trust(good)))
     }
 }

@@ -47,7 +47,7 @@ struct ExchangePlan: Sendable {
     let path: String
     let interference: Interference
     let families: Families
-    let settings: LifeSettings
+    let settings: SessionSettings
     /// The places to which a redirect may lead.
     let targets: [Place]
     /// Secrets of hosts, for their cookies.

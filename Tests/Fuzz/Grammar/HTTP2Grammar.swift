@@ -14,7 +14,7 @@ struct HTTP2Grammar {
         var frames = frames(for: answer, spec: spec, tellsLength: tellsLength, &random)
         var script = Script("http/2 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
         if !isTame, random.chance(45) {
-            var twist = HTTP2Twist(mark: mark, families: families, stream: stream)
+            var twist = HTTP2Mutation(mark: mark, families: families, stream: stream)
             if let name = twist.apply(to: &frames, &random) {
                 script.label += ", " + name
                 script.expectation = twist.makesIncomplete && !tellsLength ? .failure : .anything

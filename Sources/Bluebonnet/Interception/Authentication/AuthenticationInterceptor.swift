@@ -182,9 +182,9 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// Begins a refresh, which no one who waits for it can cancel.
     private func refreshing(_ credential: Credential, _ number: Int, for session: Session) -> Task<Void, Never> {
-        let marks = RefreshMark.interceptors.union([ObjectIdentifier(self)])
+        let marks = RefreshTaskMarker.interceptors.union([ObjectIdentifier(self)])
         return Task { [authenticator] in
-            let result: Result<Credential, any Error> = await RefreshMark.$interceptors.withValue(marks) {
+            let result: Result<Credential, any Error> = await RefreshTaskMarker.$interceptors.withValue(marks) {
                 do {
                     return .success(try await authenticator.refresh(credential, for: session))
                 } catch {
@@ -218,7 +218,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     /// Whether this runs within the interceptor's own refresh.
-    private nonisolated var isRefreshingItself: Bool { RefreshMark.interceptors.contains(ObjectIdentifier(self)) }
+    private nonisolated var isRefreshingItself: Bool { RefreshTaskMarker.interceptors.contains(ObjectIdentifier(self)) }
 
     private static func time<C: Clock<Duration>>(of clock: C) -> @Sendable () -> Duration {
         let start = clock.now
@@ -244,7 +244,7 @@ extension RequestInterceptor {
 }
 
 /// Marks the tasks in which interceptors refresh their credentials.
-private enum RefreshMark {
+private enum RefreshTaskMarker {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 

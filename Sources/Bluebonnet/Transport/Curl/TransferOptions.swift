@@ -51,7 +51,7 @@ final class TransferOptions {
     ///
     /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
     func apply(
-        to easy: EasyHandle, for transfer: Transfer, _ share: SessionShare?, usesCookies: Bool
+        to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
         if let flaw { return flaw.error }
         let request = transfer.request
@@ -109,12 +109,12 @@ final class TransferOptions {
 
     private func applyConstants(to easy: EasyHandle) {
         easy.set(CURLOPT_NOSIGNAL, 1)
-        HangingLookups.avoid(on: easy)
+        BlockingLookups.avoid(on: easy)
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, ForgottenStreams.leastBuffer))
+        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.leastBuffer))
         applyConnections(to: easy)
         applyTLS(to: easy)
     }
@@ -208,7 +208,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            ClearTextStreams.apply(to: easy)
+            CleartextHTTP2Streams.apply(to: easy)
         }
     }
 
