@@ -34,7 +34,7 @@ final class ReachabilityTarget: Sendable {
     /// Returns the ways to addresses, as many as these.
     typealias Ways = @Sendable ([IPAddress]) -> [NetworkPath]
     /// Looks a name up, and calls once with what came of it, on any thread.
-    typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) -> Void
+    typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) -> Void
 
     private enum Name {
         case neverLookedUp

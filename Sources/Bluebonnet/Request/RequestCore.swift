@@ -383,7 +383,7 @@ final class RequestCore: Sendable {
     /// The values of a kind from now on, beginning with the latest; over when the request is.
     func sequence<Value>(
         _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
-        latest: (RequestRecord) -> Value?
+        latest: (RequestHistory) -> Value?
     ) -> StreamOf<Value> {
         let (updates, isSettled) = machine.withLock { machine in
             if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }

@@ -16,7 +16,7 @@ struct RequestSetup {
 }
 
 /// What is known of a request: its attempts so far, and how its bodies get on.
-struct RequestRecord {
+struct RequestHistory {
     private(set) var requests = TinyArray<HTTPRequest>()
     var attempts = 0
     /// What the latest attempt came to.

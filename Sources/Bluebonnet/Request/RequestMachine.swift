@@ -79,7 +79,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// What was chained.
     var setup = RequestSetup()
     /// What is known of the request.
-    var record = RequestRecord()
+    var record = RequestHistory()
     /// Serializers that are to be served, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
 

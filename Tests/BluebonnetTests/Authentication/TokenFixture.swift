@@ -48,7 +48,7 @@ final class TokenAuthenticator: Authenticator {
 }
 
 /// What the tests of authentication share.
-enum TokenScene {
+enum TokenFixture {
     static let url = "http://api.example/data"
 
     /// Answers 200 to a token of at least this number, and 401 to others.

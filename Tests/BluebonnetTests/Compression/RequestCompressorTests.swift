@@ -139,7 +139,7 @@ import Testing
         let server = try await LocalServer { router in
             router.put("/a") { _ in counter.next() == 1 ? .status(503) : .text("ok") }
         }
-        let sleeps = NotedSleeps()
+        let sleeps = RecordedSleeps()
         var configuration = Session.Configuration()
         configuration.proxy = .none
         sleeps.use(in: &configuration)

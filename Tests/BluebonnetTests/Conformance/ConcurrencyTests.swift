@@ -142,7 +142,7 @@ struct `Conformance of many requests at once` {
         let session = Session(configuration: .conformance)
         var request = HTTPRequest(url: try server.url(path))
         request.httpVersion = preference
-        let answer = try await WireAnswer(of: session.request(request))
+        let answer = try await WireResponse(of: session.request(request))
         #expect(answer.head.httpVersion == version)
         #expect(answer.status == 200)
         await session.shutdown()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a server answered: the head, the whole body, and what was measured.
-struct WireAnswer: Sendable {
+struct WireResponse: Sendable {
     let head: HTTPResponse
     let body: Data
     let metrics: TransferMetrics
@@ -64,21 +64,21 @@ extension TestServers {
     func answer(
         _ path: String, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: Data? = nil,
         in session: Session = .conformance, at location: SourceLocation = #_sourceLocation
-    ) async throws -> WireAnswer {
+    ) async throws -> WireResponse {
         let request = HTTPRequest(
             url: try url(path), method: method, headers: headers, body: body.map { .data($0) })
         return try await answer(session.request(request), at: location)
     }
 
     /// Awaits a request to the server and returns its answer, whatever the status and however long the body.
-    func answer(_ request: DataRequest, at location: SourceLocation = #_sourceLocation) async throws -> WireAnswer {
-        let answer = try await WireAnswer(of: request, at: location)
+    func answer(_ request: DataRequest, at location: SourceLocation = #_sourceLocation) async throws -> WireResponse {
+        let answer = try await WireResponse(of: request, at: location)
         #expect(answer.head.httpVersion == spokenVersion, sourceLocation: location)
         return answer
     }
 }
 
-extension WireAnswer {
+extension WireResponse {
     /// Awaits a request and expects what holds for every exchange with a test server.
     init(of request: DataRequest, at location: SourceLocation = #_sourceLocation) async throws {
         let response = await request.serializingData(emptyResponseCodes: Set(100..<600)).response

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What is wrong with a configuration is found before anything is sent, and named.
-@Suite struct ConfigurationFlawTests {
+@Suite struct ConfigurationIssueTests {
     typealias Configuration = Session.Configuration
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -99,7 +99,7 @@ import Testing
     @Test(arguments: flaws) func `a value that cannot be is found`(_ row: Row) {
         var configuration = Configuration()
         row.change(&configuration)
-        let flaw = ConfigurationFlaw(in: configuration)
+        let flaw = ConfigurationIssue(in: configuration)
         // A libcurl with c-ares would do as it is told.
         if row.option == "dns.servers", Libcurl.asksServers { return #expect(flaw == nil) }
         #expect(flaw?.option == row.option)
@@ -140,7 +140,7 @@ import Testing
     func `a value that can be is left alone`(_ row: Row) {
         var configuration = Configuration()
         row.change(&configuration)
-        #expect(ConfigurationFlaw(in: configuration) == nil)
+        #expect(ConfigurationIssue(in: configuration) == nil)
     }
 
     @Test(.timeLimit(.minutes(1))) func `every request fails with the flaw, and the session goes on`() async throws {

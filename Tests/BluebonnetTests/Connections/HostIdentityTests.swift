@@ -213,10 +213,10 @@ import Testing
         for host in ["*.example", "b.example", "[::1]", "bücher.test"] {
             tls.clientIdentities[host] = .pem(file: "/\(host).pem")
         }
-        let choice = IdentityTable(tls).choice(for: try #require(URL(string: url)))
+        let choice = ClientIdentityTable(tls).choice(for: try #require(URL(string: url)))
         #expect(choice?.identity == key.map { .pem(file: "/\($0).pem") })
         tls.clientIdentity = .pem(file: "/other.pem")
-        let other = IdentityTable(tls).choice(for: try #require(URL(string: url)))
+        let other = ClientIdentityTable(tls).choice(for: try #require(URL(string: url)))
         #expect(other?.identity == .pem(file: "/\(key ?? "other").pem"))
     }
 }

@@ -130,7 +130,7 @@ import Testing
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.otherwise { request in
-                guard request.target.hasSuffix("/set") else { return CookieScene.answer(to: request) }
+                guard request.target.hasSuffix("/set") else { return CookieTestSession.answer(to: request) }
                 return .status(
                     200,
                     headers: HTTPHeaders([
@@ -185,7 +185,7 @@ import Testing
         #expect(outcome.code == 0)
         let cookies = try Cookie.load(from: file)
         #expect(cookies.count == 2 && cookies.contains { $0.isHTTPOnly && $0.includesSubdomains })
-        let scene = try await CookieScene { $0.cookies.initial = cookies }
+        let scene = try await CookieTestSession { $0.cookies.initial = cookies }
         #expect(try await scene.get("http://example.com/p") == "b=2; a=1")
         #expect(try await scene.get("http://www.example.com/p") == "a=1")
         try await scene.end()

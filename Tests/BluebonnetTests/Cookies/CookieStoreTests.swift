@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func `a session begins with the cookies that it is given`() async throws {
-        let scene = try await CookieScene { $0.cookies.initial = [a, b] }
+        let scene = try await CookieTestSession { $0.cookies.initial = [a, b] }
         #expect(try await scene.get("http://example.com/") == "a=1")
         #expect(Set(try await scene.session.cookies.all()) == [a, b])
         try await scene.end()
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func `many requests and many readers at once`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
                 group.addTask {

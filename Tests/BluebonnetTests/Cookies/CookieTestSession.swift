@@ -6,7 +6,7 @@ import Testing
 /// A session whose requests to all hosts, by `http`, are answered by one server, as by a proxy.
 ///
 /// The server sets the cookies that a request asks for in `X-Set` fields, and answers with the cookies that it was sent.
-struct CookieScene {
+struct CookieTestSession {
     let server: LocalServer
     let session: Session
 

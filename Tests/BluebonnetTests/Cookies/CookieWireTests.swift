@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a secure cookie does not go without TLS`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let https = try #require(URL(string: "https://example.com/"))
         try await scene.session.cookies.set("a=1; Secure", for: https)
         try await scene.session.cookies.set("b=2", for: https)

@@ -180,7 +180,7 @@ import Testing
             session.download(origin.url, to: .file(directory.url("a"), options: options)).serializingURL()
         }
         for origin in origins { _ = try await origin.server.nextRequest() }
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         gate.open()
         let answers = [await tasks[0].response, await tasks[1].response]
         #expect(await watch.sizes().isSubset(of: [100_000, 90_000]))

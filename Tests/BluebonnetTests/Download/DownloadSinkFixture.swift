@@ -4,9 +4,9 @@ import Testing
 @testable import Bluebonnet
 
 /// What the tests of sinks have in common: a request, its answers, and exchanges without a network.
-protocol DownloadSinkScene {}
+protocol DownloadSinkFixture {}
 
-extension DownloadSinkScene {
+extension DownloadSinkFixture {
     static var tagged: HTTPHeaders { ["ETag": "\"a\"", "Content-Length": "10"] }
 
     static var body: Data { Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }) }

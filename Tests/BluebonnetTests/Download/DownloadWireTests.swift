@@ -52,7 +52,7 @@ import Testing
         let error = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response.error
         #expect(error?.kind == .download(.destinationExists(path: directory.path("a"))))
         #expect(error?.attempts == 1 && origin.server.requestCount == 0, "nothing is fetched for nothing")
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         let request = session.download(origin.url, to: .file(directory.url("a"), options: .removePreviousFile))
         _ = try await request.serializingURL().value
         #expect(await watch.sizes().isSubset(of: [3, 100_000]))

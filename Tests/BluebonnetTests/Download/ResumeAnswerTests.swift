@@ -98,7 +98,7 @@ import Testing
         let session = TestHarness.session()
         let data = try await left(by: origin, in: session, to: .file(directory.url("a")))
         origin.change(row.answer)
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         let request = session.download(resumingWith: data, to: .file(directory.url("a"))).validate()
         _ = try await request.serializingURL().value
         #expect(await watch.sizes().isSubset(of: [Int64(row.result.count)]))

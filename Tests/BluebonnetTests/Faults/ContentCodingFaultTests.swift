@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-@Suite(.timeLimit(.minutes(1))) struct ContentCodingWeatherTests {
+@Suite(.timeLimit(.minutes(1))) struct ContentCodingFaultTests {
     @Test(arguments: ["gzip", "x-gzip", "deflate", "br", "zstd", "gzip, br"])
     func `a body that is not compressed as it says`(_ coding: String) async throws {
         let server = try await LocalServer { router in

@@ -42,7 +42,7 @@ import Testing
 
     /// Libcurl before 8.2 closes sockets without a word, and a file may have the number then.
     @Test func `a descriptor that is somebody else's by now is left alone`() throws {
-        let watch = FloodWatch(told: ReportedByteCounts())
+        let watch = FloodMonitor(told: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         watch.opened(descriptor)
         let file = unsafe open("/dev/zero", O_RDONLY)

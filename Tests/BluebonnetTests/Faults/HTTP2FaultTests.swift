@@ -8,7 +8,7 @@ import Testing
 /// Faults of HTTP/2, by the origin that `Tests/Support/servers/h2_origin.py` is.
 ///
 /// Without ``ResendPolicy``, a server that refuses a stream is asked five times more.
-@Suite(.timeLimit(.minutes(1))) struct HTTP2WeatherTests {
+@Suite(.timeLimit(.minutes(1))) struct HTTP2FaultTests {
     /// What libcurl says of a fault: 7.88, then since HTTP/2 was rewritten for 8.1.0, and what it says after 8.14.1.
     private static func by<Words>(_ first: Words, _ second: Words, _ third: Words? = nil) -> Words {
         Libcurl.version < 0x08_01_00 ? first : Libcurl.version > 0x08_0e_01 ? third ?? second : second

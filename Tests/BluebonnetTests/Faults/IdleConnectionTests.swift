@@ -116,7 +116,7 @@ import Testing
                 for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
                 return .success(())
             }.streamTask()
-            let (bytes, error) = await StreamScene.body(task.bytes)
+            let (bytes, error) = await StreamFixture.body(task.bytes)
             #expect(error == nil)
             #expect(bytes == Data("first".utf8))
             await sent.wait()

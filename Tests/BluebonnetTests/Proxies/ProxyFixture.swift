@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the tests of proxies share.
-enum ProxyScene {
+enum ProxyFixture {
     /// Who is let in, and with what.
     static let credential = Credential(username: "user", password: "secret")
 
@@ -29,13 +29,13 @@ enum ProxyScene {
     struct Echo {
         let origin: String?
         let fields: [String: JSONValue]
-        let answer: WireAnswer
+        let answer: WireResponse
     }
 
     static func echo(
         _ request: HTTPRequest, in session: Session, at location: SourceLocation = #_sourceLocation
     ) async throws -> Echo {
-        let answer = try await WireAnswer(of: session.request(request), at: location)
+        let answer = try await WireResponse(of: session.request(request), at: location)
         #expect(answer.status == 200, sourceLocation: location)
         let json = try answer.json()
         return Echo(origin: json["origin"]?.string, fields: json["headers"]?.object ?? [:], answer: answer)

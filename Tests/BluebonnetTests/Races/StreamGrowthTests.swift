@@ -11,16 +11,16 @@ import Testing
     @Test(.measuresMemory)
     func `a stalled reader costs little memory, while the server could send without end`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+            let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
             let session = TestHarness.session()
-            _ = try await StreamScene.settled(session) { 0 }
+            _ = try await StreamFixture.settled(session) { 0 }
             let before = try ProcessResources.now().residentKiB
             let task = session.streamRequest(server.url("/a")).streamTask()
             var iterator = task.bytes.makeAsyncIterator()
-            var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
-            let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+            var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
+            let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
             let stalled = try ProcessResources.now().residentKiB
-            offset = try await StreamScene.readPattern(&iterator, from: offset, count: 200 << 20)
+            offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 200 << 20)
             let after = try ProcessResources.now().residentKiB
             print(
                 "stalled: \(sent) bytes sent, \(stalled - before) KiB more; after \(offset) bytes \(after - before) KiB"

@@ -8,7 +8,7 @@ import TestSupport
 typealias Status = NetworkReachabilityManager.Status
 
 /// Routes that a test makes up.
-final class ScriptedRoutes: Sendable {
+final class FakeRoutes: Sendable {
     private let answers: Locked<[IPAddress: NetworkPath]>
     private let asked = Locked(0)
 
@@ -40,17 +40,17 @@ extension NetworkPath {
 }
 
 /// Names whose addresses a test makes up, and hands out when it likes.
-final class ScriptedNames: Sendable {
+final class FakeNameResolver: Sendable {
     private struct State {
-        var answer: NameAnswer?
-        var waiting: [@Sendable (NameAnswer) -> Void] = []
+        var answer: NameLookupResult?
+        var waiting: [@Sendable (NameLookupResult) -> Void] = []
         var count = 0
     }
 
     private let state: Locked<State>
 
     /// - Parameter answer: What is answered at once; `nil` for ``answer(_:)`` to be awaited.
-    init(_ answer: NameAnswer? = nil) {
+    init(_ answer: NameLookupResult? = nil) {
         state = Locked(State(answer: answer))
     }
 
@@ -60,7 +60,7 @@ final class ScriptedNames: Sendable {
     /// How many look-ups wait for an answer.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) {
+    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) {
         let answer = state.withLock { state in
             state.count += 1
             if state.answer == nil { state.waiting.append(completion) }
@@ -70,7 +70,7 @@ final class ScriptedNames: Sendable {
     }
 
     /// Answers all who wait.
-    func answer(_ answer: NameAnswer) {
+    func answer(_ answer: NameLookupResult) {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
             return state.waiting
@@ -79,13 +79,13 @@ final class ScriptedNames: Sendable {
     }
 
     /// Answers those who come from now on.
-    func set(_ answer: NameAnswer?) {
+    func set(_ answer: NameLookupResult?) {
         state.withLock { $0.answer = answer }
     }
 }
 
 /// A watcher whose messages a test writes, in the place of the kernel.
-final class ScriptedKernel: Sendable {
+final class FakeKernel: Sendable {
     private enum Sockets {
         case good
         case broken
@@ -175,8 +175,8 @@ func until(_ condition: () -> Bool) async {
 extension NetworkReachabilityManager {
     /// A manager in a world that a test makes up.
     convenience init(
-        _ destination: ReachabilityDestination = .internet, _ routes: ScriptedRoutes, _ kernel: ScriptedKernel,
-        _ names: ScriptedNames = ScriptedNames()
+        _ destination: ReachabilityDestination = .internet, _ routes: FakeRoutes, _ kernel: FakeKernel,
+        _ names: FakeNameResolver = FakeNameResolver()
     ) {
         self.init(ReachabilityTarget(destination, ways: routes.ways, resolve: names.lookUp), watcher: kernel.watcher)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Bluebonnet
 
-struct FewOfTests {
+struct TinyArrayTests {
     @Test(arguments: 0...4)
     func `it is like an array`(_ count: Int) {
         var few = TinyArray<Int>()

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 /// A clock for retries whose sleeps are over at once, and noted.
-final class NotedSleeps: Sendable {
+final class RecordedSleeps: Sendable {
     private let noted = Locked<[Duration]>([])
 
     var all: [Duration] { noted.withLock { $0 } }

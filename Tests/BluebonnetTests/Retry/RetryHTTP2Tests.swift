@@ -7,7 +7,7 @@ import Testing
 
 /// A retry policy before an HTTP/2 server that fails, which counts what it gets.
 @Suite(.timeLimit(.minutes(1))) struct RetryHTTP2Tests {
-    private let sleeps = NotedSleeps()
+    private let sleeps = RecordedSleeps()
     private let key = UUID().uuidString
 
     private func session() throws -> Session {

@@ -6,7 +6,7 @@ import Testing
 
 /// A retry policy before servers that fail.
 @Suite(.timeLimit(.minutes(1))) struct RetryWireTests {
-    private let sleeps = NotedSleeps()
+    private let sleeps = RecordedSleeps()
     private let policy = RetryPolicy(jitter: .none)
 
     private func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {

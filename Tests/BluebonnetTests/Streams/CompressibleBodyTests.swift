@@ -65,7 +65,7 @@ import Testing
         while count < CompressibleBody.size {
             if count < 10 << 20 {
                 task.request.suspend()
-                let before = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                let before = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
                 task.request.resume()
                 #expect(before < CompressibleBody.size)
             }
@@ -88,7 +88,7 @@ import Testing
             var count = try #require(try await iterator.next()).count
             if end == .cancelled { task.cancel() }
             while !task.request.isFinished, !task.request.isCancelled {
-                _ = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                _ = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             }
             let error = await #expect(throws: RequestError.self) {
                 while let piece = try await iterator.next() { count += piece.count }
@@ -104,7 +104,7 @@ import Testing
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
             let session = TestHarness.session()
-            _ = try await StreamScene.settled(session) { 0 }
+            _ = try await StreamFixture.settled(session) { 0 }
             try PeakMemory.begin()
             let before = try PeakMemory.residentKiB()
             let task = session.streamRequest(server.url("/\(coding)")).streamTask()
@@ -118,7 +118,7 @@ import Testing
                 count += piece.count
                 // Other requests go on, and for as long as they take, nobody reads.
                 guard count < 20 << 20 else { continue }
-                let waiting = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                let waiting = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
                 #expect(waiting - count <= (1024 + 512 + 64) << 10)
             }
             #expect(count == CompressibleBody.size)
@@ -135,7 +135,7 @@ import Testing
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
             let session = TestHarness.session()
-            _ = try await StreamScene.settled(session) { 0 }
+            _ = try await StreamFixture.settled(session) { 0 }
             try PeakMemory.begin()
             let before = try PeakMemory.residentKiB()
             let expected = CompressibleBody.line

@@ -70,7 +70,7 @@ import Testing
         let source = session.eventSource(
             server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: Self.eager)
         let states = source.states
-        let reader = Task { await StreamScene.read(source) }
+        let reader = Task { await StreamFixture.read(source) }
         var seen: [EventSource.State] = []
         for await state in states {
             seen.append(state)
@@ -108,7 +108,7 @@ import Testing
             }
         }
         let session = TestHarness.session()
-        let reading = await StreamScene.read(session.eventSource(server.url("/events"), configuration: Self.eager))
+        let reading = await StreamFixture.read(session.eventSource(server.url("/events"), configuration: Self.eager))
         #expect(reading.elements.isEmpty)
         #expect(reading.error?.kind == kind)
         #expect(reading.error?.response?.statusCode == status)
@@ -186,7 +186,7 @@ import Testing
         let session = TestHarness.session()
         var iterator = session.eventSource(server.url("/events")).makeAsyncIterator()
         _ = try await iterator.next()
-        let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+        let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         #expect(sent < 16 << 20)
         for _ in 0..<2 * sent / event.count { #expect(try await iterator.next()?.data.utf8.count == 1000) }
         #expect(server.traffic.bytesSent > sent)

@@ -15,12 +15,12 @@ import Testing
         func error(of url: URL, in session: Session, _ directory: borrowing TestDirectory) async -> RequestError? {
             switch self {
             case .stream:
-                return await StreamScene.body(session.streamRequest(url).validate().streamTask().bytes).error
+                return await StreamFixture.body(session.streamRequest(url).validate().streamTask().bytes).error
             case .download:
                 return await session.download(url, to: .file(directory.url("a"))).validate().serializingURL()
                     .response.error
             case .eventSource:
-                return await StreamScene.read(session.eventSource(url)).error
+                return await StreamFixture.read(session.eventSource(url)).error
             }
         }
     }
@@ -62,7 +62,7 @@ import Testing
 
     @Test(arguments: [0, 10, 65_535, 65_536, 100_000])
     func `what comes in time is in the error, and patience ends with it`(_ size: Int) async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size, status: 503) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
         let (began, ended) = (Locked(0), Gate())
         let session = Self.session {
             $0.patience = {
@@ -73,7 +73,8 @@ import Testing
                 try Task.checkCancellation()
             }
         }
-        let error = await StreamScene.body(session.streamRequest(server.url("/a")).validate().streamTask().bytes).error
+        let error = await StreamFixture.body(session.streamRequest(server.url("/a")).validate().streamTask().bytes)
+            .error
         #expect(error?.body?.count == min(size, 65_536))
         if began.withLock({ $0 }) > 0 { await ended.wait() }
         #expect(began.withLock { $0 } <= 1)
@@ -91,7 +92,7 @@ import Testing
             }
         }
         let request = session.streamRequest(server.url("/")).validate()
-        async let error = StreamScene.body(request.streamTask().bytes).error
+        async let error = StreamFixture.body(request.streamTask().bytes).error
         await asked.wait()
         for await progress in request.downloadProgressUpdates() where progress.completed == 4 { break }
         #expect(request.state == .resumed)

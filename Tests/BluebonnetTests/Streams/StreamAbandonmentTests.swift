@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Readers that leave early, and requests that are held back in mid-stream.
-@Suite(.timeLimit(.minutes(1))) struct StreamLeavingTests {
+@Suite(.timeLimit(.minutes(1))) struct StreamAbandonmentTests {
     /// The ways to read a part of a stream and no more.
     enum Loop: CaseIterable {
         case bytes, lines, events, data, strings
@@ -37,7 +37,7 @@ import Testing
         #expect(task.request.isCancelled)
         await session.shutdown()
         #expect(task.request.error?.kind == .cancelled)
-        #expect(await StreamScene.body(task.bytes).error?.kind == .cancelled)
+        #expect(await StreamFixture.body(task.bytes).error?.kind == .cancelled)
     }
 
     @Test(arguments: Loop.allCases)
@@ -86,10 +86,10 @@ import Testing
     }
 
     @Test func `a request of which the task is dropped goes on for those who hold its sequence`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 2 << 20) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 2 << 20) } }
         let session = TestHarness.session()
         func bytes() -> DataStreamTask.Bytes { session.streamRequest(server.url("/a")).streamTask().bytes }
-        let (body, error) = await StreamScene.body(bytes())
+        let (body, error) = await StreamFixture.body(bytes())
         #expect(body.count == 2 << 20 && error == nil)
         try await TestHarness.end(session, server)
     }
@@ -137,7 +137,7 @@ import Testing
             let task = session.streamRequest(server.url("/a")).streamTask()
             let bytes = task.bytes
             _ = try await task.response
-            let reader = Task { await StreamScene.body(bytes) }
+            let reader = Task { await StreamFixture.body(bytes) }
             await Task.yield()
             reader.cancel()
             #expect(await reader.value.error?.kind == .cancelled)
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func `a stream that is suspended is held back, and goes on where it was`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let bytes = task.bytes
@@ -168,7 +168,7 @@ import Testing
         let reader = Task {
             for try await piece in bytes {
                 let offset = count.withLock { $0 }
-                #expect(StreamScene.isRight(piece, at: offset))
+                #expect(StreamFixture.isRight(piece, at: offset))
                 count.withLock { $0 = offset + piece.count }
             }
         }
@@ -177,8 +177,8 @@ import Testing
             where progress.completed > Int64(round) << 21 { break }
             task.suspend()
             #expect(task.request.isSuspended)
-            let read = try await StreamScene.settled(session) { count.withLock { $0 } }
-            let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+            let read = try await StreamFixture.settled(session) { count.withLock { $0 } }
+            let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
             #expect(count.withLock { $0 } == read)
             #expect(sent - read < 16 << 20)
             task.resume()
@@ -191,21 +191,21 @@ import Testing
     }
 
     @Test func `a stream that is suspended while its reader waits is held back by both`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 8 << 20) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 8 << 20) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         var iterator = task.bytes.makeAsyncIterator()
-        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+        var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         for order in 0...3 {
-            _ = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+            _ = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             task.suspend()
             let end = Int(task.request.downloadProgress.completed)
             // Resumed first, or room made first.
             if order.isMultiple(of: 2) { task.resume() }
-            offset = try await StreamScene.readPattern(&iterator, from: offset, count: end - offset)
+            offset = try await StreamFixture.readPattern(&iterator, from: offset, count: end - offset)
             task.resume()
         }
-        offset = try await StreamScene.readPattern(&iterator, from: offset, count: (8 << 20) - offset)
+        offset = try await StreamFixture.readPattern(&iterator, from: offset, count: (8 << 20) - offset)
         #expect(try await iterator.next() == nil)
         try await TestHarness.end(session, server)
     }

@@ -26,10 +26,10 @@ import Testing
         let readers = task.readers(3)
         let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingData())
         request.resume()
-        let (body, error) = await StreamScene.body(bytes)
+        let (body, error) = await StreamFixture.body(bytes)
         #expect(body == Data("one\ntwo".utf8), sourceLocation: sourceLocation)
         #expect(error?.kind == kind, sourceLocation: sourceLocation)
-        let reading = await StreamScene.read(lines)
+        let reading = await StreamFixture.read(lines)
         #expect(reading.elements == ["one"], sourceLocation: sourceLocation)
         #expect(reading.error?.kind == kind, sourceLocation: sourceLocation)
         var completions: [DataStreamRequest.Completion?] = []
@@ -69,7 +69,7 @@ import Testing
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         pace.follow(request)
-        let (body, error) = await StreamScene.body(request.streamTask().bytes)
+        let (body, error) = await StreamFixture.body(request.streamTask().bytes)
         #expect(body == Data("one".utf8))
         #expect(error?.kind == .invalidResponse(.malformed))
         try await TestHarness.end(session, server)
@@ -77,7 +77,7 @@ import Testing
 
     @Test func `the limit for silence is not for a reader that is slow`() async throws {
         let server = try await LocalServer { router in
-            router.get("/a") { _ in StreamScene.patterned() }
+            router.get("/a") { _ in StreamFixture.patterned() }
             router.get("/silent") { _ in .script(.stall) }
         }
         let limit = Duration.seconds(3)
@@ -85,20 +85,20 @@ import Testing
         // The stream's own limit is no shorter than that of what measures the time.
         let task = session.streamRequest(server.url("/a")) { $0.timeouts = Timeouts(idle: limit) }.streamTask()
         var iterator = task.bytes.makeAsyncIterator()
-        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+        var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         for _ in 1...2 {
             let silent = await session.request(server.url("/silent")).serializingData().response
             #expect(silent.error?.kind == .timedOut(.idle))
         }
         #expect(!task.request.isFinished)
-        offset = try await StreamScene.readPattern(&iterator, from: offset, count: 4 << 20)
+        offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 4 << 20)
         task.cancel()
         try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence is not for a closure that thinks about the head`() async throws {
         let server = try await LocalServer { router in
-            router.get("/a") { _ in StreamScene.patterned(length: 1 << 20) }
+            router.get("/a") { _ in StreamFixture.patterned(length: 1 << 20) }
             router.get("/silent") { _ in .script(.stall) }
         }
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
@@ -108,7 +108,7 @@ import Testing
                 #expect(silent.error?.kind == .timedOut(.idle))
             }
         }.streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(error == nil)
         #expect(body.count == 1 << 20)
         try await TestHarness.end(session, server)
@@ -119,15 +119,15 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/a") { _ in
                 .stream { writer in
-                    try await writer.write(StreamScene.pattern(0..<500_000))
+                    try await writer.write(StreamFixture.pattern(0..<500_000))
                     await gate.wait()
                 }
             }
         }
         let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
-        #expect(body.count == 500_000 && StreamScene.isRight(body, at: 0))
+        let (body, error) = await StreamFixture.body(task.bytes)
+        #expect(body.count == 500_000 && StreamFixture.isRight(body, at: 0))
         #expect(error?.kind == .timedOut(.idle))
         gate.open()
         try await TestHarness.end(session, server)
@@ -140,12 +140,12 @@ import Testing
         let readers = task.readers(3)
         let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingLines())
         task.resume()
-        async let body = StreamScene.body(bytes)
+        async let body = StreamFixture.body(bytes)
         for await progress in task.request.downloadProgressUpdates() where progress.completed == 8 { break }
         task.cancel()
         #expect(await body.data == Data("one\ntwo\n".utf8))
         #expect(await body.error?.kind == .cancelled)
-        let reading = await StreamScene.read(lines)
+        let reading = await StreamFixture.read(lines)
         #expect(reading.elements == ["one", "two"] && reading.error?.kind == .cancelled)
         var (values, completions): ([String], [RequestError.Kind?]) = ([], [])
         for await event in events {
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func `an event can cancel its stream`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         var completion: DataStreamRequest.Completion?
         for await event in session.streamRequest(server.url("/a")).streamTask().streamingData() {
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `a session that is shut down in a hurry ends its streams`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let tasks = (1...5).map { _ in session.streamRequest(server.url("/a")).streamTask() }
         let sequences = tasks.map(\.bytes)
@@ -178,21 +178,21 @@ import Testing
         end.cancel()
         await end.value
         for sequence in sequences {
-            let (body, error) = await StreamScene.body(sequence)
-            #expect(StreamScene.isRight(body, at: 0))
+            let (body, error) = await StreamFixture.body(sequence)
+            #expect(StreamFixture.isRight(body, at: 0))
             #expect(error?.kind == .cancelled)
         }
-        let (_, late) = await StreamScene.body(session.streamRequest(server.url("/a")).streamTask().bytes)
+        let (_, late) = await StreamFixture.body(session.streamRequest(server.url("/a")).streamTask().bytes)
         #expect(late?.kind == .sessionShutDown)
         try await server.waitForOpenConnections(atMost: 0)
     }
 
     @Test func `a session that is shut down waits for a stream to be read`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 4 << 20) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 4 << 20) } }
         let session = TestHarness.session()
         let bytes = session.streamRequest(server.url("/a")).streamTask().bytes
         async let end: Void = session.shutdown()
-        let (body, error) = await StreamScene.body(bytes)
+        let (body, error) = await StreamFixture.body(bytes)
         await end
         #expect(body.count == 4 << 20 && error == nil)
         try await server.waitForOpenConnections(atMost: 0)

@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What the tests of streamed responses share.
-enum StreamScene {
+enum StreamFixture {
     /// A whole number of patterns, 251 bytes long each.
     private static let patterns = Data((0..<251 * 2048).map { UInt8($0 % 251) })
     /// The size of the pieces that are sent, and compared.

@@ -30,7 +30,7 @@ import Testing
         #expect(seen.withLock { $0 } == ["/a 200 value"])
         #expect(request.downloadProgress.completed == 0)
         gate.open()
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
         #expect(seen.withLock { $0 }.count == 1)
         try await TestHarness.end(session, server)
     }
@@ -40,7 +40,7 @@ import Testing
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"))
             .validate { _, _ in .failure(TestFailure("not that")) }.streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(body.isEmpty)
         #expect(error?.kind == .validation(.customValidationFailed))
         #expect(error?.underlying as? TestFailure == TestFailure("not that"))
@@ -50,10 +50,10 @@ import Testing
 
     @Test(arguments: [0, 10, 65_535, 65_536, 65_537, 1 << 20])
     func `an unacceptable response is an error with its head and the beginning of its body`(_ size: Int) async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size, status: 503) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
-        let (body, failure) = await StreamScene.body(task.bytes)
+        let (body, failure) = await StreamFixture.body(task.bytes)
         let error = try #require(failure)
         #expect(body.isEmpty)
         #expect(error.kind == .validation(.unacceptableStatusCode(503)))
@@ -61,7 +61,7 @@ import Testing
         #expect(error.response?.headers["Content-Length"] == "\(size)")
         let kept = error.body ?? Data()
         #expect(kept.count == min(size, 65_536))
-        #expect(StreamScene.isRight(kept, at: 0))
+        #expect(StreamFixture.isRight(kept, at: 0))
         #expect(task.request.state == .finished)
         #expect(task.request.error?.kind == error.kind)
         #expect(task.request.metrics != nil)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `an endless error is cut short`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(status: 500) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(status: 500) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
         let error = await #expect(throws: RequestError.self) { try await task.response }
@@ -97,7 +97,7 @@ import Testing
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
         let heads = task.request.httpResponses()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         for await head in heads {
             #expect(head.statusCode == 500)
             task.cancel()
@@ -109,7 +109,7 @@ import Testing
     // MARK: Closures
 
     @Test func `a closure that answers cancel ends the request, with no body delivered`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let asked = Locked<[Int]>([])
         let task = session.streamRequest(server.url("/a"))
@@ -119,7 +119,7 @@ import Testing
             }
             .onHTTPResponse { _ in asked.withLock { $0.append(0) } }
             .streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(body.isEmpty)
         #expect(error?.kind == .cancelled)
         #expect(asked.withLock { $0 } == [200])
@@ -138,9 +138,9 @@ import Testing
             await gate.wait()
         }
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         await asked.wait()
-        _ = try await StreamScene.settled(session) { Int(request.downloadProgress.completed) }
+        _ = try await StreamFixture.settled(session) { Int(request.downloadProgress.completed) }
         #expect(request.downloadProgress.completed == 0)
         #expect(request.response == nil)
         gate.open()
@@ -158,7 +158,7 @@ import Testing
             await latch.wait()
         }
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         await asked.wait()
         task.cancel()
         #expect(await body.error?.kind == .cancelled)
@@ -191,7 +191,7 @@ import Testing
         let request = session.streamRequest(server.url("/a"))
         let (requests, responses) = (request.httpRequests(), request.httpResponses())
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         var (methods, statusCodes): ([HTTPMethod], [Int]) = ([], [])
         for await response in responses {
             statusCodes.append(response.statusCode)
@@ -236,9 +236,9 @@ import Testing
             let task = session.streamRequest(server.url("/a"), method: method)
                 .validate(statusCode: [status]).validate(contentType: ["application/json"]).streamTask()
             #expect(try await task.response.headers["X-Name"] == "value")
-            let (body, error) = await StreamScene.body(task.bytes)
+            let (body, error) = await StreamFixture.body(task.bytes)
             #expect(body.isEmpty && error == nil)
-            #expect(await StreamScene.read(task.lines).elements.isEmpty)
+            #expect(await StreamFixture.read(task.lines).elements.isEmpty)
             #expect(task.request.state == .finished)
         }
         #expect(server.connectionCount == 1)
@@ -250,7 +250,7 @@ import Testing
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"), method: .head).validate().streamTask()
         #expect(try await task.response.expectedContentLength == 21)
-        #expect(await StreamScene.body(task.bytes).data.isEmpty)
+        #expect(await StreamFixture.body(task.bytes).data.isEmpty)
         #expect(task.request.error == nil)
         try await TestHarness.end(session, server)
     }

@@ -9,7 +9,7 @@ import Testing
     private static let size = 5 << 20
 
     private static func server() async throws -> LocalServer {
-        try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size) } }
+        try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size) } }
     }
 
     @Test func `readers at different paces see the same bytes`() async throws {
@@ -18,7 +18,7 @@ import Testing
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
         task.resume()
-        async let quick = StreamScene.body(readers[0].bytes)
+        async let quick = StreamFixture.body(readers[0].bytes)
         async let slow = {
             var body = Data()
             for try await piece in readers[1].bytes {
@@ -29,13 +29,13 @@ import Testing
         }()
         let (body, other) = (await quick, try await slow)
         #expect(body.error == nil)
-        #expect(body.data.count == Self.size && StreamScene.isRight(body.data, at: 0))
+        #expect(body.data.count == Self.size && StreamFixture.isRight(body.data, at: 0))
         #expect(body.data == other)
         try await TestHarness.end(session, server)
     }
 
     @Test func `the slowest reader sets the pace of all, until it leaves`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
@@ -45,12 +45,12 @@ import Testing
             var slow = readers[1].bytes.makeAsyncIterator()
             let reader = Task {
                 for try await piece in quick {
-                    #expect(StreamScene.isRight(piece, at: count.withLock { $0 }))
+                    #expect(StreamFixture.isRight(piece, at: count.withLock { $0 }))
                     count.withLock { $0 += piece.count }
                 }
             }
-            let offset = try await StreamScene.readPattern(&slow, from: 0, count: 1)
-            let received = try await StreamScene.settled(session) { count.withLock { $0 } }
+            let offset = try await StreamFixture.readPattern(&slow, from: 0, count: 1)
+            let received = try await StreamFixture.settled(session) { count.withLock { $0 } }
             #expect(received <= offset + (1024 + 3 * 256) * 1024)
             return reader
         }()
@@ -69,11 +69,11 @@ import Testing
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
         task.resume()
-        async let whole = StreamScene.body(readers[0].bytes)
+        async let whole = StreamFixture.body(readers[0].bytes)
         for try await _ in readers[1].bytes { break }
         let (body, error) = await whole
         #expect(error == nil)
-        #expect(body.count == Self.size && StreamScene.isRight(body, at: 0))
+        #expect(body.count == Self.size && StreamFixture.isRight(body, at: 0))
         #expect(task.request.state == .finished)
         try await TestHarness.end(session, server)
     }
@@ -85,7 +85,7 @@ import Testing
         // Were they readers, the body would stall at the high watermark.
         let unread = (task.bytes, task.lines, task.streamingData(), task.serverSentEvents)
         #expect(task.request.isInitialized)
-        let (whole, error) = await StreamScene.body(task.bytes)
+        let (whole, error) = await StreamFixture.body(task.bytes)
         #expect(whole.count == Self.size && error == nil)
         withExtendedLifetime(unread) {}
         try await TestHarness.end(session, server)
@@ -102,16 +102,16 @@ import Testing
             let readers = task.readers(3)
             reader = readers[0]
             iterator = reader.bytes.makeAsyncIterator()
-            offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+            offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         }
-        let end = try await StreamScene.readPattern(&iterator, from: offset, count: Self.size - offset)
+        let end = try await StreamFixture.readPattern(&iterator, from: offset, count: Self.size - offset)
         #expect(end == Self.size)
         #expect(try await iterator.next() == nil)
         try await TestHarness.end(session, server)
     }
 
     @Test func `a place that nobody begins to read holds the others back`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         var readers = task.readers(2)
@@ -119,7 +119,7 @@ import Testing
         let reader = Task {
             for try await piece in bytes { count.withLock { $0 += piece.count } }
         }
-        let received = try await StreamScene.settled(session) { count.withLock { $0 } }
+        let received = try await StreamFixture.settled(session) { count.withLock { $0 } }
         #expect(received <= (1024 + 3 * 256) * 1024)
         readers.removeAll()
         for await progress in task.request.downloadProgressUpdates() where progress.completed > 8 << 20 { break }
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func `the last reader and the last place to go cancel the request`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         var readers = request.streamTask().readers(2)
@@ -146,8 +146,8 @@ import Testing
         let task = session.streamRequest(server.url("/a")).streamTask()
         _ = task.readers(2)
         #expect(task.readers(0).isEmpty && task.readers(-1).isEmpty)
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
-        let late = await StreamScene.body(task.readers(1)[0].bytes)
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
+        let late = await StreamFixture.body(task.readers(1)[0].bytes)
         #expect(late.data.isEmpty && late.error?.kind == .bodyAlreadyRead)
         #expect(late.error?.url == server.url("/a").absoluteString)
         try await TestHarness.end(session, server)
@@ -160,7 +160,7 @@ import Testing
         _ = try await task.response
         for await _ in task.request.downloadProgressUpdates() {}
         #expect(task.request.isFinished)
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
         try await TestHarness.end(session, server)
     }
 
@@ -169,9 +169,9 @@ import Testing
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let bytes = task.bytes
-        let (whole, error) = await StreamScene.body(bytes)
+        let (whole, error) = await StreamFixture.body(bytes)
         #expect(whole.count == Self.size && error == nil)
-        let again = await StreamScene.body(bytes)
+        let again = await StreamFixture.body(bytes)
         #expect(again.data.isEmpty && again.error?.kind == .bodyAlreadyRead)
         try await TestHarness.end(session, server)
     }
@@ -180,8 +180,8 @@ import Testing
         let server = try await LocalServer { $0.get("/a", .text("1\n2\n")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        #expect(await StreamScene.read(task.lines).elements == ["1", "2"])
-        let late = await StreamScene.read(task.lines)
+        #expect(await StreamFixture.read(task.lines).elements == ["1", "2"])
+        let late = await StreamFixture.read(task.lines)
         #expect(late.elements.isEmpty && late.error?.kind == .bodyAlreadyRead)
         var events: [DataStreamRequest.Stream<Data, Never>] = []
         for await event in task.streamingData() { events.append(event) }
@@ -197,7 +197,7 @@ import Testing
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         for _ in 1...3 {
-            let (body, error) = await StreamScene.body(task.bytes)
+            let (body, error) = await StreamFixture.body(task.bytes)
             #expect(body.isEmpty)
             #expect(error?.kind == .connection(.lost))
         }
@@ -215,7 +215,7 @@ import Testing
         #expect(task.request.isInitialized)
         let bytes = task.bytes
         #expect(task.request.isInitialized)
-        async let body = StreamScene.body(bytes)
+        async let body = StreamFixture.body(bytes)
         #expect(server.requestCount == 0)
         task.resume()
         #expect(await body.data == Data("body".utf8))

@@ -53,7 +53,7 @@ import Testing
 
     @Test func `lines`() async throws {
         let (session, server, task) = try await scene(Self.text)
-        let reading = await StreamScene.read(task.lines)
+        let reading = await StreamFixture.read(task.lines)
         #expect(reading.elements == Self.lines)
         #expect(reading.error == nil)
         try await TestHarness.end(session, server)
@@ -65,13 +65,13 @@ import Testing
         }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        #expect(await StreamScene.read(task.lines).elements == ["é", "ü"])
+        #expect(await StreamFixture.read(task.lines).elements == ["é", "ü"])
         try await TestHarness.end(session, server)
     }
 
     @Test func `values`() async throws {
         let (session, server, task) = try await scene(Self.json, contentType: "application/x-ndjson")
-        let reading = await StreamScene.read(task.decodables(of: Person.self))
+        let reading = await StreamFixture.read(task.decodables(of: Person.self))
         #expect(reading.elements == Self.people)
         #expect(reading.error == nil)
         try await TestHarness.end(session, server)
@@ -79,7 +79,7 @@ import Testing
 
     @Test func `events`() async throws {
         let (session, server, task) = try await scene(Self.events, contentType: "text/event-stream")
-        let reading = await StreamScene.read(task.serverSentEvents)
+        let reading = await StreamFixture.read(task.serverSentEvents)
         #expect(reading.elements.map(\.data) == ["é\n2", "€", "x"])
         #expect(reading.elements.map(\.event) == ["message", "ü", "message"])
         #expect(reading.elements.map(\.id) == ["", "7", "7"])
@@ -91,8 +91,8 @@ import Testing
         let (session, server, task) = try await scene(Self.text, startsImmediately: false)
         let (lines, bytes, strings) = (task.lines, task.bytes, task.streamingStrings())
         task.resume()
-        async let first = StreamScene.read(lines).elements
-        async let second = StreamScene.body(bytes).data
+        async let first = StreamFixture.read(lines).elements
+        async let second = StreamFixture.body(bytes).data
         async let third = check(strings)
         #expect(await first == Self.lines)
         #expect(await second == Data(Self.text.utf8))
@@ -107,7 +107,7 @@ import Testing
         }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let reading = await StreamScene.read(task.decodables(of: Person.self))
+        let reading = await StreamFixture.read(task.decodables(of: Person.self))
         #expect(reading.elements == [Person(name: "a")])
         #expect(reading.error?.kind == .serialization(.decodingFailed))
         try await server.waitForOpenConnections(atMost: 0)
@@ -119,7 +119,7 @@ import Testing
         let server = try await LocalServer { $0.get("/a") { _ in .endless(Data(repeating: 0x61, count: 65_536)) } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let reading = await StreamScene.read(task.lines)
+        let reading = await StreamFixture.read(task.lines)
         #expect(reading.elements.isEmpty)
         #expect(reading.error?.kind == .invalidResponse(.bodyTooLarge(limit: Int64(LineFramer.defaultLimit))))
         try await server.waitForOpenConnections(atMost: 0)

@@ -3,7 +3,7 @@ import Testing
 @testable import Bluebonnet
 
 /// How often libcurl may send a request, as a table.
-struct SendingAnewTests {
+struct ResendPolicyTests {
     /// A request that libcurl is about to send: how many connections it has made so far, and whether there was an answer.
     struct Beginning: Sendable {
         let connections: Int

@@ -5,7 +5,7 @@ import Testing
 /// When libcurl is to look for what it has left lying.
 ///
 /// Without ``UnreadStreams``, a body on a connection without other streams never ends with libcurl 7.88, now and then.
-@Suite(.enabled(if: UnreadStreams.isGuarded, "a newer libcurl leaves nothing lying")) struct ForgottenStreamsTests {
+@Suite(.enabled(if: UnreadStreams.isGuarded, "a newer libcurl leaves nothing lying")) struct UnreadStreamsTests {
     @Test func `libcurl looks a moment after something came in, and again while that brings more`() {
         var streams = UnreadStreams()
         streams.turnEnds(at: 0, wasReading: false, isIdle: false)

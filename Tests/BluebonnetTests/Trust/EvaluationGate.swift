@@ -1,5 +1,5 @@
 /// Holds those who judge up until the test says so.
-actor VerdictGate {
+actor EvaluationGate {
     private var isOpen = false
     private var arrivals = 0
     private var judges: [CheckedContinuation<Void, Never>] = []

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What the tests of revocation have in common: evaluators by name, sessions, and an OCSP responder that does as told.
-enum RevocationScene {
+enum RevocationFixture {
     /// An evaluator: what it goes by, and with a plus whether it has to know.
     enum Judge: String, CaseIterable, Sendable {
         case `default`, ocsp, crl, any, prefer

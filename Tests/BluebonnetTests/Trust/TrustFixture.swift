@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 
 /// What the tests of trust have in common: evaluators by name, and sessions that use them.
-enum TrustScene {
+enum TrustFixture {
     /// An evaluator, and what it pins if anything.
     enum Judge: String, CaseIterable, Sendable {
         case `default`, anyHost, pinnedLeaf, pinnedAuthority, ownAuthority, ownAuthorityOnAnyHost, leafAlone, otherLeaf

@@ -1,5 +1,5 @@
 /// What a script has to answer.
-struct AnswerSpec: Sendable {
+struct ResponseSpec: Sendable {
     var form: BodyForm
     var isHead = false
     /// The request has a body.
@@ -40,7 +40,7 @@ struct Answer: Sendable {
     var isRedirect = false
     var label = ""
 
-    func expectation(_ spec: AnswerSpec) -> Expectation {
+    func expectation(_ spec: ResponseSpec) -> Expectation {
         guard !isRedirect, body.isSound, !spec.isCacheable, spec.form != .events else { return .anything }
         if spec.isHead || status == 204 { return .body([], status: status) }
         // At the border, coded or not, is nothing to be certain about.
@@ -51,11 +51,11 @@ struct Answer: Sendable {
 }
 
 /// Generates answers: those that are right, and those that only the application can find wrong.
-struct AnswerGrammar {
+struct ResponseGrammar {
     let mark: Mark
     let families: Families
 
-    func make(_ random: inout Random, spec: AnswerSpec) -> Answer {
+    func make(_ random: inout Random, spec: ResponseSpec) -> Answer {
         let bodies = BodyGrammar(mark: mark, families: families)
         var answer = Answer(
             status: 200, reason: random.pick(["OK", "", "Fine indeed", "é"]),
@@ -104,7 +104,7 @@ struct AnswerGrammar {
         }
     }
 
-    private func redirect(_ answer: inout Answer, _ spec: AnswerSpec, _ random: inout Random) {
+    private func redirect(_ answer: inout Answer, _ spec: ResponseSpec, _ random: inout Random) {
         answer.isRedirect = true
         answer.label = "redirect"
         answer.status = random.pick([301, 302, 303, 307, 308, 300, 304, 305])
@@ -124,7 +124,7 @@ struct AnswerGrammar {
         if random.chance(10) { answer.fields.append(("Location", random.pick(spec.targets))) }
     }
 
-    private func cookies(_ answer: inout Answer, _ spec: AnswerSpec, _ random: inout Random) {
+    private func cookies(_ answer: inout Answer, _ spec: ResponseSpec, _ random: inout Random) {
         let value = spec.secret?.text ?? "v"
         if families.has(.cookieflood), random.chance(5) {
             for number in 0..<random.pick([50, 300]) {

@@ -66,7 +66,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// - Parameter credential: The credential.
     public func setCredential(_ credential: Credential?) {
         self.credential = credential
-        state.replaced(hasCredential: credential != nil, tick: AuthenticationTick.next())
+        state.replaced(hasCredential: credential != nil, tick: CredentialVersionCounter.next())
         refreshTask?.cancel()
         refreshTask = nil
         answerWaiters(with: .replaced(byRefresh: false))
@@ -163,7 +163,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     private func perform(_ action: RefreshState.Action, for session: Session) -> Step {
         guard let credential else { return .fail(AuthenticationError.missingCredential) }
         switch action {
-        case .proceed: return .use(credential, tick: AuthenticationTick.next())
+        case .proceed: return .use(credential, tick: CredentialVersionCounter.next())
         case .fail(let error): return .fail(error)
         case .failAsRefresh: return .fail(failure ?? AuthenticationError.excessiveRefresh)
         case .wait: return .wait(newWaiter())
@@ -196,7 +196,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func refreshEnded(_ number: Int, with result: Result<Credential, any Error>) {
-        let tick = AuthenticationTick.next()
+        let tick = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
             guard state.refreshed(number, tick: tick) else { return }
@@ -249,7 +249,7 @@ private enum RefreshTaskMarker {
 }
 
 /// Numbers the changes of credentials in the order in which they happen in the process.
-private enum AuthenticationTick {
+private enum CredentialVersionCounter {
     private static let last = Atomic<UInt64>(0)
 
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }

@@ -8,7 +8,7 @@ import Glibc
 /// Libcurl takes some values for others, or none, without a word. So they are looked at when a session is created, and
 /// every request fails with what was found.
 // Safety: the system reads the text that it is given, within the call.
-struct ConfigurationFlaw: Equatable {
+struct ConfigurationIssue: Equatable {
     /// The option's name, as in the configuration.
     let option: String
     /// What is wrong with it.

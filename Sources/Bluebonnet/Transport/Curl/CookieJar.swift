@@ -16,7 +16,7 @@ final class CookieJar {
     /// Whether the cookies are what they are to be.
     private var isSettled = true
     private var paths = CookiePaths()
-    private var suffixes = SuffixCookies()
+    private var suffixes = PublicSuffixCookies()
     /// The fields that libcurl may have taken for other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.

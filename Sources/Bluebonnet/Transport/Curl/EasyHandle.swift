@@ -35,7 +35,7 @@ final class EasyHandle {
     /// Who judges the servers of the connections that the handle has made.
     var trust: TrustPolicy?
     /// With what the client shows servers who it is.
-    var identity: IdentityChoice?
+    var identity: SelectedIdentity?
     /// The generation of authorities that the handle is set up for.
     var authorities = 0
     /// The multi handle whose socket callbacks are set.

@@ -19,7 +19,7 @@ final class MultiHandle {
     /// The connections that no request uses, where libcurl has to be kept from them.
     var idleConnections = IdleConnections()
     /// Keeps peers from keeping libcurl busy.
-    let floods: FloodWatch
+    let floods: FloodMonitor
     /// Why the system gave no socket, or would not watch one, in this turn.
     private(set) var systemError: SystemError?
     /// What was left unread in the sockets that were closed in this turn.
@@ -31,7 +31,7 @@ final class MultiHandle {
         guard let pointer = unsafe curl_multi_init() else { return nil }
         unsafe self.pointer = unsafe pointer
         self.loop = loop
-        floods = FloodWatch(told: told)
+        floods = FloodMonitor(told: told)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe bb_curl_multi_set_callbacks(
             pointer,

@@ -20,9 +20,9 @@ final class TransferOptions {
     private let redirections: FieldList?
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
-    private let identities: IdentityTable
+    private let identities: ClientIdentityTable
     /// What is wrong with the configuration, which no request gets past.
-    private let flaw: ConfigurationFlaw?
+    private let flaw: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
@@ -43,8 +43,8 @@ final class TransferOptions {
         overrides = configuration.dns.overrideLines
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
-        identities = IdentityTable(configuration.tls)
-        flaw = ConfigurationFlaw(in: configuration)
+        identities = ClientIdentityTable(configuration.tls)
+        flaw = ConfigurationIssue(in: configuration)
     }
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.

@@ -46,11 +46,11 @@ final class FloodGuard: Sendable {
     /// What an error says of a connection that was cut off.
     static let words = "the server sent a flood that belongs to no response, and the connection was closed"
 
-    private let watched = Locked<[FloodWatch]>([])
+    private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
     /// Looks after a watch until it has had no transfers for a while.
-    func look(after watch: FloodWatch) {
+    func look(after watch: FloodMonitor) {
         watched.withLock { $0.append(watch) }
         let wasRunning = isRunning.withLock { isRunning in
             defer { isRunning = true }
@@ -96,7 +96,7 @@ final class FloodGuard: Sendable {
         }
     }
 
-    private func forget(_ watch: FloodWatch) {
+    private func forget(_ watch: FloodMonitor) {
         watched.withLock { watched in
             if watch.letGo() { watched.removeAll { $0 === watch } }
         }
@@ -121,7 +121,7 @@ final class ReportedByteCounts: Sendable {
 ///
 /// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard never
 /// meets a descriptor that is somebody else's by then.
-final class FloodWatch: Sendable {
+final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
     private let told: ReportedByteCounts
     private let transfers = Atomic<Int>(0)

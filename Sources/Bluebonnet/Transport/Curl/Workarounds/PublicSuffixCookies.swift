@@ -2,7 +2,7 @@
 ///
 /// RFC 6265 §5.3 gives such a cookie back to its host in step 5; libcurl sends it to all of them (seen from 7.88 to 8.23, so
 /// this is not switched by the version).
-struct SuffixCookies {
+struct PublicSuffixCookies {
     private(set) var hosts: Set<String> = []
 
     var isEmpty: Bool { hosts.isEmpty }
