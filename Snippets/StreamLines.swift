@@ -97,13 +97,10 @@ enum StreamLines {
 
     static func twoReaders(_ session: Session, _ server: LocalServer) async throws {
         // snippet.readers
-        let request = session.streamRequest(server.url("/readings")).validate()
-        request.suspend()
-        let task = request.streamTask()
-        let (lines, bytes) = (task.lines, task.bytes)
-        request.resume()
-        async let lineCount = lines.reduce(0) { count, _ in count + 1 }
-        async let byteCount = bytes.reduce(0) { count, piece in count + piece.count }
+        let task = session.streamRequest(server.url("/readings")).validate().streamTask()
+        let readers = task.readers(2)
+        async let lineCount = readers[0].lines.reduce(0) { count, _ in count + 1 }
+        async let byteCount = readers[1].bytes.reduce(0) { count, piece in count + piece.count }
         let counts = try await (lineCount, byteCount)
         // snippet.end
         print("\nTwo readers of one response: \(counts.0) lines, \(counts.1) bytes")
