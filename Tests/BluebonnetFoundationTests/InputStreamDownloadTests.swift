@@ -106,8 +106,10 @@ import Testing
         let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
         async let reading = Self.read(request)
-        _ = try await request.streamTask(automaticallyCancelling: false).response
+        let head = request.streamTask()
+        _ = try await head.response
         request.cancel()
+        withExtendedLifetime(head) {}
         #expect(await reading.lastCount == -1)
         #expect((await reading.error as? RequestError)?.kind == .cancelled)
         await session.shutdown()

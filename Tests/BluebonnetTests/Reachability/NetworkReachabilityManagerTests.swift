@@ -121,9 +121,11 @@ import Testing
     @Test func `nobody listens any longer when the last observer has left`() async {
         let manager = makeManager()
         let unread = manager.statuses
+        #expect(kernel.watcher.listenerCount == 0)
+        let begun = unread.makeAsyncIterator()
         for await _ in manager.statuses { break }
         #expect(kernel.watcher.listenerCount == 1)
-        withExtendedLifetime(unread) {}
+        withExtendedLifetime(begun) {}
         let task = Task { for await _ in manager.statuses {} }
         task.cancel()
         await task.value
