@@ -51,7 +51,7 @@ nonisolated extension Request {
         }
     }
 
-    /// Calls a handler on a queue with each request that is made, one for each attempt.
+    /// Calls a handler on a queue with each request that is sent, one for each attempt and each redirect.
     ///
     /// All calls are made before that of a response handler which was added later on the same serial queue. Watching does
     /// not start the request.
@@ -179,11 +179,5 @@ nonisolated extension Session {
     /// - Parameter completion: Called once, if there is one.
     public func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
         cancelAllRequests(completingOn: .main) { onMain { completion?() }(()) }
-    }
-
-    /// As ``cancelAllRequests(completingOn:completion:)``.
-    @preconcurrency
-    public func cancelAllRequests(completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
-        cancelAllRequests(completingOn: queue, completion: completion)
     }
 }

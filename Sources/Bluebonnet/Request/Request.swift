@@ -87,7 +87,7 @@ extension Request {
     /// Whether the request has been answered.
     public nonisolated var isFinished: Bool { state == .finished }
 
-    /// The requests that were made, one for each attempt; the latest is the last.
+    /// The requests that were sent, one for each attempt and each redirect; the latest is the last.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
     /// The latest request that was made.
@@ -151,7 +151,7 @@ extension Request {
 
     // MARK: Messages
 
-    /// Returns the requests that are made, one for each attempt, as they are.
+    /// Returns the requests that are sent, one for each attempt and each redirect, as they are.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
     ///
@@ -163,7 +163,8 @@ extension Request {
         core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
     }
 
-    /// Returns the requests that are made as `curl` commands, one for each attempt; see ``cURLDescription(revealingSecrets:)``.
+    /// Returns the requests that are sent, one for each attempt and each redirect, as `curl` commands; see
+    /// ``cURLDescription(revealingSecrets:)``.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
     ///
@@ -246,7 +247,7 @@ extension Request {
     /// A `curl` command for the request with the session's fields, to be pasted into a shell.
     ///
     /// - Parameter revealingSecrets: Whether secrets are shown, so that the command does what the request does; `false`
-    ///   by default, which shows placeholders, as ``HTTPRequest/cURLDescription(defaultHeaders:revealingSecrets:)`` says.
+    ///   by default, which shows placeholders.
     /// - Returns: The command, or a comment when no request was made so far.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
         // One that has not been started may be one that cannot be, and what is no URL cannot be redacted like one.
@@ -259,7 +260,7 @@ extension Request {
 // MARK: Words
 
 /// Names a request within the process.
-public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+public struct RequestID: Hashable, Sendable, Described {
     let number: UInt64
 
     private static let last = Atomic<UInt64>(0)
@@ -269,7 +270,7 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The number of the request, counted from 1.
-    public var description: String { "\(number)" }
+    package var text: String { "\(number)" }
 }
 
 /// Says where a request is in its life.

@@ -51,7 +51,7 @@ extension SerializedResponse {
 }
 
 extension Request {
-    /// Returns the requests that are made, one for each attempt, in Foundation's terms.
+    /// Returns the requests that are sent, one for each attempt and each redirect, in Foundation's terms.
     ///
     /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
     ///
