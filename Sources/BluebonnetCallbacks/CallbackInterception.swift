@@ -301,7 +301,7 @@ private enum Callbacks {
     nonisolated(nonsending) static func value<Value: Sendable>(
         _ ask: (@escaping Completion<Result<Value, any Error>>) -> Void
     ) async throws -> Value {
-        try await Answer.wait(fallback: .failure(CompletionNotCalled()), ask).get()
+        try await CompletionWaiter.wait(fallback: .failure(CompletionNotCalled()), ask).get()
     }
 
     nonisolated(nonsending) static func adapt(
@@ -314,6 +314,6 @@ private enum Callbacks {
     nonisolated(nonsending) static func retry(
         _ error: any Error, _ ask: (any Error, @escaping Completion<RetryResult>) -> Void
     ) async -> RetryResult {
-        await Answer.wait(fallback: .doNotRetry) { ask(error.asAFError ?? error, $0) }
+        await CompletionWaiter.wait(fallback: .doNotRetry) { ask(error.asAFError ?? error, $0) }
     }
 }

@@ -96,7 +96,7 @@ nonisolated extension DataStreamRequest {
             case .stream(let result): event = .stream(result.mapError(mapError))
             case .complete(let completion): event = .complete(completion.caused(by: error))
             }
-            let result = await Answer<Result<Void, any Error>>.wait(fallback: .success(())) { returned in
+            let result = await CompletionWaiter<Result<Void, any Error>>.wait(fallback: .success(())) { returned in
                 queue.async { returned(Result { try handler(Stream(event: event, request: self)) }) }
             }
             guard case .failure(let error) = result else { return }

@@ -108,7 +108,7 @@ nonisolated extension Request {
             ) -> Void
     ) -> Self {
         onHTTPResponse { (response: HTTPResponse) async -> ResponseDisposition in
-            await Answer.wait(fallback: ResponseDisposition.cancel) { completion in
+            await CompletionWaiter.wait(fallback: ResponseDisposition.cancel) { completion in
                 queue.async { handler(response.urlResponse, completion) }
             }
         }

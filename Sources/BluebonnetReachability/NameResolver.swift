@@ -3,7 +3,7 @@ import CSystem
 import Glibc
 
 /// What looking a name up came to.
-enum NameAnswer: Hashable, Sendable {
+enum NameLookupResult: Hashable, Sendable {
     case addresses([IPAddress])
     /// There is no such name, or it has no address.
     case noSuchName
@@ -18,13 +18,13 @@ enum NameAnswer: Hashable, Sendable {
 final class NameResolver: Sendable {
     static let shared = NameResolver()
 
-    private struct Inquiry {
+    private struct HostLookup {
         let name: String
-        let completion: @Sendable (NameAnswer) -> Void
+        let completion: @Sendable (NameLookupResult) -> Void
     }
 
     private struct State {
-        var waiting: [Inquiry] = []
+        var waiting: [HostLookup] = []
         var threads = 0
     }
 
@@ -33,9 +33,9 @@ final class NameResolver: Sendable {
     private let state = Locked(State())
 
     /// Looks a name up, and calls once with what came of it, on any thread.
-    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) {
+    func lookUp(_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) {
         let needsThread = state.withLock { state in
-            state.waiting.append(Inquiry(name: name, completion: completion))
+            state.waiting.append(HostLookup(name: name, completion: completion))
             guard state.threads < Self.mostThreads else { return false }
             state.threads += 1
             return true
@@ -46,7 +46,7 @@ final class NameResolver: Sendable {
 
     private func work() {
         while true {
-            let inquiry = state.withLock { state -> Inquiry? in
+            let inquiry = state.withLock { state -> HostLookup? in
                 guard !state.waiting.isEmpty else {
                     state.threads -= 1
                     return nil
@@ -58,7 +58,7 @@ final class NameResolver: Sendable {
         }
     }
 
-    private static func answer(to name: String) -> NameAnswer {
+    private static func answer(to name: String) -> NameLookupResult {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -127,7 +127,7 @@ extension [UInt8] {
 // Safety: the kernel writes into the buffer within the call that it is given to, and no more than its length.
 final class NetlinkSocket: Sendable {
     /// What came of receiving.
-    enum Received: Equatable {
+    enum DatagramResult: Equatable {
         case datagram([UInt8])
         /// Nothing is there yet.
         case nothing
@@ -164,7 +164,7 @@ final class NetlinkSocket: Sendable {
     }
 
     /// Receives a datagram; what did not come from the kernel is empty.
-    func receive() -> Received {
+    func receive() -> DatagramResult {
         // The kernel's own limit for what it sends unasked is 32 KiB, and for an answer to our questions less.
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe bytes.withUnsafeMutableBytes {

@@ -49,15 +49,15 @@ public final class NetworkReachabilityManager: Sendable {
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
     /// For those who listen, and may be stopped.
-    private let listeners: ReachabilityDesk
+    private let listeners: ReachabilityMonitors
     /// For those who wait for a network, whom stopping the others does not concern.
-    private let waiters: ReachabilityDesk
+    private let waiters: ReachabilityMonitors
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
 
-    init(_ target: ReachabilityTarget, watcher: NetworkWatcher = .shared) {
-        listeners = ReachabilityDesk(target, watcher: watcher)
-        waiters = ReachabilityDesk(target, watcher: watcher)
+    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor = .shared) {
+        listeners = ReachabilityMonitors(target, watcher: watcher)
+        waiters = ReachabilityMonitors(target, watcher: watcher)
     }
 
     /// Creates a manager for the Internet at large: whether packets to somewhere on it would leave the machine.

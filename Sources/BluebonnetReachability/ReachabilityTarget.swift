@@ -32,9 +32,9 @@ enum ReachabilityDestination: Hashable, Sendable {
 final class ReachabilityTarget: Sendable {
     typealias Status = NetworkReachabilityManager.Status
     /// Returns the ways to addresses, as many as these.
-    typealias Ways = @Sendable ([IPAddress]) -> [NetworkWay]
+    typealias Ways = @Sendable ([IPAddress]) -> [NetworkPath]
     /// Looks a name up, and calls once with what came of it, on any thread.
-    typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameAnswer) -> Void) -> Void
+    typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) -> Void
 
     private enum Name {
         case neverLookedUp
@@ -55,7 +55,7 @@ final class ReachabilityTarget: Sendable {
     private let state = Locked(State())
 
     init(
-        _ destination: ReachabilityDestination, ways: @escaping Ways = NetworkWay.ways,
+        _ destination: ReachabilityDestination, ways: @escaping Ways = NetworkPath.ways,
         resolve: @escaping Resolve = NameResolver.shared.lookUp
     ) {
         self.destination = destination

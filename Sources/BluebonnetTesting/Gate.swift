@@ -9,13 +9,13 @@ import Bluebonnet
 /// }
 /// ```
 package final class Gate: Sendable {
-    private let state: Watched<Bool>
+    private let state: ObservedState<Bool>
 
     /// Creates a gate.
     ///
     /// - Parameter isOpen: Whether it is open from the beginning.
     package init(isOpen: Bool = false) {
-        state = Watched(isOpen)
+        state = ObservedState(isOpen)
     }
 
     /// Whether it is open.
@@ -41,7 +41,7 @@ package final class Gate: Sendable {
 }
 
 /// Guards a state that changes, and lets tasks wait until it is as they wish.
-final class Watched<State: Sendable>: Sendable {
+final class ObservedState<State: Sendable>: Sendable {
     /// Looks whether a wish has come true; if so, returns what remains to be done when the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
 

@@ -149,11 +149,11 @@ private struct Rose: Codable, Equatable, Sendable {
         let request = session.request(url).downloadProgress(queue: queue) { _ in }
             .onURLRequestCreation(on: queue) { _ in }
             .responseData(queue: queue) { _ in log.note(1) }
-        #expect(HandlerTicket.hasHandlers(request.id))
+        #expect(HandlerSlot.hasHandlers(request.id))
         _ = await log.wait(for: 1)
         // The last call returns on this queue.
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-        while HandlerTicket.hasHandlers(request.id) { await Task.yield() }
+        while HandlerSlot.hasHandlers(request.id) { await Task.yield() }
     }
 
     // MARK: Exactly once

@@ -10,16 +10,16 @@ import Testing
     private static func read(
         _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000
     ) async -> Reading {
-        await Scene.onThread {
+        await FoundationFixture.onThread {
             request.asInputStream(bufferSize: bufferSize).map { Reading.all(of: $0, by: count) } ?? Reading()
         }
     }
 
     @Test(arguments: [0, 1, 65_536, 3 << 20], [1, 1 << 16, 1 << 24])
     func `a body is read to its end`(count: Int, bufferSize: Int) async throws {
-        let data = Scene.bytes(count)
+        let data = FoundationFixture.bytes(count)
         let server = try await LocalServer { $0.get("/", .data(data)) }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let reading = await Self.read(session.streamRequest(server.url("/")), bufferSize: bufferSize)
         #expect(reading.data == data)
         #expect(reading.lastCount == 0 && reading.status == .atEnd && reading.error == nil)
@@ -28,7 +28,7 @@ import Testing
 
     @Test(arguments: [1, 3, 100_000])
     func `httpbin's bytes are read in pieces of any size`(count: Int) async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/range/5000?chunk_size=700")
         let reading = await Self.read(session.streamRequest(url).validate(), by: count)
         #expect(reading.data == Data((0..<5000).map { UInt8(ascii: "a") + UInt8($0 % 26) }))
@@ -38,7 +38,7 @@ import Testing
     @Test func `a body that ends early is an error after what came`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let reading = await Self.read(session.streamRequest(server.url("/")))
         #expect(reading.data == Data("half".utf8))
         #expect(reading.lastCount == -1 && reading.status == .error)
@@ -48,7 +48,7 @@ import Testing
 
     @Test func `a response that is refused is an error without a byte`() async throws {
         let server = try await LocalServer { $0.get("/", .text("not found", status: 404)) }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let reading = await Self.read(session.streamRequest(server.url("/")).validate())
         #expect(reading.data.isEmpty && reading.lastCount == -1)
         #expect((reading.error as? RequestError)?.statusCode == 404)
@@ -56,10 +56,10 @@ import Testing
     }
 
     @Test func `closing early cancels the request`() async throws {
-        let server = try await LocalServer { $0.get("/", .endless(Scene.bytes(10_000))) }
-        let session = Scene.session()
+        let server = try await LocalServer { $0.get("/", .endless(FoundationFixture.bytes(10_000))) }
+        let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
-        let count = await Scene.onThread {
+        let count = await FoundationFixture.onThread {
             var data = Data()
             guard let stream = request.asInputStream() else { return 0 }
             stream.open()
@@ -74,10 +74,10 @@ import Testing
     }
 
     @Test func `a stream that is dropped unopened has not started the request`() async throws {
-        let server = try await LocalServer { $0.get("/", .endless(Scene.bytes(10_000))) }
-        let session = Scene.session()
+        let server = try await LocalServer { $0.get("/", .endless(FoundationFixture.bytes(10_000))) }
+        let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
-        let isThere = await Scene.onThread { request.asInputStream() != nil }
+        let isThere = await FoundationFixture.onThread { request.asInputStream() != nil }
         #expect(isThere)
         #expect(request.isInitialized)
         await session.shutdown()
@@ -85,10 +85,10 @@ import Testing
     }
 
     @Test func `dropping the stream cancels the request`() async throws {
-        let server = try await LocalServer { $0.get("/", .endless(Scene.bytes(10_000))) }
-        let session = Scene.session()
+        let server = try await LocalServer { $0.get("/", .endless(FoundationFixture.bytes(10_000))) }
+        let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
-        await Scene.onThread {
+        await FoundationFixture.onThread {
             var data = Data()
             let stream = request.asInputStream()
             stream?.open()
@@ -103,7 +103,7 @@ import Testing
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .wait { await Gate().wait() }
         )
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
         async let reading = Self.read(request)
         _ = try await request.streamTask(automaticallyCancelling: false).response
@@ -128,12 +128,12 @@ import Testing
                 }
             }
         }
-        let session = Scene.session {
+        let session = FoundationFixture.session {
             $0.bodyHighWatermark = 256 << 10
             $0.bodyLowWatermark = 64 << 10
         }
         let request = session.streamRequest(server.url("/"))
-        let (count, lead) = await Scene.onThread {
+        let (count, lead) = await FoundationFixture.onThread {
             var count = 0
             var lead = 0
             guard let stream = request.asInputStream(bufferSize: 64 << 10) else { return (0, 0) }
@@ -160,8 +160,8 @@ import Testing
             return Data(count: 1024)
         }
         let request = URLRequest(
-            HTTPRequest(url: try Scene.url(), method: .post, body: .stream(pieces)))
-        let lead = await Scene.onThread {
+            HTTPRequest(url: try FoundationFixture.url(), method: .post, body: .stream(pieces)))
+        let lead = await FoundationFixture.onThread {
             guard let stream = request.httpBodyStream else { return Int.max }
             stream.open()
             defer { stream.close() }
@@ -175,9 +175,9 @@ import Testing
 
     @Test func `a stream that is not open, and one without events, answer all the same`() async throws {
         let server = try await LocalServer { $0.get("/", .text("body")) }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let request = session.streamRequest(server.url("/"))
-        let isAsExpected = await Scene.onThread {
+        let isAsExpected = await FoundationFixture.onThread {
             guard let stream = request.asInputStream() else { return false }
             var data = Data()
             stream.delegate = nil

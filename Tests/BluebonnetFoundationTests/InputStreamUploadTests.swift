@@ -18,8 +18,8 @@ import Testing
     @Test(arguments: [0, 1, 65_536, 65_537, 3 << 20], [true, false])
     func `a stream is sent as it is`(count: Int, statesLength: Bool) async throws {
         let server = try await Self.server()
-        let session = Scene.session()
-        let data = Scene.bytes(count)
+        let session = FoundationFixture.session()
+        let data = FoundationFixture.bytes(count)
         let headers: HTTPHeaders = statesLength ? ["Content-Length": "\(count)"] : [:]
         let text = try await session.upload(InputStream(data: data), to: server.url("/"), headers: headers)
             .serializingString().value
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `httpbin gets a mebibyte of a stream by a URLRequest`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         var request = try URLRequest(url: TestServers.httpbin.url("/post"), method: .post)
         let text = String(repeating: "0123456789abcdef", count: 1 << 16)
         request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
@@ -43,8 +43,8 @@ import Testing
 
     @Test func `a file's stream is sent, with a request of its own`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
-        let data = Scene.bytes(200_000)
+        let session = FoundationFixture.session()
+        let data = FoundationFixture.bytes(200_000)
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try data.write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `a part of a form may be a stream`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/post")
         let request = session.upload(
             multipartFormData: { form in
@@ -77,7 +77,7 @@ import Testing
 
     @Test func `a stream that was opened already is sent`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let stream = InputStream(data: Data("open".utf8))
         stream.open()
         let text = try await session.upload(stream, to: server.url("/")).serializingString().value
@@ -89,7 +89,7 @@ import Testing
 
     @Test func `a stream that was read is refused, not sent empty`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         var request = try URLRequest(url: server.url("/"), method: .post)
         request.httpBodyStream = InputStream(data: Data("once".utf8))
         #expect(try await session.request(request).serializingString().value == "4 true")
@@ -102,7 +102,7 @@ import Testing
 
     @Test func `a redirect that keeps the body is refused`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let error = try #require(
             await session.upload(InputStream(data: Data("once".utf8)), to: server.url("/moved")).serializingString()
                 .response.error)
@@ -119,7 +119,7 @@ import Testing
     @Test(arguments: ["/nonexistent/file", "/tmp"])
     func `a stream that cannot be read ends the request with its error`(path: String) async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let stream = try #require(InputStream(fileAtPath: path))
         let error = try #require(
             await session.upload(stream, to: server.url("/")).serializingString().response.error)
@@ -131,8 +131,10 @@ import Testing
 
     @Test func `a stream that fails in its midst ends the request with its error`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
-        let stream = ScriptedInputStream([.bytes(Scene.bytes(100_000)), .failure(CocoaError(.fileReadCorruptFile))])
+        let session = FoundationFixture.session()
+        let stream = ScriptedInputStream([
+            .bytes(FoundationFixture.bytes(100_000)), .failure(CocoaError(.fileReadCorruptFile)),
+        ])
         let error = try #require(
             await session.upload(stream, to: server.url("/")).serializingString().response.error)
         #expect(error.kind == .requestBody(.sequenceFailed))
@@ -144,8 +146,8 @@ import Testing
     @Test(arguments: [3, 100])
     func `another length than stated ends the request`(length: Int64) async throws {
         let server = try await Self.server()
-        let session = Scene.session()
-        let body = RequestBody.inputStream(InputStream(data: Scene.bytes(10)), length: length)
+        let session = FoundationFixture.session()
+        let body = RequestBody.inputStream(InputStream(data: FoundationFixture.bytes(10)), length: length)
         let error = try #require(
             await session.upload(body, to: server.url("/")).serializingString().response.error)
         guard case .requestBody(.lengthMismatch(expected: length, _)) = error.kind else {
@@ -157,7 +159,7 @@ import Testing
 
     @Test func `more silent streams than the pool has threads do not hold others up`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let gate = Latch()
         let requests = (0..<16).map { _ in
             session.upload(ScriptedInputStream([.wait(gate), .bytes(Data("late".utf8))]), to: server.url("/"))
@@ -173,7 +175,7 @@ import Testing
 
     @Test func `cancelling answers at once, while the stream is silent`() async throws {
         let server = try await Self.server()
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let gate = Latch()
         let begun = Latch()
         let steps: [ScriptedInputStream.Step] = [.bytes(Data("first".utf8)), .wait(gate), .bytes(Data("late".utf8))]
@@ -181,12 +183,12 @@ import Testing
         let closed = stream.closed
         let task = session.upload(stream, to: server.url("/")).serializingString()
         async let response = task.response
-        await Scene.onThread { begun.wait() }
+        await FoundationFixture.onThread { begun.wait() }
         task.cancel()
         #expect(await response.error?.kind == .cancelled)
         // Its thread ends when the stream lets it.
         gate.open()
-        await Scene.onThread { closed.wait() }
+        await FoundationFixture.onThread { closed.wait() }
         await session.shutdown()
     }
 
@@ -196,7 +198,7 @@ import Testing
         let stream = ScriptedInputStream([.bytes(Data("first".utf8)), .wait(gate)]) { _ in begun.open() }
         let pieces = RequestBody.inputStream(stream).pieces
         let task = Task { for try await _ in pieces {} }
-        await Scene.onThread { begun.wait() }
+        await FoundationFixture.onThread { begun.wait() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         gate.open()
@@ -213,7 +215,7 @@ import Testing
                 return .text("\(try await body.discard())")
             }
         }
-        let session = Scene.session { $0.continueTimeout = nil }
+        let session = FoundationFixture.session { $0.continueTimeout = nil }
         let pieces = Array(repeating: ScriptedInputStream.Step.bytes(Data(count: 65_536)), count: 768)
         let stream = ScriptedInputStream(pieces) { taken in
             let ahead = taken - (reader.value?.bytesReceived ?? 0)

@@ -65,7 +65,7 @@ struct URLErrorTests {
     }
 
     @Test func `the error that is made has the URL without its secrets`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let response = await session.request("http://u:p@127.0.0.1:1/a?token=secret").serializingData().response
         let error = try #require(response.error?.urlError)
         #expect(error.code == .cannotConnectToHost)
@@ -114,7 +114,7 @@ struct URLErrorTests {
     }
 
     @Test func `a URLError that adapters throw is found again`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let request = session.request("http://127.0.0.1:1/").adapt { _, _ in
             throw URLError(.notConnectedToInternet)
         }

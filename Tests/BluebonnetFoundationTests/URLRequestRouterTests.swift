@@ -46,7 +46,7 @@ import Testing
     }
 
     private static func echo(_ route: Route) async throws -> Echo {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let echo = try await session.request(route).validate().serializingDecodable(Echo.self).value
         #expect(echo.headers["Accept"] == "application/json")
         await session.shutdown()
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `what a route throws ends the request`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let error = try #require(await session.request(Failing()).serializingData().response.error)
         #expect(error.kind == .invalidRequest(.conversion) && error.underlying is Refusal)
         #expect(Failing().urlRequest == nil)
@@ -106,7 +106,7 @@ import Testing
                 request.headers["X-Count"] == "2" ? .text("second") : .status(503)
             }
         }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let request = session.request(Counting(url: server.url("/"), count: count)).validate()
             .retry { _, _, _ in .retry }
         let response = await request.serializingString().response
@@ -122,7 +122,7 @@ import Testing
     // MARK: Session methods with an encoding
 
     @Test func `requests take an encoding and parameters of several types`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let get = try TestServers.httpbin.url("/anything")
         let parameters: Parameters = ["a": 1, "b": "x y"]
         let query = try await session.request(get, parameters: parameters).serializingDecodable(Echo.self).value
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func `parameters of any type may be given to a session`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let parameters: [String: Any] = ["a": ["x", 1], "b": true]
         let encoding = URLEncoding(arrayEncoding: .noBrackets)
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func `a literal of one type is left to the encoder`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let echo = try await session.request(url, parameters: ["a": "b"]).serializingDecodable(Echo.self).value
         #expect(echo.args == ["a": "b"])
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `downloads take an encoding`() async throws {
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let url = try TestServers.httpbin.url("/anything")
         let response = await session.download(url, parameters: ["a": 1, "b": "x"] as Parameters)
             .serializingDecodable(Echo.self).response
@@ -189,7 +189,7 @@ import Testing
                     : .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
             }
         }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let parameters: Parameters = ["a": 1]
         let text = try await session.request(server.url("/"), parameters: parameters) { request in
             request.credential = Credential(username: "u", password: "p")
@@ -206,7 +206,7 @@ import Testing
                 throw Refusal()
             }
         }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let parameters: Parameters = ["a": 1]
         let request = session.request("http://127.0.0.1:1/", parameters: parameters, encoding: Own())
         let error = try #require(await request.serializingData().response.error)

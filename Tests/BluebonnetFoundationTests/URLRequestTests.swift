@@ -7,7 +7,7 @@ struct URLRequestTests {
     // MARK: From Foundation
 
     @Test func `method, URL, fields, body and cookies are taken over`() throws {
-        var request = URLRequest(url: try Scene.url("http://example.com/a?b=c#d"))
+        var request = URLRequest(url: try FoundationFixture.url("http://example.com/a?b=c#d"))
         request.httpMethod = "PUT"
         request.setValue("1", forHTTPHeaderField: "X-One")
         request.addValue("2", forHTTPHeaderField: "X-One")
@@ -22,7 +22,7 @@ struct URLRequestTests {
     }
 
     @Test func `a plain request says nothing that the session can say`() throws {
-        let converted = try HTTPRequest(URLRequest(url: Scene.url()))
+        let converted = try HTTPRequest(URLRequest(url: FoundationFixture.url()))
         #expect(converted.method == .get)
         #expect(converted.headers.isEmpty)
         #expect(converted.body == nil)
@@ -32,14 +32,14 @@ struct URLRequestTests {
 
     @Test(arguments: ["GET", "get", "POST", "QUERY", "M-SEARCH"])
     func `methods keep their case`(method: String) throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.httpMethod = method
         #expect(try request.asHTTPRequest().method.rawValue == request.httpMethod)
         #expect(try URLRequest(HTTPRequest(request)).httpMethod == request.httpMethod)
     }
 
     @Test func `a request without a URL is none`() throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.url = nil
         let error = #expect(throws: RequestError.self) { try request.asHTTPRequest() }
         #expect(error?.kind == .invalidURL)
@@ -56,7 +56,7 @@ struct URLRequestTests {
 
     @Test(arguments: timeouts)
     func `a timeout is for connecting and idle time`(interval: TimeInterval, timeouts: Timeouts?) throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.timeoutInterval = interval
         #expect(try request.asHTTPRequest().timeouts == timeouts)
         let back = try URLRequest(HTTPRequest(request)).timeoutInterval
@@ -80,7 +80,7 @@ struct URLRequestTests {
     func `a cache policy is one, and back`(
         policy: URLRequest.CachePolicy, native: HTTPRequest.CachePolicy?, fields: [String: String]
     ) throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.cachePolicy = policy
         let converted = try request.asHTTPRequest()
         #expect(converted.cachePolicy == native)
@@ -89,16 +89,16 @@ struct URLRequestTests {
     }
 
     @Test func `a field of the request's own says more than its policy`() throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
         request.setValue("no-store", forHTTPHeaderField: "cache-control")
         #expect(try request.asHTTPRequest().headers["Cache-Control"] == "no-store")
     }
 
     @Test func `what must come from a cache is not loaded`() async throws {
-        var request = URLRequest(url: try Scene.url())
+        var request = URLRequest(url: try FoundationFixture.url())
         request.cachePolicy = .returnCacheDataDontLoad
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let error = try #require(await session.request(request).serializingData().response.error)
         #expect(error.kind == .cache(.notStored))
         #expect(error.urlError?.code == .resourceUnavailable)
@@ -109,7 +109,7 @@ struct URLRequestTests {
 
     @Test func `a request goes to Foundation and back`() throws {
         var request = HTTPRequest(
-            url: try Scene.url("https://example.com/x"), method: .patch,
+            url: try FoundationFixture.url("https://example.com/x"), method: .patch,
             headers: ["X-A": "1", "X-B": "2"], body: .data(Data([1, 2, 3])))
         request.timeouts = Timeouts(connect: .seconds(7), idle: .seconds(7))
         request.handlesCookies = false
@@ -127,14 +127,14 @@ struct URLRequestTests {
     }
 
     @Test func `a body that is not in memory is a stream for Foundation`() async throws {
-        let pieces = [Scene.bytes(70_000), Data(), Scene.bytes(10)]
+        let pieces = [FoundationFixture.bytes(70_000), Data(), FoundationFixture.bytes(10)]
         let (sequence, continuation) = AsyncStream.makeStream(of: Data.self)
         pieces.forEach { continuation.yield($0) }
         continuation.finish()
-        let request = HTTPRequest(url: try Scene.url(), method: .post, body: .stream(sequence))
+        let request = HTTPRequest(url: try FoundationFixture.url(), method: .post, body: .stream(sequence))
         let foundation = URLRequest(request)
         #expect(foundation.httpBody == nil)
-        let received = await Scene.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        let received = await FoundationFixture.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
         #expect(received?.data == Data(pieces.joined()))
         #expect(received?.error == nil)
     }
@@ -157,8 +157,8 @@ struct URLRequestTests {
 
     @Test func `a file that is not there is the stream's error`() async throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/nonexistent/file"))
-        let foundation = URLRequest(HTTPRequest(url: try Scene.url(), method: .post, body: body))
-        let received = await Scene.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        let foundation = URLRequest(HTTPRequest(url: try FoundationFixture.url(), method: .post, body: body))
+        let received = await FoundationFixture.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
         #expect(received?.data == Data())
         guard case .requestBody(.fileUnreadable) = (received?.error as? RequestError)?.kind else {
             Issue.record("\(String(describing: received))")
@@ -184,7 +184,7 @@ struct URLRequestTests {
     }
 
     @Test func `code for a URLRequest reads and changes a request of ours`() throws {
-        var request = HTTPRequest(url: try Scene.url())
+        var request = HTTPRequest(url: try FoundationFixture.url())
         request.httpMethod = "POST"
         request.timeoutInterval = 3
         request.setValue("a", forHTTPHeaderField: "X-A")
@@ -210,7 +210,7 @@ struct URLRequestTests {
     }
 
     @Test func `a request of ours can be encoded like one of Foundation's`() throws {
-        let request = HTTPRequest(url: try Scene.url())
+        let request = HTTPRequest(url: try FoundationFixture.url())
         let encoded = try URLEncoding.default.encode(request, with: ["a": 1])
         #expect(encoded.url?.absoluteString == "http://example.com/a?a=1")
     }

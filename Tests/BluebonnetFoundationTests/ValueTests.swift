@@ -9,7 +9,7 @@ import Testing
 
     @Test func `a response is one of Foundation's`() throws {
         let response = HTTPResponse(
-            url: try Scene.url("http://example.com/f.txt"), statusCode: 404,
+            url: try FoundationFixture.url("http://example.com/f.txt"), statusCode: 404,
             headers: [
                 HTTPHeader(name: "content-type", value: "text/plain; charset=utf-8"),
                 HTTPHeader(name: "Content-Length", value: "12"), HTTPHeader(name: "X-A", value: "1"),
@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: [100, 200, 204, 599, 999])
     func `any status can be had`(status: Int) throws {
-        #expect(HTTPResponse(url: try Scene.url(), statusCode: status).urlResponse.statusCode == status)
+        #expect(HTTPResponse(url: try FoundationFixture.url(), statusCode: status).urlResponse.statusCode == status)
     }
 
     // MARK: Credentials
@@ -50,7 +50,7 @@ import Testing
                     ? .text("in") : .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
             }
         }
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
         let requests = [
             session.request(server.url("/")).authenticate(using: credential),
@@ -93,7 +93,7 @@ import Testing
         }
         let cookies = HTTPCookie.cookies(
             withResponseHeaderFields: ["Set-Cookie": "a=b; Path=/"], for: server.url)
-        let session = Scene.session()
+        let session = FoundationFixture.session()
         try await session.cookies.set(cookies)
         #expect(try await session.request(server.url("/")).serializingString().value == "a=b")
         await session.shutdown()
@@ -133,8 +133,8 @@ import Testing
     }
 
     @MainActor @Test func `a progress follows its request on its own actor`() async throws {
-        let server = try await LocalServer { $0.get("/", .data(Scene.bytes(300_000))) }
-        let session = Scene.session()
+        let server = try await LocalServer { $0.get("/", .data(FoundationFixture.bytes(300_000))) }
+        let session = FoundationFixture.session()
         let request = session.request(server.url("/"))
         let progress = Progress(request.downloadProgress)
         async let data = request.serializingData().value

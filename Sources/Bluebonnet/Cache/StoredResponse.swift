@@ -9,7 +9,7 @@ final class StoredResponse: Sendable {
     /// When the response was complete.
     let responseTime: Date
     /// The request's fields that chose the response, and a digest of their values.
-    let variation: Variation
+    let variation: VaryFields
     let selector: Data
     let storagePolicy: CachedResponse.StoragePolicy
     let control: CacheControl
@@ -20,7 +20,7 @@ final class StoredResponse: Sendable {
         _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        guard let variation = Variation(response.headers) else { return nil }
+        guard let variation = VaryFields(response.headers) else { return nil }
         self.response = response
         self.body = body
         self.requestTime = requestTime
@@ -39,7 +39,7 @@ final class StoredResponse: Sendable {
         _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        guard let variation = Variation(response.headers) else { return nil }
+        guard let variation = VaryFields(response.headers) else { return nil }
         self.init(
             response, body: body, selector: request.selector(for: variation), requestTime: requestTime,
             responseTime: responseTime, storagePolicy: storagePolicy)

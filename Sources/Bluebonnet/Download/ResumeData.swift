@@ -91,7 +91,7 @@ extension ResumeData {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Texts and whole numbers only: there is nothing in it that could not be encoded.
-        return (try? encoder.encode(Coded(self))) ?? Data()
+        return (try? encoder.encode(ResumeDataJSON(self))) ?? Data()
     }
 
     /// Reads the JSON that ``encoded()`` makes.
@@ -101,7 +101,7 @@ extension ResumeData {
     /// - Parameter data: The JSON.
     /// - Throws: `.download(.resumeDataInvalid)` when it is not that, or of another version.
     init(decoding data: Data) throws(RequestError) {
-        guard data.count <= Self.limit, let coded = try? JSONDecoder().decode(Coded.self, from: data) else {
+        guard data.count <= Self.limit, let coded = try? JSONDecoder().decode(ResumeDataJSON.self, from: data) else {
             throw RequestError(.download(.resumeDataInvalid))
         }
         guard coded.version == Self.version else {
@@ -112,7 +112,7 @@ extension ResumeData {
     }
 
     /// The members of the JSON.
-    private struct Coded: Codable {
+    private struct ResumeDataJSON: Codable {
         var version: Int
         var id: String
         var url: String

@@ -12,7 +12,7 @@ final class EventSourceRun {
 
     private var state: EventSourceState
     private var action = EventSourceState.Action.connect
-    private var connection: LiveConnection?
+    private var connection: CancellingConnection?
     private var parser: ServerSentEventParser
     /// The last event ID that others know of.
     private var lastEventID: String
@@ -60,7 +60,7 @@ final class EventSourceRun {
         failure = nil
         do throws(RequestError) {
             let opened = try await open(fields)
-            let live = LiveConnection(opened)
+            let live = CancellingConnection(opened)
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
             guard action == .read else {
                 // Closed here: its error says which response it is about.
@@ -134,7 +134,7 @@ final class EventSourceRun {
 }
 
 /// A connection that is closed when it is dropped, or when the task that waits for its bytes is cancelled.
-private final class LiveConnection {
+private final class CancellingConnection {
     private let cancel: @Sendable () -> Void
     private var chunks: any AsyncIteratorProtocol<Data, RequestError>
 

@@ -66,13 +66,13 @@ struct SequenceSource: RequestBodySource {
 
     private let make: @Sendable () -> any BodyReader
     /// Who may have the one reader, of all copies of the source; `nil` when there can be any number.
-    private let claim: OneTimeClaim?
+    private let claim: OnceFlag?
 
     /// A sequence that may be good for one reading only.
     init<Pieces: AsyncSequence & Sendable>(once sequence: Pieces, length: Int64?) where Pieces.Element: DataProtocol {
         self.length = length
         make = { SequenceReader(sequence) }
-        claim = OneTimeClaim()
+        claim = OnceFlag()
     }
 
     /// A sequence that is made anew for each reading.
@@ -146,7 +146,7 @@ struct MultipartBodySource: RequestBodySource {
 }
 
 /// Lets the first who asks have something.
-final class OneTimeClaim: Sendable {
+final class OnceFlag: Sendable {
     private let taken = Atomic<Bool>(false)
 
     /// Whether somebody has asked.

@@ -9,7 +9,7 @@ package import FoundationEssentials
 /// It goes last of the adapters, so that what others add to a request, such as a token, is not old when it is sent. One
 /// limiter may be shared by several sessions.
 public final class RateLimiter: RequestInterceptor {
-    private struct Mailbox {
+    private struct LimiterState {
         var state: RateLimiterState
         var lastID = 0
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -17,7 +17,7 @@ public final class RateLimiter: RequestInterceptor {
         var watched: Set<String> = []
     }
 
-    private let mailbox: Locked<Mailbox>
+    private let mailbox: Locked<LimiterState>
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async -> Void
 
@@ -39,7 +39,7 @@ public final class RateLimiter: RequestInterceptor {
         requestsPerSecond: Double, burst: Int, now: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
-        mailbox = Locked(Mailbox(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
+        mailbox = Locked(LimiterState(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
         self.now = now
         self.sleep = sleep
     }
@@ -130,7 +130,7 @@ extension RequestAdapter where Self == RateLimiter {
 /// Decides when requests may go to their hosts, as a value.
 struct RateLimiterState: Sendable {
     /// Those who wait for a host, first come first, and its tokens.
-    private struct Lane {
+    private struct HostQueue {
         var bucket: TokenBucket
         var waiting: [Int] = []
     }
@@ -147,7 +147,7 @@ struct RateLimiterState: Sendable {
 
     private let requestsPerSecond: Double
     private let burst: Int
-    private var lanes: [String: Lane] = [:]
+    private var lanes: [String: HostQueue] = [:]
 
     /// More hosts than that are looked through for those that can be forgotten.
     private static let manyLanes = 1000
@@ -168,7 +168,7 @@ struct RateLimiterState: Sendable {
         if lanes[host] == nil, lanes.count >= Self.manyLanes { forgetIdleHosts(now) }
         var lane =
             lanes[host]
-            ?? Lane(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
+            ?? HostQueue(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
         defer { lanes[host] = lane }
         // Nobody overtakes those who wait.
         guard lane.waiting.isEmpty else {

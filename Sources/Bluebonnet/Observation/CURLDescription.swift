@@ -36,7 +36,7 @@ private struct CURLCommand {
         switch (request.method, !request.hasBody) {
         case (.get, true), (.post, false): nil
         case (.head, true): "--head"
-        default: "-X \(ShellWord.quote(request.method.rawValue))"
+        default: "-X \(ShellQuoting.quote(request.method.rawValue))"
         }
     }
 
@@ -51,7 +51,7 @@ private struct CURLCommand {
 
     private var userInfo: String? {
         guard !revealsSecrets, Redaction.hasUserInfo(request.url.absoluteString) else { return nil }
-        return "--user \(ShellWord.quote(Redaction.placeholder))"
+        return "--user \(ShellQuoting.quote(Redaction.placeholder))"
     }
 
     /// The fields that are sent; those that cannot be, because they would be refused, are left out.
@@ -68,10 +68,10 @@ private struct CURLCommand {
         let headers = headers
         var options = headers.map { header in
             let value = revealsSecrets ? header.value : Redaction.fieldValue(header)
-            guard value.isEmpty else { return "-H " + ShellWord.quote("\(header.name): \(value)") }
+            guard value.isEmpty else { return "-H " + ShellQuoting.quote("\(header.name): \(value)") }
             // The request's own field is sent without a value, a default is not sent: the tool tells them so apart.
             let mark = request.headers.contains(header.name) ? ";" : ":"
-            return "-H " + ShellWord.quote(header.name + mark)
+            return "-H " + ShellQuoting.quote(header.name + mark)
         }
         let codings = headers.last { $0.name.isSameIgnoringCase(as: "Accept-Encoding") }?.value ?? ""
         if !codings.isEmpty, !codings.isSameIgnoringCase(as: "identity") { options.append("--compressed") }
@@ -86,15 +86,15 @@ private struct CURLCommand {
         guard let body = request.body else { return (nil, []) }
         guard let data = body.data, data.count <= Self.bodyLimit else { return (nil, ["--data-binary @body"]) }
         guard let text = String(validating: data, as: UTF8.self), !text.utf8.contains(0) else {
-            return ("printf \(ShellWord.printfFormat(data))", ["--data-binary @-"])
+            return ("printf \(ShellQuoting.printfFormat(data))", ["--data-binary @-"])
         }
         let mediaType = request.headers["Content-Type"].flatMap { MediaType($0) }
-        return (nil, ["--data-raw \(ShellWord.quote(revealsSecrets ? text : Redaction.body(text, mediaType)))"])
+        return (nil, ["--data-raw \(ShellQuoting.quote(revealsSecrets ? text : Redaction.body(text, mediaType)))"])
     }
 
     private var url: String {
         let sent = Redaction.withoutFragment(request.url.absoluteString)
-        let word = ShellWord.quote(revealsSecrets ? sent : Redaction.url(sent))
+        let word = ShellQuoting.quote(revealsSecrets ? sent : Redaction.url(sent))
         // Brackets and braces are a pattern to the tool; what begins with a hyphen is an option.
         let globoff = sent.contains { "[]{}".contains($0) } ? "--globoff " : ""
         return globoff + (sent.hasPrefix("-") ? "--url \(word)" : word)
@@ -102,7 +102,7 @@ private struct CURLCommand {
 }
 
 /// Writes texts so that a shell takes them as one word, character for character.
-private enum ShellWord {
+private enum ShellQuoting {
     /// Returns the text in quotes.
     ///
     /// In single quotes every character stands for itself (POSIX, Shell Command Language §2.2.2). Control characters

@@ -25,7 +25,7 @@ struct AttemptLoop: ~Copyable {
     private var redirects: RedirectFollower
     /// Why the attempt before failed.
     private var earlier: RequestError?
-    private var served = FewOf<SerializationSlot>()
+    private var served = TinyArray<SerializationSlot>()
 
     init(of core: RequestCore, _ claim: RequestMachine<Resumption<ExchangeEvent>>.Claim) {
         self.core = core
@@ -206,7 +206,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Ends the exchange after as much of the body as an error keeps, if that comes soon.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
-        let beginning = BodyBeginning(limit: RequestError.bodyLimit)
+        let beginning = ErrorBodyPrefix(limit: RequestError.bodyLimit)
         let outcome = await core.outcome(with: beginning)
         let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
         let verdict = error.about(response, body: body)

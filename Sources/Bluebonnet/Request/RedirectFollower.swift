@@ -65,7 +65,7 @@ struct RedirectFollower {
             _ = await core.abandonedOutcome()
             return
         }
-        _ = await core.outcome(with: BodyBeginning(limit: RequestError.bodyLimit + 1))
+        _ = await core.outcome(with: ErrorBodyPrefix(limit: RequestError.bodyLimit + 1))
     }
 
     /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.

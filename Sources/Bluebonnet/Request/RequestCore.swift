@@ -179,7 +179,8 @@ final class RequestCore: Sendable {
     ///   - served: The serializers, which have their answers.
     ///   - isOnPool: Whether code of the user's may run here.
     func answer(
-        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.Settlement, served: FewOf<SerializationSlot>,
+        _ settlement: RequestMachine<Resumption<ExchangeEvent>>.PendingCompletions,
+        served: TinyArray<SerializationSlot>,
         isOnPool: Bool = true
     ) {
         if let events {
@@ -314,7 +315,7 @@ final class RequestCore: Sendable {
     ///
     /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
     /// time must not delay what is known.
-    func outcome(with beginning: BodyBeginning) async -> ExchangeOutcome {
+    func outcome(with beginning: ErrorBodyPrefix) async -> ExchangeOutcome {
         guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
         exchange.receiveBody(with: beginning)
         let impatience = Task { [patience = context.configuration.patience] in
@@ -382,7 +383,7 @@ final class RequestCore: Sendable {
     /// The values of a kind from now on, beginning with the latest; over when the request is.
     func sequence<Value>(
         _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
-        latest: (RequestRecord) -> Value?
+        latest: (RequestHistory) -> Value?
     ) -> StreamOf<Value> {
         let (updates, isSettled) = machine.withLock { machine in
             if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }

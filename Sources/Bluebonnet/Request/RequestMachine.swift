@@ -24,7 +24,7 @@ struct RequestMachine<Waiter: Sendable> {
         /// The driver makes the request of the next attempt.
         case preparing
         /// The transport was asked, or is being asked, until the driver takes the outcome.
-        case exchanging(Exchanging)
+        case exchanging(RunningExchange)
         /// The driver decides what follows from the outcome.
         case deciding
         /// The driver serves the serializers.
@@ -36,7 +36,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// An exchange, and what the driver has not heard of it.
     ///
     /// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided.
-    final class Exchanging {
+    final class RunningExchange {
         fileprivate(set) var handle = Handle.starting
         fileprivate var head: ExchangeEvent?
         fileprivate var outcome: ExchangeOutcome?
@@ -72,7 +72,7 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// What the user wants of a request, whatever its phase.
-    enum Wish {
+    enum RequestedState {
         case goOn
         case suspended
         case cancelled
@@ -94,20 +94,20 @@ struct RequestMachine<Waiter: Sendable> {
         /// End the exchange and the user's code, as far as there are any.
         indirect case interrupt((any Exchange)?, (@Sendable () -> Void)?)
         /// Answer everyone: nothing was under way.
-        indirect case settle(Settlement)
+        indirect case settle(PendingCompletions)
         /// Serialize the outcome that is there.
         case serializeOutcome
     }
 
     private(set) var phase = Phase.idle
     private(set) var driver = Driver.nobody
-    private(set) var wish = Wish.goOn
+    private(set) var wish = RequestedState.goOn
     /// What was chained.
     var setup = RequestSetup()
     /// What is known of the request.
-    var record = RequestRecord()
+    var record = RequestHistory()
     /// Serializers that are to be served, in the order in which they were attached.
-    private var slots = FewOf<SerializationSlot>()
+    private var slots = TinyArray<SerializationSlot>()
 
     /// The public state.
     var state: RequestState {
@@ -222,7 +222,7 @@ struct RequestMachine<Waiter: Sendable> {
     // MARK: The transport
 
     /// The transport has returned the exchange, which may be over; returns what the user wants by now, too.
-    mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, Wish) {
+    mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, RequestedState) {
         guard case .exchanging(let exchanging) = phase, case .starting = exchanging.handle else {
             preconditionFailure("an exchange was returned while \(phase)")
         }
@@ -251,10 +251,10 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The transport is not asked, after all.
     mutating func notSent(_ error: RequestError) -> Action {
-        let exchanging: Exchanging
+        let exchanging: RunningExchange
         switch phase {
         case .beginning:
-            exchanging = Exchanging()
+            exchanging = RunningExchange()
             phase = .exchanging(exchanging)
             record.attempts += 1
         case .exchanging(let starting) where starting.isStarting: exchanging = starting
@@ -282,7 +282,7 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    private mutating func takeEvent(_ exchanging: Exchanging) -> ExchangeEvent? {
+    private mutating func takeEvent(_ exchanging: RunningExchange) -> ExchangeEvent? {
         guard let event = exchanging.takeEvent() else { return nil }
         if case .outcome = event { phase = .deciding }
         driver = .running
@@ -351,7 +351,7 @@ struct RequestMachine<Waiter: Sendable> {
         case (.deciding, true) where isDriving: break
         default: preconditionFailure("a request was sent while \(phase), \(driver)")
         }
-        phase = .exchanging(Exchanging())
+        phase = .exchanging(RunningExchange())
         record.sent(request, isRedirect: isRedirect, now: now)
         return Sending(
             wish: wish, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
@@ -360,7 +360,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// What the sender has to know.
     struct Sending {
-        let wish: Wish
+        let wish: RequestedState
         let hasHeadHandlers: Bool
         let attempt: Int
         let cachedResponseHandler: (any CachedResponseHandler)?
@@ -401,13 +401,13 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// Serializers that were served are to be served again, with those that came meanwhile.
-    mutating func reattached(_ served: inout FewOf<SerializationSlot>) {
+    mutating func reattached(_ served: inout TinyArray<SerializationSlot>) {
         served.append(contentsOf: slots.takeAll())
         slots = served.takeAll()
     }
 
     /// The driver serves the serializers, those that it has not served so far.
-    mutating func serializationBegan() -> FewOf<SerializationSlot> {
+    mutating func serializationBegan() -> TinyArray<SerializationSlot> {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: phase = .serializing
         case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
@@ -419,7 +419,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// All serializers were served; makes the outcome final, unless more came meanwhile.
     ///
     /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
-    mutating func served(_ attempt: CompletedAttempt) -> Settlement? {
+    mutating func served(_ attempt: CompletedAttempt) -> PendingCompletions? {
         guard isDriving, case .serializing = phase else {
             preconditionFailure("serializers were served while \(phase), \(driver)")
         }
@@ -428,19 +428,19 @@ struct RequestMachine<Waiter: Sendable> {
         return settlement(attempt)
     }
 
-    private mutating func settlement(_ attempt: CompletedAttempt) -> Settlement {
+    private mutating func settlement(_ attempt: CompletedAttempt) -> PendingCompletions {
         phase = .settled
         let final = wish == .cancelled ? attempt.cancelled() : attempt
-        return Settlement(
+        return PendingCompletions(
             attempt: final, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
             sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
     }
 
     /// Who is to be told that a request is over, and how it ended.
-    struct Settlement {
+    struct PendingCompletions {
         let attempt: CompletedAttempt
         /// Those that were not served.
-        let slots: FewOf<SerializationSlot>
+        let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
         let replaced: Replaced
@@ -452,6 +452,6 @@ struct RequestMachine<Waiter: Sendable> {
     }
 }
 
-extension RequestMachine.Exchanging {
+extension RequestMachine.RunningExchange {
     var isStarting: Bool { if case .starting = handle { true } else { false } }
 }

@@ -9,7 +9,7 @@ final class SerializationSlot: Sendable {
     struct Answer: Sendable {
         let attempt: CompletedAttempt
         let duration: Duration
-        let result: Result<any ValueHolder, RequestError>
+        let result: Result<any AnyValueBox, RequestError>
     }
 
     private enum Phase {
@@ -31,8 +31,8 @@ final class SerializationSlot: Sendable {
     }
 
     private enum Serializer: Sendable {
-        case synchronous(@Sendable (SerializerInput) throws(RequestError) -> any ValueHolder)
-        case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any ValueHolder)
+        case synchronous(@Sendable (SerializerInput) throws(RequestError) -> any AnyValueBox)
+        case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> any AnyValueBox)
     }
 
     private let serializer: Serializer
@@ -170,7 +170,7 @@ final class SerializationSlot: Sendable {
     }
 
     private func make(
-        _ result: Result<any ValueHolder, RequestError>, of attempt: CompletedAttempt,
+        _ result: Result<any AnyValueBox, RequestError>, of attempt: CompletedAttempt,
         since start: Int64
     ) {
         let answer = Answer(
@@ -232,10 +232,10 @@ final class SerializationSlot: Sendable {
 }
 
 /// Holds a value whose type is erased.
-protocol ValueHolder: AnyObject, Sendable {}
+protocol AnyValueBox: AnyObject, Sendable {}
 
 /// Holds a value for whoever knows its type.
-final class ValueBox<Value: Sendable>: ValueHolder {
+final class ValueBox<Value: Sendable>: AnyValueBox {
     let value: Value
 
     init(_ value: Value) { self.value = value }

@@ -65,7 +65,7 @@ package enum StreamTermination: Hashable, Sendable {
 /// One lock for all observers, so that every one of them sees concurrent sends in the same order.
 final class BroadcastCore<Element: Sendable>: Sendable {
     /// What an observer that asks for a value gets at once.
-    enum Taken {
+    enum NextValue {
         case element(Element)
         case ended
         /// Nothing yet.
@@ -97,7 +97,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         var observers: [Observer] = []
         var nextID: UInt64 = 0
 
-        mutating func take(_ id: UInt64) -> Taken {
+        mutating func take(_ id: UInt64) -> NextValue {
             // An observer that is not there was ended by its cancellation.
             guard let index = index(of: id) else { return .ended }
             if let element = observers[index].buffer.popFirst() { return .element(element) }
@@ -132,8 +132,8 @@ final class BroadcastCore<Element: Sendable>: Sendable {
 
     func send(_ element: Element) {
         // What is dropped goes when the lock is released: it may be of the user's.
-        let (waiting, _) = state.withLock { state -> ([Continuation], FewOf<Element>) in
-            var dropped = FewOf<Element>()
+        let (waiting, _) = state.withLock { state -> ([Continuation], TinyArray<Element>) in
+            var dropped = TinyArray<Element>()
             guard !state.isFinished else { return ([], dropped) }
             if state.replaysLatest, let earlier = exchange(&state.latest, with: element) { dropped.append(earlier) }
             var waiting: [Continuation] = []
@@ -168,7 +168,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     /// Takes the next value of an observer if there is one.
-    func takeNow(_ id: UInt64) -> Taken {
+    func takeNow(_ id: UInt64) -> NextValue {
         state.withLock { $0.take(id) }
     }
 

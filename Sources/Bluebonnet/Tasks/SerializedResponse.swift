@@ -166,21 +166,21 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
         var lines: [String] = []
         if let request {
             lines.append("[Request]: \(request.method.rawValue) \(request.url.redactedDescription)")
-            lines += DescribedBlock.text("Headers", request.headers.description)
-            lines += DescribedBlock.body(request.body?.data, of: request.headers)
+            lines += DescriptionBlock.text("Headers", request.headers.description)
+            lines += DescriptionBlock.body(request.body?.data, of: request.headers)
         } else {
             lines.append("[Request]: None")
         }
         if let response {
             lines.append("[Response]: \(response.url.redactedDescription)")
             lines.append("    [Status Code]: \(response.statusCode)")
-            lines += DescribedBlock.text("Headers", response.headers.description)
+            lines += DescriptionBlock.text("Headers", response.headers.description)
             if Source.self == DownloadRequest.self {
                 let path = attempt.fileURL?.path(percentEncoded: false).debugDescription
                 lines.append("    [File]: \(path ?? "None")")
                 lines.append("    [Resume Data]: \(attempt.resumeData.map { "\($0.count) bytes" } ?? "None")")
             } else {
-                lines += DescribedBlock.body(attempt.data, of: response.headers)
+                lines += DescriptionBlock.body(attempt.data, of: response.headers)
             }
         } else {
             lines.append("[Response]: None")
@@ -193,7 +193,7 @@ extension SerializedResponse: Described, CustomDebugStringConvertible {
 }
 
 /// The indented lines about a part of a message.
-private enum DescribedBlock {
+private enum DescriptionBlock {
     /// The largest body that is shown, in bytes.
     private static let bodyLimit = 100_000
 

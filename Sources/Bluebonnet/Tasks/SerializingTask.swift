@@ -15,11 +15,11 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     /// The request that delivers the value.
     public let request: Source
 
-    private let pending: PendingAnswer
+    private let pending: PendingResult
 
     init(request: Source, slot: SerializationSlot, automaticallyCancelling: Bool) {
         self.request = request
-        pending = PendingAnswer(request: request, slot: slot, automaticallyCancelling: automaticallyCancelling)
+        pending = PendingResult(request: request, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Everything about the exchange: request, response, body or file, metrics and the value or the error.
@@ -100,7 +100,7 @@ extension SerializingTask where Source == DownloadRequest {
 }
 
 /// What the tasks of all kinds await: the answer of one serializer, whatever the type of its value.
-private struct PendingAnswer: Sendable {
+private struct PendingResult: Sendable {
     let request: any Request
     let slot: SerializationSlot
     let automaticallyCancelling: Bool

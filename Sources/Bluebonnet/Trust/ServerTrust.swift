@@ -29,7 +29,7 @@ public struct ServerTrust: Sendable {
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
     /// What is known of who has signed whom in ``chain``.
-    let provenChain: ProvenChain
+    let provenChain: SignedChain
 
     init(
         host: String, chain: [Certificate], verdict: Verdict, stapledResponse: Data?, protocolVersion: String,
@@ -43,7 +43,7 @@ public struct ServerTrust: Sendable {
         self.cipher = cipher
         self.builtChain = builtChain
         self.securityLevel = securityLevel
-        provenChain = ProvenChain(chain)
+        provenChain = SignedChain(chain)
     }
 
     /// What OpenSSL makes of a chain.
@@ -103,7 +103,7 @@ public struct ServerTrust: Sendable {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
         // What stands above an authority that is trusted is no concern of anybody's (RFC 5280 §6.1), but OpenSSL would judge it.
-        guard let proven = provenChain.certificates else { throw ProvenChain.error(chain.count) }
+        guard let proven = provenChain.certificates else { throw SignedChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }
@@ -190,7 +190,7 @@ protocol ChainLink {
 /// The certificates that a server has shown, and those of them that have signed each other.
 ///
 /// The search is done once, when its result is first asked for, however many evaluators ask.
-final class ProvenChain: Sendable {
+final class SignedChain: Sendable {
     private let shown: [Certificate]
     private let result = Locked<Result?>(nil)
 

@@ -153,7 +153,7 @@ private final class BodyBuffer: Sendable {
     }
 
     private let limit: Int
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
 
     init(limit: Int) { self.limit = max(1, limit) }
 

@@ -125,7 +125,7 @@ private final class InputStreamWorker: Sendable {
     }
 
     private let stream: OwnedInputStream
-    private let state = Monitor(State.unstarted)
+    private let state = ConditionLock(State.unstarted)
 
     init(_ stream: OwnedInputStream) { self.stream = stream }
 
@@ -211,7 +211,7 @@ private struct OwnedInputStream: @unchecked Sendable {
     init(_ stream: InputStream) { self.stream = stream }
 
     /// The streams that a thread is reading now.
-    private static let claimed = Monitor<Set<ObjectIdentifier>>([])
+    private static let claimed = ConditionLock<Set<ObjectIdentifier>>([])
 
     /// Makes the calling thread the one that reads the stream, and opens it.
     ///

@@ -23,7 +23,7 @@ public final class LocalServer: Sendable {
     /// The port that the server listens on.
     public let port: Int
 
-    private let record: Watched<ServerRecord>
+    private let record: ObservedState<ServerRecord>
     private let core: ServerCore
 
     /// Starts a server that answers with routes.
@@ -67,7 +67,7 @@ public final class LocalServer: Sendable {
             listener.close()
             throw error
         }
-        record = Watched(ServerRecord(options))
+        record = ObservedState(ServerRecord(options))
         core = ServerCore(
             ServerContext(listener: listener, options: options, router: router, script: script, record: record))
         core.start()

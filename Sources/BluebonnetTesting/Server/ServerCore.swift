@@ -68,7 +68,7 @@ actor ServerCore {
 final class ServerContext {
     let loop = EventLoop(name: "local-server")
     let options: LocalServer.Options
-    let record: Watched<ServerRecord>
+    let record: ObservedState<ServerRecord>
     var router: LocalServer.Router
 
     /// What all connections read into, one after the other.
@@ -84,7 +84,7 @@ final class ServerContext {
 
     init(
         listener: Socket, options: LocalServer.Options, router: LocalServer.Router,
-        script: (@Sendable (Int) -> LocalServer.Script)?, record: Watched<ServerRecord>
+        script: (@Sendable (Int) -> LocalServer.Script)?, record: ObservedState<ServerRecord>
     ) {
         self.listener = listener
         self.options = options

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// outcome.
 final class StubExchange: Exchange {
     /// Makes the answer to the exchange's request.
-    typealias Answerer = @Sendable () async -> ExchangeOutcome
+    typealias OutcomeProvider = @Sendable () async -> ExchangeOutcome
 
     private struct State: Sendable {
         var isStarted = false
@@ -26,15 +26,15 @@ final class StubExchange: Exchange {
     /// How many bytes a piece has of a body that is held back.
     private static let pieceSize = 16 * 1024
 
-    private let state = Watched(State())
+    private let state = ObservedState(State())
     private let observer: any ExchangeObserver
     private let holdsBody: Bool
-    private let answer: Answerer
+    private let answer: OutcomeProvider
     /// Called after the observer was told the outcome.
     private let ended: @Sendable () -> Void
 
     init(
-        observer: any ExchangeObserver, holdsBody: Bool, answer: @escaping Answerer,
+        observer: any ExchangeObserver, holdsBody: Bool, answer: @escaping OutcomeProvider,
         ended: @escaping @Sendable () -> Void
     ) {
         self.observer = observer

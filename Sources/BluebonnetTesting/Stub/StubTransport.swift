@@ -26,7 +26,7 @@ public final class StubTransport: Transport {
         var isShutDown = false
     }
 
-    private let state = Watched(State())
+    private let state = ObservedState(State())
     private let clock: any Clock<Duration>
 
     /// Creates a transport.
@@ -348,7 +348,7 @@ extension StubTransport.Response {
 /// Knows which stub answers which request; a pure value.
 struct StubTable: Sendable {
     /// What answers a request.
-    enum Answer: Sendable {
+    enum StubOutcome: Sendable {
         case response(StubTransport.Response)
         case handler(StubTransport.Handler)
         case nothing
@@ -386,7 +386,7 @@ struct StubTable: Sendable {
         routes.set(.handler(handler), path: path, method: method)
     }
 
-    mutating func answer(to request: HTTPRequest) -> Answer {
+    mutating func answer(to request: HTTPRequest) -> StubOutcome {
         switch stub(for: request) {
         case .sequence(let number):
             guard let response = sequences[number].last else { return .nothing }

@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `A writer kept beyond its response writes nothing`() async throws {
-        let kept = Watched<LocalServer.BodyWriter?>(nil)
+        let kept = ObservedState<LocalServer.BodyWriter?>(nil)
         let server = try await LocalServer { router in
             router.get("/") { _ in .stream { writer in kept.change { $0 = writer } } }
             router.get("/next") { _ in
@@ -163,7 +163,7 @@ import Testing
 
 /// Collects what writers threw.
 private final class Failures: Sendable {
-    private let state = Watched<[LocalServer.Failure]>([])
+    private let state = ObservedState<[LocalServer.Failure]>([])
 
     var all: [LocalServer.Failure] { state.read { $0 } }
 

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `A writer tells how much the socket has taken of what it was given`() async throws {
-        let writers = Watched<[LocalServer.BodyWriter]>([])
+        let writers = ObservedState<[LocalServer.BodyWriter]>([])
         let length = 48 * 1024 * 1024
         let server = try await LocalServer { router in
             router.get("/") { _ in

@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `A reader gets what came before the client went away, and then an error`(resetting: Bool) async throws {
-        let outcomes = Watched<[String]>([])
+        let outcomes = ObservedState<[String]>([])
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 do throws(LocalServer.Failure) {
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func `Stopping the server ends a read`() async throws {
-        let failures = Watched<[LocalServer.Failure]>([])
+        let failures = ObservedState<[LocalServer.Failure]>([])
         let isRunning = Gate()
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in

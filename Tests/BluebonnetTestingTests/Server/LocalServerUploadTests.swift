@@ -79,7 +79,7 @@ import Testing
 
     @Test func `A route that does not read holds the client back`() async throws {
         let mayRead = Gate()
-        let readers = Watched<[LocalServer.BodyReader]>([])
+        let readers = ObservedState<[LocalServer.BodyReader]>([])
         var options = LocalServer.Options()
         options.bodyWindowBytes = 100_000
         options.receiveBufferBytes = 64 * 1024
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func `A route can read on after all of its answer is sent`() async throws {
-        let count = Watched(0)
+        let count = ObservedState(0)
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 .stream(length: 5) { writer in
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func `Reading after the answer fails`() async throws {
-        let kept = Watched<LocalServer.BodyReader?>(nil)
+        let kept = ObservedState<LocalServer.BodyReader?>(nil)
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 kept.change { $0 = body }

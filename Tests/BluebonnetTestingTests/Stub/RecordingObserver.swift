@@ -10,7 +10,7 @@ final class RecordingObserver: ExchangeObserver {
         var violations = 0
     }
 
-    private let state = Watched(State())
+    private let state = ObservedState(State())
 
     /// The outcome, as soon as it is there.
     var outcome: ExchangeOutcome {

@@ -53,8 +53,8 @@ import Testing
     }
 
     @Test func `Wishes that change the state are granted one by one, the first to come first`() async throws {
-        let tokens = Watched(0)
-        let taken = Watched<[Int]>([])
+        let tokens = ObservedState(0)
+        let taken = ObservedState<[Int]>([])
         try await withThrowingTaskGroup { group in
             for number in 0..<5 {
                 group.addTask {

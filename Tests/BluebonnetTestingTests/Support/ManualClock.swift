@@ -10,7 +10,7 @@ final class ManualClock: Clock {
         static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
-    private let time = Watched(Instant())
+    private let time = ObservedState(Instant())
 
     var now: Instant { time.read { $0 } }
     var minimumResolution: Duration { .zero }

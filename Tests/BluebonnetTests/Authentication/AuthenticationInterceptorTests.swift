@@ -9,33 +9,33 @@ struct AuthenticationInterceptorTests {
 
     @Test func `a request gets the credential`() async throws {
         let authenticator = TokenAuthenticator()
-        let transport = TokenScene.transport(accepting: 1)
+        let transport = TokenFixture.transport(accepting: 1)
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
-        #expect(try await session.request(TokenScene.url).validate().serializingString().value == "data")
+        #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer token-1"])
         #expect(authenticator.refreshCount == 0)
     }
 
     @Test func `without a credential nothing is sent, until there is one`() async throws {
-        let transport = TokenScene.transport(accepting: 1)
+        let transport = TokenFixture.transport(accepting: 1)
         let interceptor = AuthenticationInterceptor(authenticator: TokenAuthenticator())
         let session = Session(interceptor: interceptor, transport: transport)
-        let refused = await error(session.request(TokenScene.url).validate().serializingString())
+        let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.kind == .adaptation)
         #expect(refused?.underlying as? AuthenticationError == .missingCredential)
         #expect(transport.requestCount == 0)
         await interceptor.setCredential(Token(number: 7))
         #expect(await interceptor.credential == Token(number: 7))
-        #expect(try await session.request(TokenScene.url).validate().serializingString().value == "data")
+        #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
     }
 
     @Test func `a refused credential is refreshed, and the request sent again`() async throws {
-        let transport = TokenScene.transport(accepting: 2)
+        let transport = TokenFixture.transport(accepting: 2)
         let interceptor = AuthenticationInterceptor(
             authenticator: TokenAuthenticator(), credential: Token(number: 1))
         let session = Session(transport: transport)
-        let request = session.request(TokenScene.url, interceptor: interceptor).validate()
+        let request = session.request(TokenFixture.url, interceptor: interceptor).validate()
         #expect(try await request.serializingString().value == "data")
         #expect(request.retryCount == 1)
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer token-1", "Bearer token-2"])
@@ -46,8 +46,8 @@ struct AuthenticationInterceptorTests {
         let authenticator = TokenAuthenticator()
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
-            transport: TokenScene.transport(accepting: 2))
-        let response = await session.request(TokenScene.url).serializingData(emptyResponseCodes: [401]).response
+            transport: TokenFixture.transport(accepting: 2))
+        let response = await session.request(TokenFixture.url).serializingData(emptyResponseCodes: [401]).response
         #expect(response.response?.statusCode == 401 && response.error == nil)
         #expect(authenticator.refreshCount == 0)
     }
@@ -57,19 +57,19 @@ struct AuthenticationInterceptorTests {
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
             transport: StubTransport { _ in .status(500) })
-        let error = await error(session.request(TokenScene.url).validate().serializingString())
+        let error = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(error?.kind == .validation(.unacceptableStatusCode(500)))
         #expect(authenticator.refreshCount == 0)
     }
 
     @Test func `a server that accepts no credential is not asked for ever`() async throws {
         let authenticator = TokenAuthenticator()
-        let transport = TokenScene.transport(accepting: .max)
+        let transport = TokenFixture.transport(accepting: .max)
         let interceptor = AuthenticationInterceptor(
             authenticator: authenticator, credential: Token(number: 1),
             refreshWindow: RefreshWindow(interval: .seconds(3600), maximumAttempts: 3))
         let session = Session(interceptor: interceptor, transport: transport)
-        let refused = await error(session.request(TokenScene.url).validate().serializingString())
+        let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.kind == .retry(original: .validation(.unacceptableStatusCode(401))))
         #expect(refused?.underlying as? AuthenticationError == .excessiveRefresh)
         #expect(authenticator.refreshCount == 3)
@@ -95,7 +95,7 @@ struct AuthenticationInterceptorTests {
         let session = Session(
             interceptor: .authentication(using: ForgetfulAuthenticator(), credential: Token(number: 1)),
             transport: transport)
-        let refused = await error(session.request(TokenScene.url).validate().serializingString())
+        let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.underlying as? AuthenticationError == .excessiveRefresh)
         #expect(transport.requestCount == 6)
     }
@@ -112,10 +112,10 @@ struct AuthenticationInterceptorTests {
         }
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
-            transport: TokenScene.transport(accepting: 2))
-        let first = await error(session.request(TokenScene.url).validate().serializingString())
+            transport: TokenFixture.transport(accepting: 2))
+        let first = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(first?.underlying as? TestFailure == TestFailure("not now"))
-        #expect(try await session.request(TokenScene.url).validate().serializingString().value == "data")
+        #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
         #expect(authenticator.refreshCount == 2)
     }
 
@@ -131,13 +131,13 @@ struct AuthenticationInterceptorTests {
 
     @Test func `a request that comes while the credential is refreshed waits, and is sent once`() async throws {
         let (gate, begun) = (Gate(), Gate())
-        let transport = TokenScene.transport(accepting: 2)
+        let transport = TokenFixture.transport(accepting: 2)
         let session = Session(
             interceptor: .authentication(using: held(gate, begun: begun), credential: Token(number: 1)),
             transport: transport)
-        let first = session.request(TokenScene.url).validate().serializingString()
+        let first = session.request(TokenFixture.url).validate().serializingString()
         await begun.wait()
-        let second = session.request(TokenScene.url).validate().serializingString()
+        let second = session.request(TokenFixture.url).validate().serializingString()
         gate.open()
         #expect(try await first.value == "data")
         #expect(try await second.value == "data")
@@ -149,13 +149,13 @@ struct AuthenticationInterceptorTests {
         let (gate, begun) = (Gate(), Gate())
         let interceptor = AuthenticationInterceptor(
             authenticator: held(gate, begun: begun), credential: Token(number: 1, requiresRefresh: true))
-        let session = Session(interceptor: interceptor, transport: TokenScene.transport(accepting: 2))
-        let task = session.request(TokenScene.url).validate().serializingString()
+        let session = Session(interceptor: interceptor, transport: TokenFixture.transport(accepting: 2))
+        let task = session.request(TokenFixture.url).validate().serializingString()
         await begun.wait()
         await interceptor.setCredential(Token(number: 9))
         #expect(try await task.value == "data")
         gate.open()
-        #expect(try await session.request(TokenScene.url).validate().serializingString().value == "data")
+        #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
         #expect(await interceptor.credential == Token(number: 9))
     }
 
@@ -169,7 +169,7 @@ struct AuthenticationInterceptorTests {
         }
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
-        let refused = await error(session.request(TokenScene.url).validate().serializingString())
+        let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.kind == .validation(.unacceptableStatusCode(401)))
         #expect(authenticator.refreshCount == 0)
         #expect(transport.requestCount == 2)
@@ -184,8 +184,8 @@ struct AuthenticationInterceptorTests {
         let session = Session(
             interceptor: .authentication(
                 using: authenticator, credential: Token(number: 1, requiresRefresh: isKnown)),
-            transport: TokenScene.transport(accepting: 2))
-        let tasks = (0..<3).map { _ in session.request(TokenScene.url).validate().serializingString() }
+            transport: TokenFixture.transport(accepting: 2))
+        let tasks = (0..<3).map { _ in session.request(TokenFixture.url).validate().serializingString() }
         await begun.wait()
         tasks[index].cancel()
         #expect(await error(tasks[index])?.kind == .cancelled)
@@ -202,13 +202,13 @@ struct AuthenticationInterceptorTests {
         let authenticator = held(gate, begun: begun)
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1, requiresRefresh: true)),
-            transport: TokenScene.transport(accepting: 2))
-        let task = session.request(TokenScene.url).validate().serializingString()
+            transport: TokenFixture.transport(accepting: 2))
+        let task = session.request(TokenFixture.url).validate().serializingString()
         await begun.wait()
         await session.cancelAllRequests()
         #expect(await error(task)?.kind == .cancelled)
         gate.open()
-        #expect(try await session.request(TokenScene.url).validate().serializingString().value == "data")
+        #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
         #expect(authenticator.refreshCount == 1)
     }
 
@@ -218,8 +218,8 @@ struct AuthenticationInterceptorTests {
         let session = Session(
             interceptor: .authentication(
                 using: held(gate, begun: begun), credential: Token(number: 1, requiresRefresh: true)),
-            transport: TokenScene.transport(accepting: 2))
-        let tasks = (0..<100).map { _ in session.request(TokenScene.url).validate().serializingString() }
+            transport: TokenFixture.transport(accepting: 2))
+        let tasks = (0..<100).map { _ in session.request(TokenFixture.url).validate().serializingString() }
         await begun.wait()
         await session.cancelAllRequests()
         for task in tasks { #expect(await error(task)?.kind == .cancelled) }

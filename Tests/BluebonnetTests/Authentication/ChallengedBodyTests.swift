@@ -24,7 +24,7 @@ import Testing
     func `a body that can be read again is sent again`(form: BodyForm, challenge: String) async throws {
         let server = try await Self.server(challenge)
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         for size in [1, 3_000_000] {
             let body = try form.body(size, in: directory)
             let request = HTTPRequest(server.url("/a"), method: .post, body: body, credential: Self.credential)
@@ -48,7 +48,7 @@ import Testing
                 return .text("in \(try await body.discard())")
             }
         }
-        let session = Weather.session { $0.continueTimeout = .seconds(1) }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(1) }
         let pieces = Pieces(size / 1000, of: 1000)
         let request = HTTPRequest(
             server.url("/a"), method: .post, headers: ["Expect": "100-continue"], body: .stream(pieces),
@@ -67,7 +67,7 @@ import Testing
             }
         }
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let body = try form.body(1000, in: directory)
         let request = HTTPRequest(server.url("/a"), method: .put, body: body, credential: Self.credential)
         let answer = await ChallengedKind.stream.answer(request, in: session)

@@ -28,7 +28,7 @@ import Testing
     ])
     func `each scheme waits to be asked, and sends the body the first time`(schemes: Credential.Schemes) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let credential = Credential(username: "user", password: "secret", schemes: schemes)
         await server.route { $0.post("/post") { .text($0.text) } }
         let request = HTTPRequest(
@@ -37,12 +37,12 @@ import Testing
         #expect(answer.text == "body")
         #expect(server.requestCount == 1)
         #expect(server.requests.first?.headers.contains("Authorization") == false)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a credential does not reach the next request`() async throws {
         let server = try await Self.server()
-        let session = Weather.session { $0.connectionLimits.total = 1 }
+        let session = TestHarness.session { $0.connectionLimits.total = 1 }
         for number in 0..<3 {
             let credential = Credential(username: "user\(number)", password: "secret")
             let request = HTTPRequest(server.url("/a"), credential: credential)
@@ -53,12 +53,12 @@ import Testing
                 #expect(plain.value == (path == "/a" ? "who?" : "nobody"))
             }
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `user info in the URL is sent at once, with Basic, and never shown`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try #require(URL(string: "http://us%40er:hidden%3Aword@127.0.0.1:\(server.port)/open"))
         let task = session.request(url).serializingString()
         #expect(try await task.value == Self.basic("us@er", "hidden:word"))
@@ -67,32 +67,32 @@ import Testing
         #expect(!shown.contains("hidden"), "\(shown)")
         let plain = try await session.request(server.url("/open")).serializingString().value
         #expect(plain == "nobody")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a credential goes before the URL's user info`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try #require(URL(string: "http://other:word@127.0.0.1:\(server.port)/a"))
         let request = HTTPRequest(url, credential: Credential(username: "user", password: "secret"))
         #expect(await ChallengedKind.data.answer(request, in: session).text == Self.basic("user", "secret"))
         #expect(server.requests.map { $0.headers["Authorization"] } == [nil, Self.basic("user", "secret")])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a field goes before a credential`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(
             server.url("/a"), headers: [.authorization(bearerToken: "token")],
             credential: Credential(username: "user", password: "secret"))
         #expect(await ChallengedKind.data.answer(request, in: session).text == "Bearer token")
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `what a credential cannot hold is refused`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(
             try #require(URL(string: "http://127.0.0.1:9/")),
             credential: Credential(username: "user\0hidden", password: "secret"))
@@ -113,11 +113,11 @@ import Testing
                 return .text("in")
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(server.url("/a"), credential: Credential(username: "a", password: "b"))
         let answer = await kind.answer(request, in: session)
         #expect(answer.text == "in" && answer.heads == [200])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ChallengedKind.allCases)
@@ -133,7 +133,7 @@ import Testing
                 return .text("in")
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(server.url("/a"), credential: Credential(username: "a", password: "b"))
         async let answer = kind.answer(request, in: session)
         await hasAsked.wait()

@@ -46,7 +46,7 @@ import Testing
                     ? .text("in") : .status(401, headers: ["WWW-Authenticate": challenge])
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(server.url("/dir/index.html"), credential: Self.mufasa)
         #expect(await ChallengedKind.data.answer(request, in: session).text == "in")
         #expect(server.requests.map { $0.headers.contains("Authorization") } == [false, true])
@@ -57,7 +57,7 @@ import Testing
         #expect(sent["nonce"] == Self.nonce && sent["opaque"] == Self.opaque && sent["algorithm"] == algorithm)
         #expect(sent["qop"] == "auth" && sent["nc"] == "00000001")
         #expect(sent["response"] == Self.response(algorithm, cnonce: try #require(sent["cnonce"])))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ChallengedKind.allCases, ["SHA-512-256", "SHA-512", "SHA-512-256-sess", "unheard-of"])
@@ -67,14 +67,14 @@ import Testing
         let server = try await LocalServer { router in
             router.otherwise { _ in .status(401, headers: ["WWW-Authenticate": Self.challenge(algorithm)]) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = await kind.answer(HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
         #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm(algorithm)))
         #expect(answer.error?.response?.statusCode == 401)
         #expect(answer.error?.response?.headers["WWW-Authenticate"]?.contains(algorithm) == true)
         #expect(answer.error?.description.contains("Circle") == false)
         #expect(server.requests.map { $0.headers.contains("Authorization") } == [false])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ChallengedKind.allCases, [true, false])
@@ -87,7 +87,7 @@ import Testing
                 return .text("out", status: 401, headers: headers)
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(
             server.url("/a"), method: hasBody ? .post : .get, body: hasBody ? .data(Data("body".utf8)) : nil,
             credential: Self.mufasa)
@@ -95,7 +95,7 @@ import Testing
         #expect(answer.text == (hasBody ? "in body" : "in ") && answer.heads == [200], "\(answer)")
         let header = HTTPHeader.authorization(username: "Mufasa", password: "Circle of Life")
         #expect(server.requests.map { $0.headers["Authorization"] } == [nil, header.value])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a stale nonce is replaced`() async throws {
@@ -108,12 +108,12 @@ import Testing
                 return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=new, qop=auth, stale=true"])
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = await ChallengedKind.stream.answer(
             HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
         #expect(answer.text == "in" && answer.heads == [200])
         #expect(server.requestCount == 3)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }
 

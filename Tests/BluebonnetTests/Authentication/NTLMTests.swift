@@ -15,7 +15,7 @@ import Testing
 
     @Test(arguments: ChallengedKind.allCases, ["GARDEN\\user", "GARDEN/user", "garden\\USER"])
     func `a user is let in, with the body`(kind: ChallengedKind, name: String) async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let credential = Credential(username: name, password: "secret")
         for body in [nil, "body"] {
             let answer = await kind.answer(try Self.request("/a", credential, body: body), in: session)
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func `the connection stays authenticated, for the same user alone`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let first = await ChallengedKind.data.answer(try Self.request("/a", Self.known), in: session)
         #expect(first.text == "GARDEN\\user - NTLM -")
         // The server sees nothing of NTLM in the second request: it knows the connection.
@@ -44,7 +44,7 @@ import Testing
         Credential(username: "GARDEN\\user", password: "secret", schemes: [.basic, .digest]),
     ])
     func `anybody else gets the 401`(_ credential: Credential?) async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         for kind in ChallengedKind.allCases {
             let answer = await kind.answer(try Self.request("/a", credential), in: session)
             #expect(answer.status == 401 && answer.text == "out" && answer.error == nil, "\(answer)")

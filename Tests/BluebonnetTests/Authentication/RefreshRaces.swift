@@ -37,8 +37,8 @@ struct RefreshRaces {
     private func succeedingRound(_ expiry: Expiry) async {
         let authenticator = TokenAuthenticator()
         let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
-        let session = Session(interceptor: interceptor, transport: TokenScene.transport(accepting: 2))
-        let errors = await TokenScene.errors(of: Self.count, in: session)
+        let session = Session(interceptor: interceptor, transport: TokenFixture.transport(accepting: 2))
+        let errors = await TokenFixture.errors(of: Self.count, in: session)
         #expect(errors.count == Self.count)
         #expect(errors.allSatisfy { $0 == nil })
         #expect(authenticator.refreshCount == 1)
@@ -59,8 +59,8 @@ struct RefreshRaces {
         }
         let interceptor = AuthenticationInterceptor(authenticator: authenticator, credential: expiry.token)
         waiting.withLock { $0 = interceptor }
-        let session = Session(interceptor: interceptor, transport: TokenScene.transport(accepting: 2))
-        let tasks = (0..<Self.count).map { _ in session.request(TokenScene.url).validate().serializingString() }
+        let session = Session(interceptor: interceptor, transport: TokenFixture.transport(accepting: 2))
+        let tasks = (0..<Self.count).map { _ in session.request(TokenFixture.url).validate().serializingString() }
         var kinds: [RequestError.Kind: Int] = [:]
         for task in tasks {
             let error = try #require(await task.response.error)
@@ -90,7 +90,7 @@ struct RefreshRaces {
             session.request("http://api.example/late").validate().serializingString()
         }
         _ = try await transport.request(100)
-        let first = await session.request(TokenScene.url).validate().serializingString().response.error
+        let first = await session.request(TokenFixture.url).validate().serializingString().response.error
         #expect(first?.underlying as? TestFailure == TestFailure("no token"))
         gate.open()
         for task in tasks {
@@ -122,7 +122,7 @@ struct RefreshRaces {
             configuration.proxy = .none
             configuration.connectionLimits.perHost = 32
             let session = Session(configuration: configuration, interceptor: interceptor)
-            let errors = await TokenScene.errors(
+            let errors = await TokenFixture.errors(
                 of: Self.count, in: session, url: server.url("/data").absoluteString)
             #expect(errors.allSatisfy { $0 == nil })
             #expect(authenticator.refreshCount == 1)

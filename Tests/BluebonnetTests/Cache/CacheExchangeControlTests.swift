@@ -12,7 +12,7 @@ struct CacheExchangeControlTests {
     // MARK: Control
 
     @Test func `a hit waits while its request is suspended`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         let url = try #require(URL(string: "http://stub.test/"))
         let lazy = Session(
@@ -30,7 +30,7 @@ struct CacheExchangeControlTests {
     }
 
     @Test func `a hit that is held back is cancelled, and ends with its transport`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         let transport = CachingTransport(scene.transport, cache: scene.cache, configuration: Session.Configuration())
         for ends in [false, true] {
@@ -53,7 +53,7 @@ struct CacheExchangeControlTests {
     // MARK: Room
 
     @Test func `memory is bounded, and what was not used for the longest time goes first`() async throws {
-        let scene = CacheScene(memoryCapacity: 100_000) { _ in
+        let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
             .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 10_000))
         }
         for index in 0..<50 {
@@ -67,7 +67,7 @@ struct CacheExchangeControlTests {
     }
 
     @Test func `what takes too much of the room is not stored`() async throws {
-        let scene = CacheScene(memoryCapacity: 100_000) { _ in
+        let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
             .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
         }
         _ = await scene.answer()
@@ -76,7 +76,7 @@ struct CacheExchangeControlTests {
     }
 
     @Test func `a stored response that is larger than the session takes is not its answer`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         var configuration = scene.session.configuration
         configuration.maximumResponseBytes = 3

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CacheExchangeTests {
     @Test func `a fresh response answers the next request, with its age, and equals the first`() async throws {
-        let scene = CacheScene { _ in
+        let scene = CacheTestSession { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60", "X-A": "1"], text: "hello")
         }
         let first = await scene.answer()
@@ -27,7 +27,7 @@ struct CacheExchangeTests {
     }
 
     @Test func `a stale response is validated, and what the 304 says counts from then on`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             guard request.headers["If-None-Match"] == "\"1\"" else {
                 return .response(
                     status: 200,
@@ -63,7 +63,7 @@ extension CacheExchangeTests {
 
     @Test func `RFC 5861: a stale response stands in for a server that is gone`() async throws {
         let isGone = Locked(false)
-        let scene = CacheScene { _ in
+        let scene = CacheTestSession { _ in
             if isGone.withLock({ $0 }) { throw RequestError(.connection(.refused)) }
             return .response(status: 200, headers: ["Cache-Control": "max-age=60, stale-if-error=60"], text: "hello")
         }
@@ -78,7 +78,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `§4.3.4: a 304 about another response has the request sent anew`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, headers: ["ETag": "\"2\""], text: "")
                 : .response(status: 200, headers: ["ETag": "\"1\""], text: "hello")
@@ -91,7 +91,7 @@ extension CacheExchangeTests {
 
     @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
     func `§4.4: what may have changed is fetched anew`(method: HTTPMethod) async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer("/a")
         #expect(await scene.answer("/a#b").origin == .cache)
         _ = await scene.answer("/a", method: method)
@@ -100,7 +100,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `§4.4: an upload that is streamed, and a download, change things, too`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let url = try #require(URL(string: "http://stub.test/a"))
         _ = await scene.answer("/a")
         for try await _ in scene.session.streamRequest(url, method: .post).streamTask().bytes {}
@@ -108,7 +108,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `streams are not answered by the cache, and not stored`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let url = try #require(URL(string: "http://stub.test/"))
         for _ in 0..<2 {
             for try await _ in scene.session.streamRequest(url).streamTask().bytes {}
@@ -125,7 +125,7 @@ extension CacheExchangeTests {
 
     @Test func `HEAD is answered with what a GET has brought, and freshens or drops it`() async throws {
         let tag = Locked("\"1\"")
-        let scene = CacheScene { _ in
+        let scene = CacheTestSession { _ in
             .response(
                 status: 200, headers: ["Cache-Control": "max-age=60", "ETag": tag.withLock { $0 }], text: "hello")
         }
@@ -143,7 +143,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `each hop of a redirect is stored under its own URL`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             request.url.path() == "/from"
                 ? .response(
                     status: 301, headers: ["Cache-Control": "max-age=60", "Location": "/to", "Content-Length": "5"],
@@ -163,7 +163,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `§4.1: responses that fields choose are kept beside each other`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             .response(
                 status: 200, headers: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"],
                 text: request.headers["Accept-Language"] ?? "none")
@@ -176,7 +176,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `one user does not get what is another's`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             .response(
                 status: 200, headers: ["Cache-Control": "private, max-age=60"],
                 text: request.headers["Authorization"] ?? "none")
@@ -189,7 +189,7 @@ extension CacheExchangeTests {
     }
 
     @Test func `the user's own condition passes, and its 304 is the answer`() async throws {
-        let scene = CacheScene { request in
+        let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, text: "")
                 : .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
@@ -207,7 +207,7 @@ extension CacheExchangeTests {
         request.cachePolicy = .returnCacheDontLoad
         #expect(await session.request(request).serializingData().response.error?.kind == .cache(.notStored))
         #expect(transport.requestCount == 0)
-        let scene = CacheScene { _ in .text("hello") }
+        let scene = CacheTestSession { _ in .text("hello") }
         #expect(await scene.answer(policy: .returnCacheDontLoad).error?.kind == .cache(.notStored))
         #expect(await scene.answer(headers: ["Cache-Control": "only-if-cached"]).error?.kind == .cache(.notStored))
         #expect(scene.transport.requestCount == 0)
@@ -216,7 +216,7 @@ extension CacheExchangeTests {
     @Test func `policies are the request's before the session's`() async throws {
         var configuration = Session.Configuration()
         configuration.cachePolicy = .reloadIgnoringCache
-        let scene = CacheScene(configuration: configuration) { _ in
+        let scene = CacheTestSession(configuration: configuration) { _ in
             .response(status: 200, headers: Self.minute, text: "hello")
         }
         _ = await scene.answer()
@@ -229,7 +229,7 @@ extension CacheExchangeTests {
 
     @Test func `what was replaced by something that may not be stored is gone`() async throws {
         let directives = Locked("max-age=60")
-        let scene = CacheScene { _ in
+        let scene = CacheTestSession { _ in
             .response(status: 200, headers: ["Cache-Control": directives.withLock { $0 }], text: "hello")
         }
         _ = await scene.answer()
@@ -242,7 +242,7 @@ extension CacheExchangeTests {
     // MARK: The user's view
 
     @Test func `the cache can be looked at and emptied`() async throws {
-        let scene = CacheScene { _ in .response(status: 200, headers: Self.minute, text: "hello") }
+        let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         let request = HTTPRequest(url: try #require(URL(string: "http://stub.test/a")))
         for path in ["/a", "/b"] { _ = await scene.answer(path) }
         #expect(await scene.cache.cachedResponse(for: request)?.data == Data("hello".utf8))

@@ -8,9 +8,9 @@ import Testing
 /// File systems that fail: what was to be replaced or forgotten is not answered any more.
 @Suite(.timeLimit(.minutes(1))) struct CacheFaultTests {
     /// A scene whose server counts its answers to GET, and says 204 to everything else.
-    private static func scene(_ directory: URL, memory: Int = 16 << 20, begin: Int = 0) -> CacheScene {
+    private static func scene(_ directory: URL, memory: Int = 16 << 20, begin: Int = 0) -> CacheTestSession {
         let count = Locked(begin)
-        return CacheScene(memoryCapacity: memory, directory: directory) { request in
+        return CacheTestSession(memoryCapacity: memory, directory: directory) { request in
             guard request.method == .get else { return .response(status: 204) }
             let number = count.withLock { count in
                 count += 1
@@ -63,7 +63,7 @@ import Testing
     enum Forgetting: CaseIterable, Sendable {
         case delete, removeURL, removeAll
 
-        func callAsFunction(_ scene: CacheScene) async {
+        func callAsFunction(_ scene: CacheTestSession) async {
             switch self {
             case .delete: #expect(await scene.answer(method: .delete).status == 204)
             case .removeURL: await scene.cache.remove(for: scene.url())

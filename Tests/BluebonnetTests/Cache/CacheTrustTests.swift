@@ -38,10 +38,10 @@ import Testing
     func `sessions for which a URL means something else do not get each other's responses`(_ setting: Setting)
         async throws
     {
-        let first = CacheScene(Self.handler("first"))
+        let first = CacheTestSession(Self.handler("first"))
         var configuration = Session.Configuration()
         setting.change(&configuration)
-        let second = CacheScene(sharing: first.cache, configuration: configuration, Self.handler("second"))
+        let second = CacheTestSession(sharing: first.cache, configuration: configuration, Self.handler("second"))
         _ = await first.answer()
         let other = await second.answer()
         #expect(other.origin == .network && other.text == "second")
@@ -61,7 +61,7 @@ import Testing
         var configuration = Session.Configuration()
         configuration.dns.overrides = ["a.test:80": ["127.0.0.1"], "b.test:80": ["127.0.0.2", "::1"]]
         let scenes = (0..<2).map { index in
-            CacheScene(directory: directory.url, configuration: configuration, Self.handler("\(index)"))
+            CacheTestSession(directory: directory.url, configuration: configuration, Self.handler("\(index)"))
         }
         #expect(await scenes[0].answer().origin == .network)
         let answer = await scenes[1].answer()
@@ -74,7 +74,7 @@ import Testing
         let url = try TestServers.nginx.url("/gzip/bytes/65536")
         let cache = ResponseCache()
         for decodes in [true, false, true, false] {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 $0.cache = cache
                 $0.cachePolicy = .returnCacheElseLoad
                 $0.decodesContent = decodes
@@ -142,7 +142,7 @@ import Testing
         #expect(directory.names == names)
         #expect(FileSystem.status(path, followingLinks: true)?.mode == mode & 0o777, "and left as it is")
         // Requests go on without.
-        let scene = CacheScene(directory: directory.url, Self.handler("x"))
+        let scene = CacheTestSession(directory: directory.url, Self.handler("x"))
         for origin in [ResponseOrigin.network, .cache] { #expect(await scene.answer().origin == origin) }
         #expect(scene.cache.statistics.diskFailures > 0 && directory.names == names)
     }

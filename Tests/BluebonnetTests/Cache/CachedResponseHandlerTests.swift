@@ -9,7 +9,7 @@ struct CachedResponseHandlerTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]
 
     @Test(arguments: [true, false]) func `a handler has a response stored, or not`(isStored: Bool) async throws {
-        let scene = CacheScene(cachedResponseHandler: isStored ? .cache : .doNotCache) { _ in
+        let scene = CacheTestSession(cachedResponseHandler: isStored ? .cache : .doNotCache) { _ in
             .response(status: 200, headers: Self.minute, text: "hello")
         }
         _ = await scene.answer()
@@ -17,7 +17,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test func `the request's handler goes before the session's, and the last that was set counts`() async throws {
-        let scene = CacheScene(cachedResponseHandler: .doNotCache) { _ in
+        let scene = CacheTestSession(cachedResponseHandler: .doNotCache) { _ in
             .response(status: 200, headers: Self.minute, text: "hello")
         }
         let url = try #require(URL(string: "http://stub.test/"))
@@ -27,7 +27,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test func `a handler changes what is stored, not what was asked for`() async throws {
-        let scene = CacheScene(
+        let scene = CacheTestSession(
             cachedResponseHandler: .modify { request, cached in
                 #expect(request.state == .resumed)
                 var cached = cached
@@ -46,7 +46,7 @@ struct CachedResponseHandlerTests {
 
     @Test func `a handler is asked only about what may be stored`() async throws {
         let asked = Locked<[Int]>([])
-        let scene = CacheScene(
+        let scene = CacheTestSession(
             cachedResponseHandler: .modify { _, cached in
                 asked.withLock { $0.append(cached.response.statusCode) }
                 return cached
@@ -64,7 +64,7 @@ struct CachedResponseHandlerTests {
     }
 
     @Test func `what must not be stored any more as a handler has changed it is not`() async throws {
-        let scene = CacheScene(
+        let scene = CacheTestSession(
             cachedResponseHandler: .modify { _, cached in
                 var cached = cached
                 cached.response = HTTPResponse(url: cached.response.url, statusCode: 200, headers: ["Vary": "*"])
@@ -78,7 +78,7 @@ struct CachedResponseHandlerTests {
     @Test(arguments: [CachedResponse.StoragePolicy.memoryAndDisk, .memoryOnly, .notAllowed])
     func `a handler says where a response is kept`(policy: CachedResponse.StoragePolicy) async throws {
         let directory = try TestDirectory()
-        let scene = CacheScene(
+        let scene = CacheTestSession(
             directory: directory.url("cache"),
             cachedResponseHandler: .modify { _, cached in
                 CachedResponse(response: cached.response, data: cached.data, storagePolicy: policy)
@@ -91,7 +91,7 @@ struct CachedResponseHandlerTests {
 
     @Test func `cancelling does not wait for a handler, and nothing is stored`() async throws {
         let (entered, entry) = AsyncStream<Void>.makeStream()
-        let scene = CacheScene(
+        let scene = CacheTestSession(
             cachedResponseHandler: .modify { _, cached in
                 entry.yield()
                 await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

@@ -175,11 +175,11 @@ struct DiskStoreTests {
     @Test(.timeLimit(.minutes(1)))
     func `another cache on the same directory answers what the first has stored`() async throws {
         let directory = try TestDirectory()
-        let first = CacheScene(directory: directory.url) { _ in
+        let first = CacheTestSession(directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""], text: "hello")
         }
         _ = await first.answer()
-        let second = CacheScene(directory: directory.url) { _ in .response(status: 304, text: "") }
+        let second = CacheTestSession(directory: directory.url) { _ in .response(status: 304, text: "") }
         let answer = await second.answer()
         #expect(answer.origin == .cache && answer.text == "hello" && second.transport.requestCount == 0)
         second.clock.advance(by: 61)
@@ -189,7 +189,7 @@ struct DiskStoreTests {
 
     @Test(.timeLimit(.minutes(1))) func `§4.4: files are forgotten, too`() async throws {
         let directory = try TestDirectory()
-        let scene = CacheScene(directory: directory.url) { _ in
+        let scene = CacheTestSession(directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
         }
         _ = await scene.answer()
@@ -204,7 +204,7 @@ struct DiskStoreTests {
 
     @Test(.timeLimit(.minutes(1))) func `with no room in memory, files answer`() async throws {
         let directory = try TestDirectory()
-        let scene = CacheScene(memoryCapacity: 0, directory: directory.url) { _ in
+        let scene = CacheTestSession(memoryCapacity: 0, directory: directory.url) { _ in
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
         }
         _ = await scene.answer()

@@ -9,8 +9,9 @@ import Testing
     /// A session before which everything is cached, and its cache.
     private static func scene(
         memoryCapacity: Int = 1 << 20, directory: URL? = nil, handler: (any CachedResponseHandler)? = nil
-    ) -> CacheScene {
-        CacheScene(memoryCapacity: memoryCapacity, directory: directory, cachedResponseHandler: handler) { request in
+    ) -> CacheTestSession {
+        CacheTestSession(memoryCapacity: memoryCapacity, directory: directory, cachedResponseHandler: handler) {
+            request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, text: "")
                 : .response(

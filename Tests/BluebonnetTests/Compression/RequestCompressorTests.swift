@@ -23,7 +23,7 @@ import Testing
     @Test(arguments: [Format.deflate, .gzip], Body.allCases)
     func `a body of any kind arrives compressed`(_ format: Format, kind: Body) async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let file = FileManager.default.temporaryDirectory.appending(path: "zip-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         try Sample.text.data.write(to: file)
@@ -52,23 +52,23 @@ import Testing
         } else {
             #expect(inflated.count > Sample.text.data.count)
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a form says what it is`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         var form = MultipartFormData()
         form.append(Data("1".utf8), withName: "a")
         let request = session.upload(.multipart(form), to: server.url("/a")).adapt(using: .gzipCompressor)
         _ = try await request.serializingString().value
         #expect(server.requests.first?.headers["Content-Type"]?.hasPrefix("multipart/form-data; boundary=") == true)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `nothing is compressed where there is nothing`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         for request in [
             session.request(server.url("/a")), session.upload(Data(), to: server.url("/a")),
             session.request(server.url("/a"), method: .post),
@@ -77,14 +77,14 @@ import Testing
         }
         #expect(server.requests.allSatisfy { !$0.headers.contains("Content-Encoding") && $0.bodyLength == 0 })
         #expect(server.requestCount == 3)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Options
 
     @Test func `a request with a Content-Encoding fails unless something else is said`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let headers: HTTPHeaders = ["content-encoding": "br"]
         let note = Data("note".utf8)
         let failing = session.upload(note, to: server.url("/a"), headers: headers).adapt(using: .deflateCompressor)
@@ -106,29 +106,29 @@ import Testing
         let received = try #require(server.requests.last)
         #expect(received.headers.values(for: "Content-Encoding") == ["gzip"])
         #expect(try Inflation.inflate(received.body, .gzip) == note)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [(10, false), (1000, true)])
     func `the caller says what is worth it`(_ count: Int, isCompressed: Bool) async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let compressor = DeflateRequestCompressor { $0.count > 100 }
         let request = session.upload(Data(count: count), to: server.url("/a")).adapt(using: compressor)
         _ = try await request.serializingString().value
         #expect(server.requests.first?.headers.contains("Content-Encoding") == isCompressed)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `streamed bodies can be left alone`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let compressor = DeflateRequestCompressor(compressesStreamedBodies: false)
         let request = session.upload(Pieces(2, of: 100), to: server.url("/a")).adapt(using: compressor)
         _ = try await request.serializingString().value
         #expect(server.requests.first?.bodyLength == 200)
         #expect(server.requests.first?.headers.contains("Content-Encoding") == false)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Again
@@ -139,7 +139,7 @@ import Testing
         let server = try await LocalServer { router in
             router.put("/a") { _ in counter.next() == 1 ? .status(503) : .text("ok") }
         }
-        let sleeps = NotedSleeps()
+        let sleeps = RecordedSleeps()
         var configuration = Session.Configuration()
         configuration.proxy = .none
         sleeps.use(in: &configuration)
@@ -154,7 +154,7 @@ import Testing
             let expected = kind == .data ? Sample.text.data : Data((0..<30_000).map { UInt8($0 % 251) })
             #expect(try Inflation.inflate(received.body, .gzip) == expected)
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
@@ -163,7 +163,7 @@ import Testing
             var data: String
             var headers: [String: String]
         }
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let echo = try await session.upload(Sample.short.data, to: server.url("/post"))
             .adapt(using: .deflateCompressor).validate().serializingDecodable(Echo.self).value
         #expect(echo.headers["Content-Encoding"] == "deflate")

@@ -5,7 +5,7 @@ import Testing
 
 /// Many requests at once, on one connection and on many.
 ///
-/// Without ``ClearTextStreams``, the second of those by HTTP/2 without TLS fails, or hangs, with libcurl 7.88.
+/// Without ``CleartextHTTP2Streams``, the second of those by HTTP/2 without TLS fails, or hangs, with libcurl 7.88.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct `Conformance of many requests at once` {
     /// Runs a piece of work many times at once, and returns what came of it.
@@ -142,7 +142,7 @@ struct `Conformance of many requests at once` {
         let session = Session(configuration: .conformance)
         var request = HTTPRequest(url: try server.url(path))
         request.httpVersion = preference
-        let answer = try await WireAnswer(of: session.request(request))
+        let answer = try await WireResponse(of: session.request(request))
         #expect(answer.head.httpVersion == version)
         #expect(answer.status == 200)
         await session.shutdown()

@@ -12,7 +12,7 @@ struct `Conformance of what is sent` {
         in session: Session = .conformance, _ make: (LocalServer) -> HTTPRequest
     ) async throws -> LocalServer.Request {
         let server = try await LocalServer { $0.otherwise { _ in .ok } }
-        _ = try await WireAnswer(of: session.request(make(server)))
+        _ = try await WireResponse(of: session.request(make(server)))
         let request = try await server.nextRequest()
         await server.stop()
         return request
@@ -61,7 +61,7 @@ struct `Conformance of what is sent` {
     func `the path and the query are sent as they are in the URL`(path: String, target: String) async throws {
         let server = try await LocalServer { $0.otherwise { _ in .ok } }
         let text = "http://127.0.0.1:\(server.port)\(path)"
-        let answer = try await WireAnswer(of: Session.conformance.request(text))
+        let answer = try await WireResponse(of: Session.conformance.request(text))
         #expect(answer.status == 200)
         #expect(try await server.nextRequest().target == target)
         await server.stop()
@@ -122,7 +122,7 @@ struct `Conformance of what is sent` {
             $0.get("/") { .status(200, headers: ["X-Back": $0.headers["X-Value"] ?? "none"]) }
         }
         let request = HTTPRequest(url: server.url("/"), headers: [HTTPHeader(name: "X-Value", value: value)])
-        #expect(try await WireAnswer(of: Session.conformance.request(request)).head.headers["X-Back"] == value)
+        #expect(try await WireResponse(of: Session.conformance.request(request)).head.headers["X-Back"] == value)
         #expect(try await server.nextRequest().headers["X-Value"] == value)
         await server.stop()
     }
@@ -131,7 +131,7 @@ struct `Conformance of what is sent` {
         let head = Array("HTTP/1.1 200 OK\r\nX-Value: caf".utf8) + [0xe9, 0x20, 0xff]
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes(head), .text("\r\nX-Folded: one\r\n  two\r\nContent-Length: 2\r\n\r\nok"))
-        let answer = try await WireAnswer(of: Session.conformance.request(server.url))
+        let answer = try await WireResponse(of: Session.conformance.request(server.url))
         #expect(answer.head.headers["X-Value"] == "café ÿ")
         #expect(answer.head.headers["X-Folded"] == "one two")
         #expect(answer.text == "ok")
@@ -154,7 +154,7 @@ struct `Conformance of what is sent` {
             .text("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
             .text("HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"),
             .text("3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n"))
-        let answer = try await WireAnswer(of: Session.conformance.request(server.url))
+        let answer = try await WireResponse(of: Session.conformance.request(server.url))
         #expect(answer.status == 200)
         #expect(answer.head.reasonPhrase == "Fine")
         #expect(answer.text == "abcde")
@@ -166,7 +166,7 @@ struct `Conformance of what is sent` {
     @Test func `HTTP/1.0 and a body that ends with the connection are understood`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .text("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end"), .close)
-        let answer = try await WireAnswer(of: Session.conformance.request(server.url))
+        let answer = try await WireResponse(of: Session.conformance.request(server.url))
         #expect(answer.head.httpVersion == .http1_0)
         #expect(answer.text == "until the end")
         await server.stop()

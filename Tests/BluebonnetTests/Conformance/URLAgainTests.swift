@@ -18,7 +18,7 @@ struct `Conformance of URLs that are used again` {
         let session = Session()
         let order = [path, path, path, "/other", path, "/other", "/other", path, path]
         for path in order {
-            let answer = try await WireAnswer(of: session.request("http://127.0.0.1:\(server.port)\(path)"))
+            let answer = try await WireResponse(of: session.request("http://127.0.0.1:\(server.port)\(path)"))
             #expect(answer.status == 200)
         }
         let targets = server.requests.map(\.target)
@@ -36,7 +36,7 @@ struct `Conformance of URLs that are used again` {
         let session = Session()
         for index in [0, 0, 0, 1, 1, 0, 1, 1, 1, 0] {
             let before = servers.map(\.requestCount)
-            _ = try await WireAnswer(of: session.request(servers[index].url("/same")))
+            _ = try await WireResponse(of: session.request(servers[index].url("/same")))
             #expect(servers[index].requestCount == before[index] + 1)
             #expect(servers[1 - index].requestCount == before[1 - index])
         }
@@ -51,7 +51,7 @@ struct `Conformance of URLs that are used again` {
             "http://127.0.0.1:\(server.port)/a", "http://ada:secret@127.0.0.1:\(server.port)/a"
         )
         let order = [known, known, known, plain, plain, known, plain, plain]
-        for url in order { _ = try await WireAnswer(of: session.request(url)) }
+        for url in order { _ = try await WireResponse(of: session.request(url)) }
         let fields = server.requests.map { $0.headers["Authorization"] }
         let first = fields.first ?? nil
         #expect(first != nil)
@@ -69,7 +69,7 @@ struct `Conformance of URLs that are used again` {
         ] as [(HTTPMethod, String?)] {
             let request = HTTPRequest(
                 url: server.url("/a?b"), method: method, body: body.map { .data(Data($0.utf8)) })
-            _ = try await WireAnswer(of: session.request(request))
+            _ = try await WireResponse(of: session.request(request))
             let received = try #require(server.requests.last)
             #expect(received.method == method && received.target == "/a?b")
             #expect(received.body == Data((body ?? "").utf8))

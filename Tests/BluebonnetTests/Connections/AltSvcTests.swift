@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct AltSvcTests {
     private static func session(_ altSvc: Session.Configuration.AltSvc) throws -> Session {
         let port = try port(of: .tls1_2)
-        return try Weather.trustingSession {
+        return try TestHarness.trustingSession {
             $0.altSvc = altSvc
             $0.dns.overrides = ["named.test:\(port)": ["127.0.0.1"], "other.test:\(port)": ["127.0.0.1"]]
         }
@@ -48,7 +48,7 @@ import Testing
         let session = try Self.session(.memory)
         _ = try await Self.answer(session, "/alternative?port=\(wrong)")
         let url = "https://named.test:\(try Self.port(of: .tls1_2))/port"
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request(url).serializingData(), in: session, failsWith: .trust(.hostMismatch))
         await session.shutdown()
     }

@@ -12,7 +12,7 @@ import Testing
     private static func data(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
 
     private static func session(_ identity: Identity?) throws -> Session {
-        try Weather.trustingSession { $0.tls.clientIdentity = identity }
+        try TestHarness.trustingSession { $0.tls.clientIdentity = identity }
     }
 
     /// The ways to give the same identity.
@@ -81,11 +81,11 @@ import Testing
             (nil, missing),
             (Identity.pem(file: files.stranger, keyFile: files.strangerKey), .clientCertificateRefused),
         ] {
-            let session = try Weather.trustingSession {
+            let session = try TestHarness.trustingSession {
                 ($0.tls.minimumVersion, $0.tls.maximumVersion) = (version, version)
                 $0.tls.clientIdentity = identity
             }
-            try await Weather.expect(
+            try await TestHarness.expect(
                 session.request(url).serializingData(), in: session, failsWith: .trust(reason), saying: " alert ")
             await session.shutdown()
         }
@@ -100,7 +100,7 @@ import Testing
         let url = try TestServers.clientCertificates.url("/tls")
         let identity = try Way.pemFiles.identity()
         let sessions = [identity, nil].map { identity in
-            Weather.session {
+            TestHarness.session {
                 $0.eventLoop = loop
                 $0.tls.caFile = authority
                 $0.tls.clientIdentity = identity
@@ -141,7 +141,7 @@ import Testing
     ) async throws {
         let session = try Self.session(try flaw.identity())
         let url = try TestServers.clientCertificates.url("/tls")
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             session.request(url).serializingString(), in: session, failsWith: .trust(.configuration),
             saying: "the TLS configuration cannot be used", "tls.clientIdentity")
         #expect(!error.description.contains("hidden-word") && !error.description.contains("open-sesame"))

@@ -19,7 +19,7 @@ import Testing
 
     @Test func `requests go through a unix socket, whatever their host`() async throws {
         let path = try TestServers.nginxSocket()
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.unixSocketPath = path
             $0.proxy = .url("http://127.0.0.1:1")
         }
@@ -30,8 +30,8 @@ import Testing
     }
 
     @Test func `a unix socket that is not there refuses the connection`() async throws {
-        let session = Weather.session { $0.unixSocketPath = "/no/such/socket" }
-        try await Weather.expect(
+        let session = TestHarness.session { $0.unixSocketPath = "/no/such/socket" }
+        try await TestHarness.expect(
             session.request("http://a.invalid/").serializingData(), in: session, failsWith: .connection(.refused))
         await session.shutdown()
     }
@@ -39,8 +39,8 @@ import Testing
     @Test func `sessions on one loop do not use each other's connections`() async throws {
         let loop = EventLoop()
         let path = try TestServers.nginxSocket()
-        let direct = Weather.session { $0.eventLoop = loop }
-        let local = Weather.session {
+        let direct = TestHarness.session { $0.eventLoop = loop }
+        let local = TestHarness.session {
             $0.eventLoop = loop
             $0.unixSocketPath = path
         }
@@ -57,18 +57,18 @@ import Testing
 
     @Test func `an override takes the place of name lookup, and the name stays`() async throws {
         let port = try Self.port(of: .tls1_3)
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             $0.dns.overrides = ["named.test:\(port)": ["127.0.0.1"], "other.test:\(port)": ["127.0.0.1"]]
         }
         let answer = await session.request("https://named.test:\(port)/port").serializingString().response
         #expect(answer.value == "\(port)\n")
         #expect(answer.metrics?.remoteAddress?.host == "127.0.0.1")
         // Its certificate is checked by the name of the URL.
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request("https://other.test:\(port)/port").serializingData(), in: session,
             failsWith: .trust(.hostMismatch))
         // Another port is looked up.
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request("http://named.test:1/").serializingData(), in: session,
             failsWith: .connection(.nameNotResolved))
         await session.shutdown()
@@ -76,16 +76,16 @@ import Testing
 
     @Test func `an override for every host`() async throws {
         let server = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
-        let session = Weather.session { $0.dns.overrides["*:\(server.port)"] = ["127.0.0.1"] }
+        let session = TestHarness.session { $0.dns.overrides["*:\(server.port)"] = ["127.0.0.1"] }
         for host in ["a.invalid", "b.invalid", "a.invalid"] {
             #expect(try await Self.text(session, "http://\(host):\(server.port)/") == "\(host):\(server.port)")
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `another host and port are connected to, and the name stays`() async throws {
         let (first, second) = (try Self.port(of: .tls1_2), try Self.port(of: .tls1_3))
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             $0.dns.connectTo = ["named.test:443": "127.0.0.1:\(first)", ":\(first)": ":\(second)"]
         }
         #expect(try await Self.text(session, "https://named.test/port") == "\(first)")
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `servers for names are refused by a libcurl that cannot ask them`() async throws {
-        let session = Weather.session { $0.dns.servers = ["127.0.0.1"] }
+        let session = TestHarness.session { $0.dns.servers = ["127.0.0.1"] }
         let error = try #require(await session.request("http://a.invalid/").serializingData().response.error)
         #expect(error.description.contains("dns.servers") || error.kind == .connection(.nameNotResolved))
         await session.shutdown()
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: [("lo", "127.0.0.1"), ("127.0.0.3", "127.0.0.3")])
     func `connections leave by an interface, or from an address`(_ interface: String, address: String) async throws {
-        let session = Weather.session { $0.interface = interface }
+        let session = TestHarness.session { $0.interface = interface }
         let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
         #expect(answer.value == "127.0.0.1\n")
         #expect(answer.metrics?.localAddress?.host == address)
@@ -113,8 +113,8 @@ import Testing
 
     @Test(arguments: ["no-such-if0", "192.0.2.1", "if!lo", "host!127.0.0.1"])
     func `an interface that is not there is said to be missing`(_ interface: String) async throws {
-        let session = Weather.session { $0.interface = interface }
-        try await Weather.expect(
+        let session = TestHarness.session { $0.interface = interface }
+        try await TestHarness.expect(
             session.request(try TestServers.nginx.url("/address")).serializingData(), in: session,
             failsWith: .connection(.interface), saying: "interface")
         await session.shutdown()
@@ -129,7 +129,7 @@ import Testing
         _ family: Session.Configuration.AddressFamily, expected: [String]
     ) async throws {
         let port = try Self.port(of: .nginx)
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.addressFamily = family
             $0.dns.overrides["both.invalid:\(port)"] = ["::1", "127.0.0.1"]
         }
@@ -143,7 +143,7 @@ import Testing
     func `a host without an address of that version is not found`(
         _ family: Session.Configuration.AddressFamily, address: String
     ) async throws {
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.addressFamily = family
             $0.dns.overrides["one.invalid:80"] = [address]
         }
@@ -158,7 +158,7 @@ import Testing
         // The address of IPv6 that is 127.0.0.9: a newer libcurl begins with IPv6, an older one with the first address.
         let full = "::ffff:127.0.0.9"
         func session(_ timeout: Duration) -> Session {
-            Weather.session {
+            TestHarness.session {
                 $0.happyEyeballsTimeout = timeout
                 $0.timeouts.connect = .milliseconds(700)
                 $0.dns.overrides["both.invalid:\(port)"] = [full, "127.0.0.1"]
@@ -168,7 +168,7 @@ import Testing
         #expect(try await Self.text(soon, "http://both.invalid:\(port)/address") == "127.0.0.1")
         await soon.shutdown()
         let late = session(.seconds(60))
-        try await Weather.expect(
+        try await TestHarness.expect(
             late.request("http://both.invalid:\(port)/address").serializingData(), in: late,
             failsWith: .timedOut(.connect))
         await late.shutdown()
@@ -193,7 +193,7 @@ import Testing
 
     @Test func `TCP asks after a silent peer only if it is to`() async throws {
         for isOn in [true, false] {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 if isOn { $0.keepAlive = .init(idle: .seconds(3_000), interval: .seconds(7)) }
             }
             let answer = await session.request(try TestServers.nginx.url("/address")).serializingString().response
@@ -207,37 +207,37 @@ import Testing
 
     @Test func `a limit for each host holds`() async throws {
         let server = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
-        let session = Weather.session { $0.connectionLimits.perHost = 1 }
+        let session = TestHarness.session { $0.connectionLimits.perHost = 1 }
         let url = server.url
         let connections = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 1...8 { group.addTask { try await session.request(url).serializingString().value } }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(connections == ["1"])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a limit in all holds, and makes room for another host`() async throws {
         let first = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
         let second = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
-        let session = Weather.session { $0.connectionLimits.total = 1 }
+        let session = TestHarness.session { $0.connectionLimits.total = 1 }
         for number in 1...2 {
             for server in [first, second] {
                 #expect(try await session.request(server.url).serializingString().value == "\(number)")
             }
         }
-        try await Weather.end(session, first)
+        try await TestHarness.end(session, first)
         try await second.waitForOpenConnections(atMost: 0)
     }
 
     @Test(arguments: [1, 2]) func `as many connections are kept as may be`(_ kept: Int) async throws {
         let first = try await LocalServer { $0.otherwise { _ in .text("a") } }
         let second = try await LocalServer { $0.otherwise { _ in .text("b") } }
-        let session = Weather.session { $0.connectionLimits.kept = kept }
+        let session = TestHarness.session { $0.connectionLimits.kept = kept }
         for server in [first, second] { _ = try await session.request(server.url).serializingString().value }
         let answer = await session.request(first.url).serializingString().response
         #expect(answer.metrics?.isReusedConnection == (kept == 2))
-        try await Weather.end(session, first)
+        try await TestHarness.end(session, first)
         try await second.waitForOpenConnections(atMost: 0)
     }
 }

@@ -23,7 +23,7 @@ import Testing
             self.plain = plain
             let port = try #require(try TestServers.tls1_3.url().port)
             securePort = "\(port)\n"
-            session = try Weather.trustingSession {
+            session = try TestHarness.trustingSession {
                 $0.hsts = hsts
                 if !cookies { $0.cookies.policy = .never }
                 $0.dns.connectTo = [":80": "127.0.0.1:\(plain.port)", ":443": "127.0.0.1:\(port)"]
@@ -37,7 +37,7 @@ import Testing
             return (try answer.result.get(), answer.response?.url.absoluteString)
         }
 
-        func end() async throws { try await Weather.end(session, plain) }
+        func end() async throws { try await TestHarness.end(session, plain) }
     }
 
     @Test(arguments: [true, false])
@@ -93,7 +93,7 @@ import Testing
     /// Otherwise it would be made for HTTP/2 without TLS, and have a connection to itself.
     @Test func `a request that was held back while its host said so goes over TLS like any other`() async throws {
         let port = try #require(try TestServers.tls1_3.url().port)
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             $0.hsts = .memory
             $0.httpVersion = .http2PriorKnowledge
             $0.dns.connectTo = [":443": "127.0.0.1:\(port)"]

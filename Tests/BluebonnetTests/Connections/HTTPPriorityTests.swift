@@ -48,7 +48,7 @@ import Testing
     func `a server learns of it by the stream's weight and by the field`(
         _ priority: HTTPPriority, field: String?
     ) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = priority
         let answer = try await session.request(request).serializingDecodable(Answer.self).value
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `a request without one says nothing, also after one that has`() async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = .low
         _ = try await session.request(request).serializingDecodable(Answer.self).value
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `a field of the request's own is left alone, and one of the session's gives way`() async throws {
-        let session = try Weather.trustingSession { $0.headers["Priority"] = "u=7" }
+        let session = try TestHarness.trustingSession { $0.headers["Priority"] = "u=7" }
         var request = HTTPRequest(url: try TestServers.misbehavingHTTP2.url("/priority"))
         request.priority = .high
         let first = try await session.request(request).serializingDecodable(Answer.self).value
@@ -83,11 +83,11 @@ import Testing
 
     @Test func `HTTP/1.1 has the field alone`() async throws {
         let server = try await LocalServer { $0.otherwise { _ in .text("x") } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         var request = HTTPRequest(url: server.url)
         request.priority = .high
         _ = try await session.request(request).serializingString().value
         #expect(try await server.nextRequest().headers.values(for: "Priority") == ["u=1"])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -20,7 +20,7 @@ import Testing
     func `all new connections but the first resume the TLS session`(
         _ version: Session.Configuration.TLS.Version
     ) async throws {
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             $0.tls.maximumVersion = version
             $0.httpVersion = .http1_1
         }
@@ -44,8 +44,8 @@ import Testing
     @Test func `clients with another identity do not resume each other's sessions`() async throws {
         let files = try TestCertificates()
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
-        let session = try Weather.trustingSession { $0.httpVersion = .http1_1 }
-        let other = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession { $0.httpVersion = .http1_1 }
+        let other = try TestHarness.trustingSession {
             $0.httpVersion = .http1_1
             $0.tls.clientIdentity = .pem(file: files.client, keyFile: files.clientKey)
         }
@@ -58,7 +58,7 @@ import Testing
     @Test func `each request after the first goes to the alternative service, on new connections, too`() async throws {
         let first = try #require(try TestServers.tls1_2.url().port)
         let second = try #require(try TestServers.tls1_3.url().port)
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             $0.altSvc = .memory
             $0.dns.overrides = ["named.test:\(first)": ["127.0.0.1"]]
         }

@@ -147,7 +147,7 @@ import Testing
             ]
         }
         for _ in 1...2 {
-            let error = try await Weather.expect(
+            let error = try await TestHarness.expect(
                 session.request(try Self.url("a.named.test", "/tls", on: server)).serializingString(), in: session,
                 failsWith: .trust(.configuration), saying: #"tls.clientIdentities["*.named.test"]"#)
             #expect(!error.description.contains("hidden-word"))
@@ -213,10 +213,10 @@ import Testing
         for host in ["*.example", "b.example", "[::1]", "bücher.test"] {
             tls.clientIdentities[host] = .pem(file: "/\(host).pem")
         }
-        let choice = IdentityTable(tls).choice(for: try #require(URL(string: url)))
+        let choice = ClientIdentityTable(tls).choice(for: try #require(URL(string: url)))
         #expect(choice?.identity == key.map { .pem(file: "/\($0).pem") })
         tls.clientIdentity = .pem(file: "/other.pem")
-        let other = IdentityTable(tls).choice(for: try #require(URL(string: url)))
+        let other = ClientIdentityTable(tls).choice(for: try #require(URL(string: url)))
         #expect(other?.identity == .pem(file: "/\(key ?? "other").pem"))
     }
 }

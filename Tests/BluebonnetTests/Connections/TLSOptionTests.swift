@@ -8,7 +8,7 @@ import Testing
 
     /// What a server says of TLS: the version, the cipher and the client's subject.
     private static func lines(_ server: TestServers, _ change: (inout TLS) -> Void) async throws -> [String] {
-        let session = try Weather.trustingSession { change(&$0.tls) }
+        let session = try TestHarness.trustingSession { change(&$0.tls) }
         let text = try await session.request(try server.url("/tls")).validate().serializingString().value
         await session.shutdown()
         return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -22,7 +22,7 @@ import Testing
         minimum: TLS.Version, maximum: TLS.Version?, expected: String
     ) async throws {
         let files = try TestCertificates()
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             ($0.tls.minimumVersion, $0.tls.maximumVersion) = (minimum, maximum)
             $0.tls.clientIdentity = .pem(file: files.client, keyFile: files.clientKey)
         }
@@ -33,10 +33,10 @@ import Testing
 
     @Test(arguments: [TestServers.tls1_2, .tls1_3])
     func `what the server does not speak fails the handshake`(_ server: TestServers) async throws {
-        let session = try Weather.trustingSession {
+        let session = try TestHarness.trustingSession {
             if server == .tls1_2 { $0.tls.minimumVersion = .v1_3 } else { $0.tls.maximumVersion = .v1_2 }
         }
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             session.request(try server.url("/tls")).serializingData(), in: session, failsWith: .trust(.handshake),
             saying: "the TLS handshake failed", "protocol version")
         #expect(error.isTrustFailure)
@@ -69,8 +69,8 @@ import Testing
 
     @Test func `no cipher in common fails the handshake`() async throws {
         // The server's certificate is not one of RSA.
-        let session = try Weather.trustingSession { $0.tls.ciphers = ["ECDHE-RSA-AES128-GCM-SHA256"] }
-        try await Weather.expect(
+        let session = try TestHarness.trustingSession { $0.tls.ciphers = ["ECDHE-RSA-AES128-GCM-SHA256"] }
+        try await TestHarness.expect(
             session.request(try TestServers.tls1_2.url("/tls")).serializingData(), in: session,
             failsWith: .trust(.handshake), saying: "handshake failure")
         await session.shutdown()

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func `a request that handles no cookies sends and keeps none`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["a=1"])
         var request = try request("http://example.com/", setting: ["b=2"])
         request.handlesCookies = false
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a session with the policy of none has none`() async throws {
-        let scene = try await CookieScene { $0.cookies.policy = .never }
+        let scene = try await CookieTestSession { $0.cookies.policy = .never }
         try await scene.get("http://example.com/", setting: ["a=1"])
         #expect(try await scene.get("http://example.com/") == nil)
         #expect(try await scene.session.cookies.all().isEmpty)
@@ -59,7 +59,7 @@ import Testing
     func `only the site that was asked first has cookies`(_ first: String?, _ asked: String, isVisited: Bool)
         async throws
     {
-        let scene = try await CookieScene { $0.cookies.policy = .onlyFromVisitedSite }
+        let scene = try await CookieTestSession { $0.cookies.policy = .onlyFromVisitedSite }
         var request = try request(asked, setting: ["a=1; Path=/"])
         request.firstPartyURL = first.flatMap { URL(string: $0) }
         #expect(try await scene.send(request) == nil)
@@ -72,7 +72,7 @@ import Testing
 
     @Test(arguments: [Session.Configuration.Cookies.Policy.onlyFromVisitedSite, .always])
     func `a redirect by way of another site`(_ policy: Session.Configuration.Cookies.Policy) async throws {
-        let scene = try await CookieScene { $0.cookies.policy = policy }
+        let scene = try await CookieTestSession { $0.cookies.policy = policy }
         await scene.server.route { router in
             func leads(_ path: String, to location: String) {
                 router.get(path) { _ in
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `cookies written by hand go behind the session's, in the same field`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": "mine=0"]) == "mine=0")
         try await scene.get("http://example.com/", setting: ["a=1"])
         #expect(
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func `cookies among the session's fields are sent unless the request has its own`() async throws {
-        let scene = try await CookieScene { $0.headers.update(name: "Cookie", value: "all=1") }
+        let scene = try await CookieTestSession { $0.headers.update(name: "Cookie", value: "all=1") }
         #expect(try await scene.get("http://example.com/") == "all=1")
         #expect(try await scene.get("http://example.com/", headers: ["X-Other": "1"]) == "all=1")
         #expect(try await scene.get("http://example.com/", headers: ["Cookie": "own=2"]) == "own=2")
@@ -132,8 +132,8 @@ import Testing
 
     @Test func `two sessions share nothing, on one loop or on two`() async throws {
         let loop = EventLoop()
-        let first = try await CookieScene { $0.eventLoop = loop }
-        let second = try await CookieScene { $0.eventLoop = loop }
+        let first = try await CookieTestSession { $0.eventLoop = loop }
+        let second = try await CookieTestSession { $0.eventLoop = loop }
         try await first.get("http://example.com/", setting: ["a=1"])
         #expect(try await second.get("http://example.com/") == nil)
         #expect(try await first.get("http://example.com/") == "a=1")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func `streams, downloads and uploads take part`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let set = try request("http://example.com/", setting: ["a=1"])
         for try await _ in scene.session.streamRequest(set).streamTask().bytes {}
         let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString)")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func `many handles, in parallel, share the cookies`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["a=1"])
         try await withThrowingTaskGroup(of: String?.self) { group in
             for _ in 0..<50 { group.addTask { try await scene.get("http://example.com/") } }
@@ -169,7 +169,7 @@ import Testing
     // MARK: Secrets
 
     @Test func `no description shows a value`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: ["sid=s3cret; Path=/"])
         let request = scene.session.request("http://example.com/", headers: ["Cookie": "token=s3cret"])
         let response = await request.serializingString().response

@@ -61,11 +61,11 @@ import Testing
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
         let cookies = Self.lines.map(\.0).filter { !$0.isExpired() }
-        let first = Weather.session()
+        let first = TestHarness.session()
         try await first.cookies.set(cookies)
         try await first.cookies.save(to: file)
         await first.shutdown()
-        let second = Weather.session()
+        let second = TestHarness.session()
         #expect(try await second.cookies.load(from: file) == cookies.count)
         #expect(Set(try await second.cookies.all()) == Set(cookies))
         // Once more, without those that end with the session.
@@ -79,7 +79,7 @@ import Testing
         let file = directory.url("cookies.txt")
         try Data("old, and longer than what comes".utf8).write(to: file)
         #expect(unsafe chmod(file.path, 0o666) == 0)
-        let session = Weather.session()
+        let session = TestHarness.session()
         try await session.cookies.save(to: file)
         var status = stat()
         #expect(unsafe stat(file.path, &status) == 0)
@@ -107,7 +107,7 @@ import Testing
 
     @Test func `a file that cannot be read or written is an error that names it`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let missing = directory.url("none/cookies.txt")
         let unreadable = await #expect(throws: RequestError.self) { try await session.cookies.load(from: missing) }
         #expect(unreadable?.kind == .cookies(.fileUnreadable(path: missing.path)))
@@ -130,7 +130,7 @@ import Testing
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.otherwise { request in
-                guard request.target.hasSuffix("/set") else { return CookieScene.answer(to: request) }
+                guard request.target.hasSuffix("/set") else { return CookieTestSession.answer(to: request) }
                 return .status(
                     200,
                     headers: HTTPHeaders([
@@ -159,7 +159,7 @@ import Testing
         let server = try await server()
         let directory = try TestDirectory()
         let file = directory.url("cookies.txt")
-        let session = Weather.session { $0.proxy = .url("http://127.0.0.1:\(server.port)") }
+        let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(server.port)") }
         _ = try await session.request("http://example.com/set").serializingData(emptyResponseCodes: [200]).value
         try await session.cookies.save(to: file)
         await session.shutdown()
@@ -185,7 +185,7 @@ import Testing
         #expect(outcome.code == 0)
         let cookies = try Cookie.load(from: file)
         #expect(cookies.count == 2 && cookies.contains { $0.isHTTPOnly && $0.includesSubdomains })
-        let scene = try await CookieScene { $0.cookies.initial = cookies }
+        let scene = try await CookieTestSession { $0.cookies.initial = cookies }
         #expect(try await scene.get("http://example.com/p") == "b=2; a=1")
         #expect(try await scene.get("http://www.example.com/p") == "a=1")
         try await scene.end()

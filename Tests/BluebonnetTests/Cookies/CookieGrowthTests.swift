@@ -28,15 +28,15 @@ import Testing
                 }
                 return clock.now - start
             }
-            let (session, control) = (Weather.session(), Weather.session { $0.cookies.policy = .never })
+            let (session, control) = (TestHarness.session(), TestHarness.session { $0.cookies.policy = .never })
             _ = try await time(0..<50, control)
             // As many as there may be are there from here on.
             _ = try await time(0..<50, session)
-            let before = try ProcessHoldings.now()
+            let before = try ProcessResources.now()
             let early = (try await time(50..<100, session), try await time(50..<100, control))
             _ = try await time(100..<550, session)
             let late = (try await time(550..<600, session), try await time(550..<600, control))
-            let after = try ProcessHoldings.now()
+            let after = try ProcessResources.now()
             let count = try await session.cookies.all().count
             print("before: \(before), 50 requests \(early); after: \(after), \(late), \(count) cookies")
             #expect(count <= 210)

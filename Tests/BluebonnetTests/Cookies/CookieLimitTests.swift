@@ -6,7 +6,7 @@ import Testing
 /// A jar has bounds, whatever servers set.
 @Suite(.timeLimit(.minutes(5))) struct CookieLimitTests {
     @Test func `a site has at most 180 cookies and those of a response or two, and the oldest go`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         for round in 0..<20 {
             let host = round.isMultiple(of: 2) ? "example.com" : "www.example.com"
             try await scene.get("http://\(host)/", setting: (0..<30).map { "n\(round * 30 + $0)=1" })
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `a site's cookies do not go because another site sets too many`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.org/", setting: ["mine=1"])
         for round in 0..<20 {
             try await scene.get("http://example.com/", setting: (0..<30).map { "n\(round * 30 + $0)=1" })
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `a cookie that is set again and again stays, with the others of its site`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com/", setting: (0..<40).map { "n\($0)=1" })
         for round in 0..<20 {
             try await scene.get("http://example.com/", setting: (0..<30).map { "n\($0)=\(round)" })
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `a session has at most 3,600 cookies, and those of the latest sites stay`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         for round in 0..<30 {
             let cookies = (0..<200).map { number in
                 Cookie(name: "n\(number)", value: "1", domain: "host\(number % 20).site\(round).example")

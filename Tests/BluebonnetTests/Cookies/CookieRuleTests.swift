@@ -21,7 +21,7 @@ import Testing
 
     @Test(arguments: CookieRow.all)
     func `what a response sets is sent where it belongs`(_ row: CookieRow) async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         #expect(try await scene.get(row.from, setting: row.sets) == nil)
         #expect(try await scene.get(row.asked) == row.sent)
         // What is said to be sent is what is sent.
@@ -33,7 +33,7 @@ import Testing
 
     @Test(arguments: CookieRow.all)
     func `what is set from a field's value is sent where it belongs`(_ row: CookieRow) async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let from = try #require(URL(string: row.from))
         for field in row.sets { _ = try? await scene.session.cookies.set(field, for: from) }
         #expect(try await scene.get(row.asked) == row.sent)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `a cookie for a path with a slash comes back after a request for the path without it`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com/x", setting: ["a=1; Path=/p/; Max-Age=1000", "b=2; Path=/p/"])
         let cookies = Set(try await scene.session.cookies.all())
         for _ in 0..<2 {
@@ -62,7 +62,7 @@ import Testing
         ("a=1; Path=p; Secure", "http://example.com/x"), ("a=2; Path=\"/\"", "http://example.com/x"),
     ])
     func `a field that is refused does not end a cookie of others`(_ field: String, from url: String) async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)
         let common = Cookie(name: "b", value: "1", domain: "example.com", includesSubdomains: true)
         try await scene.session.cookies.set([secure, common])
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `a cookie set without TLS does not take the place of a secure one`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let secure = Cookie(name: "a", value: "1", domain: "example.com", isSecure: true)
         try await scene.session.cookies.set(secure)
         #expect(try await scene.get("http://example.com", setting: ["a=2"]) == nil)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `a response's cookies are one field, in every kind of request`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://example.com", setting: ["a=1", "bb=2", "ccc=3"])
         let url = try #require(URL(string: "http://example.com/p"))
         for method in [HTTPMethod.get, .post, .put, .delete] {

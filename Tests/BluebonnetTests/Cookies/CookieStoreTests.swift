@@ -11,7 +11,7 @@ import Testing
         name: "c", value: "", domain: "example.org", includesSubdomains: true, isHTTPOnly: true,
         expires: Date(timeIntervalSince1970: 4_102_444_800))
 
-    private func session() -> Session { Weather.session() }
+    private func session() -> Session { TestHarness.session() }
 
     @Test func `what is set can be read`() async throws {
         let session = session()
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func `a session begins with the cookies that it is given`() async throws {
-        let scene = try await CookieScene { $0.cookies.initial = [a, b] }
+        let scene = try await CookieTestSession { $0.cookies.initial = [a, b] }
         #expect(try await scene.get("http://example.com/") == "a=1")
         #expect(Set(try await scene.session.cookies.all()) == [a, b])
         try await scene.end()
@@ -146,8 +146,8 @@ import Testing
 
     @Test func `a session that is given a cookie that it cannot keep makes no request`() async throws {
         let bad = Cookie(name: "a;", value: "1", domain: "example.com")
-        let session = Weather.session { $0.cookies.initial = [a, bad] }
-        try await Weather.expect(
+        let session = TestHarness.session { $0.cookies.initial = [a, bad] }
+        try await TestHarness.expect(
             session.request("http://example.com/").serializingData(), in: session, failsWith: .cookies(.invalidName))
         await session.shutdown()
     }
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func `a store outlives its session, and says so`() async throws {
-        var session: Session? = Weather.session()
+        var session: Session? = TestHarness.session()
         let store = try #require(session).cookies
         try await store.set(a)
         session = nil
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func `many requests and many readers at once`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
                 group.addTask {

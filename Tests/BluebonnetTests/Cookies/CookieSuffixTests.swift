@@ -5,7 +5,7 @@ import Testing
 
 /// The public suffix list on the wire, by the names that the list's own checks are about.
 ///
-/// Without ``SuffixCookies``, a host that is a suffix sets cookies for all hosts below it.
+/// Without ``PublicSuffixCookies``, a host that is a suffix sets cookies for all hosts below it.
 @Suite(.timeLimit(.minutes(1))) struct CookieSuffixTests {
     /// A host, and the part of it that is registered; `nil` when the host is a public suffix.
     struct Name: Sendable, CustomTestStringConvertible {
@@ -54,7 +54,7 @@ import Testing
 
     @Test(arguments: names)
     func `a host sets cookies for its site, and for nobody else's`(_ name: Name) async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let labels = name.host.split(separator: ".")
         // The host and every domain above it.
         for first in labels.indices {
@@ -86,7 +86,7 @@ import Testing
     func `a host in its own letters sets cookies for its site`(_ host: String, domain: String, isSite: Bool)
         async throws
     {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://\(host)", setting: ["n=1; Domain=\(domain)"])
         #expect(try await scene.get("http://beside.\(domain)") == (isSite ? "n=1" : nil))
         try await scene.end()
@@ -101,10 +101,10 @@ import Testing
                     asked.open()
                     await gate.wait()
                 }
-                return CookieScene.answer(to: request)
+                return CookieTestSession.answer(to: request)
             }
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(server.port)")
             $0.connectionLimits.total = 1
         }
@@ -121,12 +121,12 @@ import Testing
         #expect(await answer.error == nil)
         for other in others { #expect(try await other.value == "") }
         #expect(try await session.cookies.all().map(\.includesSubdomains) == [false])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ["com", "CO.UK", ".co.uk", "github.io", "k12.ak.us"])
     func `a cookie for all below a public suffix is refused`(_ domain: String) async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let cookie = Cookie(name: "a", value: "secret", domain: domain, includesSubdomains: true)
         let error = await #expect(throws: RequestError.self) { try await scene.session.cookies.set(cookie) }
         #expect(error?.kind == .cookies(.publicSuffix(name: "a", domain: cookie.domain)))
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `the host's case does not get a cookie past the list`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         try await scene.get("http://Curl.CO.UK", setting: ["a=1; Domain=co.UK"])
         try await scene.get("http://curl.co.uk", setting: ["a=1; Domain=CO.uk"])
         #expect(try await scene.get("http://other.co.uk") == nil)

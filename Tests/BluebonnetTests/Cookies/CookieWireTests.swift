@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: servers)
     func `httpbin sets, shows and deletes cookies`(_ server: TestServers) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         #expect(try await cookies(session, server) == [:])
         try await ask("/cookies/set?a=1&b=2", session, server)
         #expect(try await cookies(session, server) == ["a": "1", "b": "2"])
@@ -35,7 +35,7 @@ import Testing
 
     @Test func `a secure cookie goes with TLS`() async throws {
         let server = TestServers.httpbinHTTP2
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let set = try server.url("/response-headers?Set-Cookie=__Host-a%3D1%3B%20Secure%3B%20Path%3D/")
         _ = try await session.request(set).validate().serializingData().value
         let cookie = try #require(try await session.cookies.all().first)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `secure cookies on hosts that are not this machine by their names`() async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let (plain, secure) = (TestServers.httpbin, TestServers.httpbinHTTP2)
         let (shop, below) = ("shop.localhost", "www.shop.localhost")
         func sent(_ server: TestServers, to host: String) async throws -> JSONValue? {
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a secure cookie does not go without TLS`() async throws {
-        let scene = try await CookieScene()
+        let scene = try await CookieTestSession()
         let https = try #require(URL(string: "https://example.com/"))
         try await scene.session.cookies.set("a=1; Secure", for: https)
         try await scene.session.cookies.set("b=2", for: https)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `a hundred streams at once share the cookies`() async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let server = TestServers.httpbinHTTP2
         try await ask("/cookies/set/a/1", session, server)
         try await withThrowingTaskGroup(of: JSONValue?.self) { group in

@@ -28,7 +28,7 @@ import Testing
     @Test func `connections that break again and again keep nobody from the file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [10_000, 20_000, 1024, 30_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let delays = Delays()
         let request = try download(
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
@@ -49,13 +49,13 @@ import Testing
             last = value.completed
         }
         #expect(last == 100_000)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `what always breaks at the same place is given up, and stays to be resumed`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] + Array(repeating: 0, count: 100) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let delays = Delays()
         let request = try download(
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
@@ -72,26 +72,26 @@ import Testing
         origin.change { $0.cuts = [] }
         _ = try await session.download(resumingWith: data, to: .file(directory.url("a"))).serializingURL().value
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `time passes until a download goes on`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let begin = ContinuousClock.now
         let request = session.download(origin.url, to: .file(directory.url("a"), options: .automaticallyResume))
         _ = try await request.serializingURL().value
         #expect(ContinuousClock.now - begin >= .milliseconds(500))
         #expect(origin.ranges == ["all", "bytes=40000-"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [true, false], [true, false])
     func `cancelling while it waits answers at once`(isHeeded: Bool, keepingFile: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let (waits, gate) = (Gate(), Gate())
         let request = try download(
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
@@ -109,13 +109,13 @@ import Testing
         #expect((answer.resumeData != nil) == keepingFile)
         #expect(directory.names == (keepingFile ? [".a.part", ".a.part.resume"] : []))
         #expect(origin.server.requestCount == 1)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a download that was not asked to go on by itself does not`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000, 20_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let first = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let data = try #require(first.resumeData)
         #expect(origin.server.requestCount == 1)
@@ -129,30 +129,30 @@ import Testing
         _ = try await third.serializingURL().value
         #expect(origin.ranges.last == "bytes=60000-")
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [true, false])
     func `what an earlier session left at a named file is taken up where that is wanted`(isWanted: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         _ = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         await session.shutdown()
-        let next = Weather.session()
+        let next = TestHarness.session()
         let options: DownloadRequest.Options = isWanted ? .automaticallyResume : []
         let request = next.download(origin.url, to: .file(directory.url("a"), options: options))
         _ = try await request.serializingURL().value
         #expect(origin.ranges == ["all", isWanted ? "bytes=40000-" : "all"])
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(directory.names == ["a"])
-        try await Weather.end(next, origin.server)
+        try await TestHarness.end(next, origin.server)
     }
 
     @Test func `what was left of another URL is no part of this one`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         _ = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let request = session.download(
             origin.server.url("/other.bin"), to: .file(directory.url("a"), options: .automaticallyResume))
@@ -160,6 +160,6 @@ import Testing
         #expect(origin.ranges == ["all", "all"])
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(directory.names == ["a"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 }

@@ -26,7 +26,7 @@ import Testing
         // More than the disk and the session hold together, or the response may be complete when the disk is full.
         let size = 4 << 20
         let origin = try await RangeOrigin { $0.body = .pattern(count: size) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let options: DownloadRequest.Options = isAutomatic ? .automaticallyResume : []
         let task = session.download(
             origin.url, to: .file(directory.url("a"), options: options)
@@ -47,13 +47,13 @@ import Testing
         #expect(origin.ranges == ["all", "bytes=\(count)-"])
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(directory.names == ["a"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a directory that vanishes is a clear error, and is not made again`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let gate = Gate()
         try directory.makeDirectory("inner")
         let task = await held(
@@ -68,14 +68,14 @@ import Testing
                     .cannotMoveFile(from: directory.path("inner/.a.part"), to: directory.path("inner/a"))))
         #expect(answer.error?.detail == "No such file or directory")
         #expect(directory.names == [])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [true, false])
     func `a file that appears meanwhile is left alone, unless it is to be replaced`(isReplaced: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let gate = Gate()
         let options: DownloadRequest.Options = isReplaced ? .removePreviousFile : []
         let task = await held(
@@ -98,13 +98,13 @@ import Testing
             expectSame(try Data(contentsOf: directory.url("b")), origin.body)
             #expect(directory.names == ["a", "b"])
         }
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a directory in the place of the file is a clear error`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let gate = Gate()
         let task = await held(
             origin, by: gate, to: .file(directory.url("a"), options: .removePreviousFile),
@@ -114,14 +114,14 @@ import Testing
         let answer = await task.response
         #expect(answer.error?.kind == .download(.destinationIsDirectory(path: directory.path("a"))))
         #expect(answer.resumeData != nil && directory.names == [".a.part", ".a.part.resume", "a"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `where nothing may be written, nothing is fetched`() async throws {
         let directory = try TestDirectory()
         try directory.makeReadOnly()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         for destination in [DownloadRequest.Destination.file(directory.url("a")), .directory(directory.url)] {
             let error = try #require(
                 await session.download(origin.url, to: destination).serializingURL().response.error)
@@ -134,7 +134,7 @@ import Testing
         }
         #expect(origin.server.requestCount == 0)
         directory.makeWritable()
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [true, false])
@@ -143,7 +143,7 @@ import Testing
         let origins = [
             try await RangeOrigin(), try await RangeOrigin { $0.body = Data($0.body.prefix(90_000).reversed()) },
         ]
-        let session = Weather.session()
+        let session = TestHarness.session()
         let gate = Gate()
         for origin in origins {
             origin.change { $0.pace = { position in if position > 40_000 { await gate.wait() } } }
@@ -154,7 +154,7 @@ import Testing
             session.download(origin.url, to: .file(directory.url("a"), options: options)).serializingURL()
         }
         for origin in origins { _ = try await origin.server.nextRequest() }
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         gate.open()
         let answers = [await tasks[0].response, await tasks[1].response]
         #expect(await watch.sizes().isSubset(of: [100_000, 90_000]))
@@ -181,7 +181,7 @@ import Testing
     @Test func `a download that is resumed while it runs begins a file of its own`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let data = try #require(failed.resumeData)
         let gate = Gate()
@@ -195,6 +195,6 @@ import Testing
         #expect(origin.ranges == ["all", "bytes=45000-", "all"])
         for name in ["a", "b"] { expectSame(try Data(contentsOf: directory.url(name)), origin.body) }
         #expect(directory.names == ["a", "b"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 }

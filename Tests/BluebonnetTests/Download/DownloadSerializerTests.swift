@@ -39,7 +39,7 @@ import Testing
     func `all serializers of one request are served from one file`(attachedAfterTheEnd: Bool) async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(server.url("/person"), to: .file(directory.url("a"))).validate()
         let url = request.serializingURL()
         if attachedAfterTheEnd { _ = try await url.value }
@@ -57,22 +57,22 @@ import Testing
         #expect(try await url.value == directory.url("a"))
         #expect(try await tasks.0.value == Data(#"{"name":"Ada"}"#.utf8), "and again")
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a property list is decoded`() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(server.url("/list"), to: .file(directory.url("a")))
         #expect(try await request.serializingPropertyList(Person.self).value == Person(name: "Ada"))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `what cannot be decoded fails that serializer, and the file stays`() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(server.url("/person"), to: .file(directory.url("a")))
         let answer = await request.serializingDecodable([Int].self).response
         #expect(answer.error?.kind == .serialization(.decodingFailed))
@@ -81,12 +81,12 @@ import Testing
         let empty = session.download(server.url("/empty"), to: .file(directory.url("empty")))
         #expect(await empty.serializingData().response.error?.kind == .serialization(.inputDataNilOrZeroLength))
         #expect(try await empty.serializingURL().value == directory.url("empty"))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `no more is read into memory than the session allows`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session { $0.maximumResponseBytes = 65_536 }
+        let session = TestHarness.session { $0.maximumResponseBytes = 65_536 }
         for (size, isRead) in [(65_536, true), (1_048_576, false)] {
             let file = directory.url("\(size)")
             let request = session.download(try TestServers.nginx.url("/bytes/\(size)"), to: .file(file)).validate()
@@ -102,13 +102,13 @@ import Testing
     @Test func `a file that is gone by the time it is read is a clear error`() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let file = directory.url("a")
         let request = session.download(server.url("/person"), to: .file(file))
         _ = try await request.serializingURL().value
         try FileManager.default.removeItem(at: file)
         let error = await request.serializingString().response.error
         #expect(error?.kind == .download(.cannotReadFile(path: file.path)))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

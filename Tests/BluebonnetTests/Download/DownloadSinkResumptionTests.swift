@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 
 /// How a download goes on with what another has left.
-@Suite struct DownloadSinkResumptionTests: DownloadSinkScene {
+@Suite struct DownloadSinkResumptionTests: DownloadSinkFixture {
     // MARK: Going on
 
     @Test func `resume data goes on where it ended`() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 /// What becomes of the body of one exchange, and where it goes.
-@Suite struct DownloadSinkTests: DownloadSinkScene {
+@Suite struct DownloadSinkTests: DownloadSinkFixture {
     // MARK: One exchange
 
     @Test func `a body comes to its file`() throws {

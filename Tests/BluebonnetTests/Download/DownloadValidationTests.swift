@@ -12,7 +12,7 @@ import Testing
         let directory = try TestDirectory()
         let body = Data.pattern(count: 1 << 20)
         let server = try await LocalServer { $0.get("/a", .data(body, status: 404)) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(server.url("/a"), to: .file(directory.url("a"))).validate()
         let answer = await request.serializingURL().response
         let error = try #require(answer.error)
@@ -21,40 +21,40 @@ import Testing
         expectSame(try #require(error.body), body.prefix(64 * 1024))
         #expect(answer.fileURL == nil && answer.resumeData == nil && directory.names == [])
         #expect(request.error?.kind == error.kind)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an error in JSON can be decoded`() async throws {
         let directory = try TestDirectory()
         let server = try await LocalServer { $0.get("/a", .json(["reason": "gone"], status: 410)) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(server.url("/a"), to: .file(directory.url("a"))).validate()
         let error = await request.serializingURL().response.error
         #expect(try error?.decodeBody(as: [String: String].self) == ["reason": "gone"])
         #expect(directory.names == [])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `without validators the body of an error is a file like any other`() async throws {
         let directory = try TestDirectory()
         let server = try await LocalServer { $0.get("/a", .text("not here", status: 404)) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         _ = try await session.download(server.url("/a"), to: .file(directory.url("a"))).serializingURL().value
         #expect(directory.text("a") == "not here")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a content type that is not acceptable writes no file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(origin.url, to: .file(directory.url("a"))).validate(contentType: ["text/plain"])
         let error = await request.serializingURL().response.error
         #expect(
             error?.kind
                 == .validation(.unacceptableContentType("application/octet-stream", acceptable: ["text/plain"])))
         #expect(directory.names == [])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     private struct Refusal: Error, Equatable {}
@@ -65,7 +65,7 @@ import Testing
     ) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let seen = Mutex<[Data]>([])
         let path = directory.path("a")
         let request = session.download(
@@ -89,13 +89,13 @@ import Testing
         } else {
             #expect(directory.names == ["a"])
         }
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a check that throws an error of another request's refuses the file like any other`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.download(
             origin.url, to: .file(directory.url("a"), options: .automaticallyResume)
         )
@@ -105,14 +105,14 @@ import Testing
         #expect((error?.underlying as? RequestError)?.kind == .connection(.lost))
         #expect(origin.server.requestCount == 1, "the download does not go on from what was refused")
         #expect(directory.names == [])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [ResponseDisposition.allow, .cancel])
     func `who sees the head decides about the body`(disposition: ResponseDisposition) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let path = directory.path("a")
         let request = session.download(origin.url, to: .file(directory.url("a")))
             .onHTTPResponse { response in
@@ -129,6 +129,6 @@ import Testing
             #expect(answer.error?.isCancellation == true && request.isCancelled)
             #expect(directory.names == [])
         }
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 }

@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [TestServers.nginx, .nginxTLS], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])
     func `a file comes to its place, every byte of it`(server: TestServers, size: Int) async throws {
         let directory = try TestDirectory()
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let file = directory.url("a")
         let request = session.download(try server.url("/bytes/\(size)"), to: .file(file)).validate()
         let answer = await request.serializingURL().response
@@ -32,7 +32,7 @@ import Testing
 
     @Test func `directories are made where that is wanted`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")
         let file = directory.url("one/two/a")
         let error = await session.download(url, to: .file(file)).serializingURL().response.error
@@ -47,18 +47,18 @@ import Testing
     @Test func `a file that is there is replaced where that is wanted, at once`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         try directory.write("old", to: "a")
         let error = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response.error
         #expect(error?.kind == .download(.destinationExists(path: directory.path("a"))))
         #expect(error?.attempts == 1 && origin.server.requestCount == 0, "nothing is fetched for nothing")
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         let request = session.download(origin.url, to: .file(directory.url("a"), options: .removePreviousFile))
         _ = try await request.serializingURL().value
         #expect(await watch.sizes().isSubset(of: [3, 100_000]))
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(directory.names == ["a"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     /// What a server suggests, and what comes of it.
@@ -76,7 +76,7 @@ import Testing
         let origin = try await RangeOrigin {
             if let disposition { $0.fields.update(name: "Content-Disposition", value: disposition) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for _ in 1...2 {
             let file = try await session.download(origin.url, to: .directory(directory.url)).serializingURL().value
             expectSame(try Data(contentsOf: file), origin.body)
@@ -84,11 +84,11 @@ import Testing
         let parts = name.split(separator: ".", maxSplits: 1)
         let second = parts.count > 1 ? "\(parts[0]) 2.\(parts[1])" : "\(name) 2"
         #expect(Set(directory.names) == [name, second])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a temporary file is for its owner only`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let file = try await session.download(try TestServers.nginx.url("/bytes/1024")).serializingURL().value
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(FileSystem.parent(of: file.path) == FileSystem.temporaryDirectory)
@@ -99,7 +99,7 @@ import Testing
 
     @Test func `a place is chosen when the response is known`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let folder = directory.url
         let destination = DownloadRequest.Destination.custom { temporaryURL, response in
             let size = FileSystem.status(temporaryURL.path, followingLinks: false)?.size ?? -1
@@ -118,7 +118,7 @@ import Testing
     func `a response without a body makes an empty file`(method: HTTPMethod) async throws {
         let directory = try TestDirectory()
         let server = try await LocalServer { $0.otherwise(.status(204)) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = method == .head ? try TestServers.nginx.url("/bytes/1024") : server.url("/a")
         let request = session.download(url, method: method, to: .file(directory.url("a"))).validate()
         #expect(try await request.serializingData().value.isEmpty)
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `parameters go where the method has them`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.httpbin.url("/anything")
         for method in [HTTPMethod.get, .post] {
             let request = session.download(url, method: method, parameters: ["name": "Ada"])
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `progress grows to the total`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/16777216")
         let task = session.download(url, to: .file(directory.url("a"))).validate().serializingURL()
         var last = TransferProgress()
@@ -158,7 +158,7 @@ import Testing
 
     @Test func `a compressed response is stored as what it stands for, where the request asks for it`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/gzip/bytes/65536")
         for (name, headers) in [("plain", nil), ("gzip", ["Accept-Encoding": "gzip"] as HTTPHeaders?)] {
             let request = session.download(url, headers: headers, to: .file(directory.url(name))).validate()
@@ -172,7 +172,7 @@ import Testing
 
     @Test func `what became of it is told in words`() async throws {
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")
         let request = session.download(url, to: .file(directory.url("a")))
         #expect(request.description == "No request created yet.")

@@ -20,7 +20,7 @@ import Testing
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let size = 2_000_003
         let origin = try await RangeOrigin { $0.body = .pattern(count: size) }
-        let watch = DestinationWatch(path)
+        let watch = DestinationObserver(path)
         var left: Int64 = 0
         for kill in 1...20 {
             // Anywhere in the next part of what is missing; the first time, when there is something to go on from.
@@ -60,7 +60,7 @@ import Testing
         let (size, rate) = (1_048_576, 32 * 1024)
         let target = "/rate/\(rate)/bytes/\(size)?\(FileName.token())"
         let arguments = [try TestServers.nginx.url(target).absoluteString, path]
-        let watch = DestinationWatch(path)
+        let watch = DestinationObserver(path)
         var left = 0
         var expected = ["-"]
         for kill in 1...20 {
@@ -95,7 +95,7 @@ import Testing
         let size = 16_777_216
         let authority = try TestCertificates().authority
         var arguments = [try server.url("/bytes/\(size)").absoluteString, path, authority]
-        let watch = DestinationWatch(path)
+        let watch = DestinationObserver(path)
         // The first time at a server that takes so long that it cannot be missed.
         let slow = try RunningProgram(
             Self.program, [try server.url("/slow/bytes/\(size)").absoluteString, path, authority])
@@ -140,7 +140,7 @@ import Testing
     @Test func `what is another file by now is fetched from its beginning`() async throws {
         let directory = try TestDirectory()
         let path = directory.path("a")
-        let session = Weather.session()
+        let session = TestHarness.session()
         let url = try TestServers.nginx.url("/stored/killed-\(FileName.token())")
         let (old, new) = (Data.pattern(count: 300_000), Data(Data.pattern(count: 200_000).reversed()))
         func put(_ body: Data) async throws {

@@ -129,7 +129,7 @@ func waitForSize(of path: String, atLeast size: Int) async {
 }
 
 /// Watches a destination: whatever is seen there is all of one of the right files.
-final class DestinationWatch: Sendable {
+final class DestinationObserver: Sendable {
     private let task: Task<Set<Int64>, Never>
 
     init(_ path: String) {

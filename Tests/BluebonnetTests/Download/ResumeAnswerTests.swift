@@ -95,10 +95,10 @@ import Testing
     func `the file is right, whatever the answer`(_ row: Case) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let data = try await left(by: origin, in: session, to: .file(directory.url("a")))
         origin.change(row.answer)
-        let watch = DestinationWatch(directory.path("a"))
+        let watch = DestinationObserver(directory.path("a"))
         let request = session.download(resumingWith: data, to: .file(directory.url("a"))).validate()
         _ = try await request.serializingURL().value
         #expect(await watch.sizes().isSubset(of: [Int64(row.result.count)]))
@@ -106,14 +106,14 @@ import Testing
         #expect(origin.ranges == ["all"] + row.ranges)
         #expect(directory.names == ["a"])
         #expect(request.downloadProgress.completed == Int64(row.result.count))
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [404, 500, 503, 403], [true, false])
     func `a refusal is a clear error, and what is there stays`(status: Int, validating: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let data = try await left(by: origin, in: session, to: .file(directory.url("a")))
         origin.change { $0.exception = { _ in .text("no", status: status) } }
         let request = session.download(resumingWith: data, to: .file(directory.url("a")))
@@ -131,7 +131,7 @@ import Testing
         _ = try await session.download(resumingWith: again, to: .file(directory.url("a"))).serializingURL().value
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(origin.ranges.last == "bytes=45000-")
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     /// Fields that do not tell one state of the file from another.
@@ -148,19 +148,19 @@ import Testing
             $0.fields = fields
             $0.body = Data([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0xff, 0xff]) + Data(count: 60_000)
         }
-        let session = Weather.session { $0.decodesContent = false }
+        let session = TestHarness.session { $0.decodesContent = false }
         let answer = await session.download(
             origin.url, to: .file(directory.url("a"), options: .automaticallyResume)
         ).serializingURL().response
         #expect(answer.error != nil && answer.resumeData == nil && directory.names == [])
         #expect(origin.server.requestCount == 1, "there is nothing to go on with")
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a server that never sends what it promises is given up`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let data = try await left(by: origin, in: session, to: .file(directory.url("a")))
         // Each part is one byte long.
         origin.change {
@@ -172,16 +172,16 @@ import Testing
         let answer = await session.download(resumingWith: data, to: .file(directory.url("a"))).serializingURL().response
         #expect(answer.error?.kind == .download(.cannotResume(statusCode: 206)))
         #expect(answer.resumeData != nil && origin.server.requestCount < 10)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `a part that nobody asked for is no file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.exception = { _ in Self.part(45_000, 99_999) } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = await session.download(origin.url, to: .file(directory.url("a"))).validate().serializingURL()
             .response
         #expect(answer.error?.kind == .invalidResponse(.malformed) && directory.names == [])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 }

@@ -48,7 +48,7 @@ import Testing
     func `what was interrupted goes on where it was`(_ interruption: Interruption, inNewSession: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let file = directory.url("a")
         let answer = try await interrupted(
             origin, by: interruption, in: session, to: .file(file), partial: directory.path(".a.part"))
@@ -60,7 +60,7 @@ import Testing
         let partial = try ResumeData(decoding: data)
         #expect(partial.bytes >= 40_000 && partial.bytes < 100_000 && partial.total == 100_000)
         #expect(directory.names == [".a.part", ".a.part.resume"])
-        let next = inNewSession || interruption == .shutdown ? Weather.session() : session
+        let next = inNewSession || interruption == .shutdown ? TestHarness.session() : session
         let request = next.download(resumingWith: data, to: .file(file)).validate()
         let progress = request.downloadProgressUpdates(bufferingPolicy: .unbounded)
         #expect(try await request.serializingURL().value == file)
@@ -71,13 +71,13 @@ import Testing
         for await value in progress { #expect(value.completed > partial.bytes && value.total == 100_000) }
         #expect(request.downloadProgress.completed == 100_000 && request.response?.statusCode == 206)
         await session.shutdown()
-        try await Weather.end(next, origin.server)
+        try await TestHarness.end(next, origin.server)
     }
 
     @Test func `a temporary download is resumed to anywhere`() async throws {
         let directory = try TestDirectory(in: "/dev/shm")
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = await session.download(origin.url).serializingURL().response
         let data = try #require(answer.resumeData)
         let file = try await session.download(resumingWith: data, to: .directory(directory.url)).serializingURL().value
@@ -86,7 +86,7 @@ import Testing
         let partial = try ResumeData(decoding: data).path
         #expect(FileSystem.status(partial, followingLinks: false) == nil)
         #expect(FileSystem.status(partial + ".resume", followingLinks: false) == nil)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test func `secrets are not in the data, and are given anew`() async throws {
@@ -96,7 +96,7 @@ import Testing
                 $0.headers["Authorization"] == "Bearer s3cret" ? nil : .text("who are you?", status: 401)
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let headers: HTTPHeaders = [
             "Authorization": "Bearer s3cret", "Cookie": "session=s3cret", "X-Api-Key": "s3cret", "X-Kind": "harmless",
         ]
@@ -117,7 +117,7 @@ import Testing
         let last = try #require(origin.server.requests.last)
         #expect(last.headers["X-Kind"] == "harmless" && last.headers["Cookie"] == nil)
         #expect(origin.transmissions.last?.start ?? 0 >= 40_000)
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [true, false])
@@ -126,7 +126,7 @@ import Testing
         let origin = try await RangeOrigin()
         let gate = Gate()
         origin.change { $0.pace = { position in if position > 40_000 { await gate.wait() } } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.download(origin.url, to: .file(directory.url("a"))).serializingURL()
         await waitForSize(of: directory.path(".a.part"), atLeast: 40_000)
         if byTask {
@@ -138,7 +138,7 @@ import Testing
         gate.open()
         #expect(answer.error?.isCancellation == true && answer.resumeData == nil && task.request.resumeData == nil)
         #expect(directory.names == [])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     /// When a resumed download is cancelled before it has asked for anything.
@@ -155,7 +155,7 @@ import Testing
     ) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let data = try #require(failed.resumeData)
         let left = try ResumeData(decoding: data)
@@ -181,7 +181,7 @@ import Testing
         } else {
             #expect(answer.resumeData == nil && directory.names == [])
         }
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     static let junk = [
@@ -206,7 +206,7 @@ import Testing
     func `where the partial file is gone, all of it is fetched`(isCut: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let data = try #require(failed.resumeData)
         if isCut {
@@ -220,13 +220,13 @@ import Testing
         expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         #expect(origin.ranges == ["all", isCut ? "bytes=30000-" : "all"])
         #expect(directory.names == ["a"])
-        try await Weather.end(session, origin.server)
+        try await TestHarness.end(session, origin.server)
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `a server that knows ranges sends the rest`(server: TestServers) async throws {
         let directory = try TestDirectory()
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let file = directory.url("a")
         // The slow copy of the same file is cancelled before the end.
         let task = session.download(try server.url("/slow/bytes/1048576"), to: .file(file)).validate().serializingURL()

@@ -171,7 +171,7 @@ private struct Refusal: Error, Equatable {}
 
     @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
         let server = try await LocalServer { router in router.otherwise { _ in .text("x") } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let loop = try #require(session.executor as? EventLoop)
         let isOnLoop = Locked<[Bool]>([])
         let text = try await withTaskExecutorPreference(session.executor) {
@@ -186,6 +186,6 @@ private struct Refusal: Error, Equatable {}
         #expect(text == "x")
         // Where the task is, and where the adapter was.
         #expect(isOnLoop.withLock { $0 } == [true, false])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

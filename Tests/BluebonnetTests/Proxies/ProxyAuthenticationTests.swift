@@ -42,12 +42,12 @@ import Testing
     func `a refusal is the response without TLS, and an error that names the proxy with it`(
         _ refusal: Refusal
     ) async throws {
-        let session = try ProxyScene.session(try refusal.proxy())
-        let response = await session.request(try ProxyScene.request()).serializingString().response
+        let session = try ProxyFixture.session(try refusal.proxy())
+        let response = await session.request(try ProxyFixture.request()).serializingString().response
         #expect(response.response?.statusCode == refusal.status, "\(response)")
         #expect(response.error == nil)
-        let task = session.request(try ProxyScene.request(.httpbinHTTP2)).serializingString()
-        let error = try await Weather.expect(
+        let task = session.request(try ProxyFixture.request(.httpbinHTTP2)).serializingString()
+        let error = try await TestHarness.expect(
             task, in: session, failsWith: .connection(.proxy), saying: "\(refusal.status)",
             "through \(try refusal.server.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
@@ -64,26 +64,26 @@ import Testing
             let url = try TestServers.socksWithPassword.proxyURL(userInfo: userInfo.isEmpty ? nil : userInfo)
             proxy = .url(url, credential: credential)
         }
-        let session = try ProxyScene.session(proxy)
-        let error = try await Weather.expect(
-            session.request(try ProxyScene.request()).serializingData(), in: session, failsWith: .connection(.proxy),
+        let session = try ProxyFixture.session(proxy)
+        let error = try await TestHarness.expect(
+            session.request(try ProxyFixture.request()).serializingData(), in: session, failsWith: .connection(.proxy),
             saying: "through \(try TestServers.socksWithPassword.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
         await session.shutdown()
     }
 
     @Test func `a tunnel that was opened for one is not used for another`() async throws {
-        let session = try ProxyScene.session(.none)
+        let session = try ProxyFixture.session(.none)
         let url = try TestServers.proxyWithPassword.proxyURL()
         let known = [
-            Proxy.url(url, credential: ProxyScene.credential),
+            Proxy.url(url, credential: ProxyFixture.credential),
             .url(try TestServers.proxyWithPassword.proxyURL(userInfo: "user:secret")),
         ]
         for proxy in known {
-            let request = try ProxyScene.request(.httpbinHTTP2, through: proxy)
-            #expect(try await ProxyScene.echo(request, in: session).origin == ProxyScene.address)
+            let request = try ProxyFixture.request(.httpbinHTTP2, through: proxy)
+            #expect(try await ProxyFixture.echo(request, in: session).origin == ProxyFixture.address)
             for other in [Proxy.url(url), .url(url, credential: Self.wrong)] {
-                let request = try ProxyScene.request(.httpbinHTTP2, through: other)
+                let request = try ProxyFixture.request(.httpbinHTTP2, through: other)
                 #expect(await session.request(request).serializingData().response.error?.kind == .connection(.proxy))
             }
         }
@@ -96,11 +96,11 @@ import Testing
     func `a credential answers what the proxy asks for, and bodies are sent again`(
         proxy: TestServers, server: TestServers
     ) async throws {
-        let session = try ProxyScene.session(.url(try proxy.proxyURL(), credential: ProxyScene.credential))
+        let session = try ProxyFixture.session(.url(try proxy.proxyURL(), credential: ProxyFixture.credential))
         for number in 0..<2 {
             for body in [RequestBody.data(Data("body \(number)".utf8)), nil] {
                 let request = HTTPRequest(url: try server.url("/anything"), method: .post, body: body)
-                let answer = try await WireAnswer(of: session.request(request))
+                let answer = try await WireResponse(of: session.request(request))
                 #expect(answer.status == 200)
                 #expect(try answer.echoedBody() == Data(body == nil ? "".utf8 : "body \(number)".utf8))
                 #expect(!answer.text.lowercased().contains("proxy-auth"))
@@ -111,7 +111,7 @@ import Testing
 
     @Test func `NTLM authenticates the connection to a proxy, and sends the body where it counts`() async throws {
         let credential = Credential(username: "GARDEN\\user", password: "secret")
-        let session = try ProxyScene.session(.url(try TestServers.ntlm.proxyURL(), credential: credential))
+        let session = try ProxyFixture.session(.url(try TestServers.ntlm.proxyURL(), credential: credential))
         for (number, expected) in ["GARDEN\\user body - NTLM", "GARDEN\\user body - -"].enumerated() {
             let request = HTTPRequest(
                 url: try #require(URL(string: "http://example.com/\(number)")), method: .post,
@@ -129,24 +129,24 @@ import Testing
             }
         }
         let url = "127.0.0.1:\(proxy.port)"
-        let session = Weather.session { $0.proxy = .url("http://user:secret@\(url)") }
+        let session = TestHarness.session { $0.proxy = .url("http://user:secret@\(url)") }
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         var request = HTTPRequest(url: try #require(URL(string: "http://example.com/")))
         #expect(try await session.request(request).serializingString().value == "in")
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field])
-        request.proxy = .url(url, credential: ProxyScene.credential)
+        request.proxy = .url(url, credential: ProxyFixture.credential)
         (request.method, request.body) = (.post, .data(Data("body".utf8)))
         #expect(await ChallengedKind.stream.answer(request, in: session).heads == [200])
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field, nil, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `a body that cannot be sent again is not, when a proxy asks`() async throws {
         let proxy = try await LocalServer { router in
             router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
         }
-        let session = Weather.session {
-            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
+        let session = TestHarness.session {
+            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
         }
         let body = AsyncStream<Data> { continuation in
             continuation.yield(Data("body".utf8))
@@ -157,7 +157,7 @@ import Testing
         let answer = await ChallengedKind.data.answer(request, in: session)
         #expect(answer.error?.kind == .requestBody(.notReplayable), "\(answer)")
         #expect(proxy.requestCount == 1)
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test(arguments: ChallengedKind.allCases)
@@ -166,15 +166,15 @@ import Testing
         let proxy = try await LocalServer { router in
             router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
         }
-        let session = Weather.session {
-            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
+        let session = TestHarness.session {
+            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
         }
         let answer = await kind.answer(
             HTTPRequest(url: try #require(URL(string: "http://example.com/"))), in: session)
         #expect(answer.error?.kind == .authentication(.unsupportedDigestAlgorithm("SHA-512-256")))
         #expect(answer.error?.response?.statusCode == 407)
         #expect(proxy.requests.map { $0.headers.contains("Proxy-Authorization") } == [false])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `another scheme is used instead, when the proxy offers one`() async throws {
@@ -186,13 +186,13 @@ import Testing
                 return .status(407, headers: headers)
             }
         }
-        let session = Weather.session {
-            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyScene.credential)
+        let session = TestHarness.session {
+            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
         }
         #expect(try await session.request("http://example.com/").serializingString().value == "in")
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [nil, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     // MARK: The field
@@ -209,10 +209,10 @@ import Testing
         try configured(&configuration)
         let session = Session(configuration: configuration)
         for server in TestServers.httpbins {
-            var request = try ProxyScene.request(server)
+            var request = try ProxyFixture.request(server)
             if !isSessions { request.headers.add(Self.field) }
-            let echo = try await ProxyScene.echo(request, in: session)
-            #expect(echo.origin == ProxyScene.address)
+            let echo = try await ProxyFixture.echo(request, in: session)
+            #expect(echo.origin == ProxyFixture.address)
             #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
         }
         await session.shutdown()
@@ -223,7 +223,7 @@ import Testing
         let server = try await LocalServer { $0.get("/", .text("in")) }
         let ways: [Proxy] = [.none, .url(try TestServers.socks.proxyURL())]
         for proxy in ways {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 $0.proxy = proxy
                 if isSessions { $0.headers.add(Self.field) }
             }
@@ -232,10 +232,10 @@ import Testing
             await session.shutdown()
         }
         #expect(server.requests.map { $0.headers.contains("Proxy-Authorization") } == [false, false])
-        let session = try ProxyScene.session(.url(try TestServers.proxyWithPassword.proxyURL()))
-        var request = try ProxyScene.request(.httpbinHTTP2)
+        let session = try ProxyFixture.session(.url(try TestServers.proxyWithPassword.proxyURL()))
+        var request = try ProxyFixture.request(.httpbinHTTP2)
         request.headers.add(Self.field)
-        let echo = try await ProxyScene.echo(request, in: session)
+        let echo = try await ProxyFixture.echo(request, in: session)
         #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
         await session.shutdown()
     }

@@ -58,7 +58,7 @@ import Testing
         .url("http://a", excluding: [""]), .url("http://a", excluding: ["b,c"]), .url("http://a", excluding: ["b c"]),
     ])
     func `what cannot be used is refused, and nothing goes around the proxy`(_ proxy: Proxy) async throws {
-        let session = Weather.session { $0.proxy = proxy }
+        let session = TestHarness.session { $0.proxy = proxy }
         let error = await session.request("http://127.0.0.1:9/").serializingData().response.error
         guard case .invalidRequest(.configuration)? = error?.kind else {
             Issue.record("\(error.map { "\($0)" } ?? "no error")")

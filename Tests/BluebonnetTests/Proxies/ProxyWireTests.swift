@@ -24,12 +24,12 @@ import Testing
             case .http: .url(try TestServers.proxy.proxyURL())
             case .userInfo: .url(try TestServers.proxyWithPassword.proxyURL(userInfo: "user:s%65cret"))
             case .credential:
-                .url(try TestServers.proxyWithPassword.proxyURL(), credential: ProxyScene.credential)
+                .url(try TestServers.proxyWithPassword.proxyURL(), credential: ProxyFixture.credential)
             case .secure: .url(try TestServers.secureProxy.proxyURL())
             case .socks: .url(try TestServers.socks.proxyURL())
             case .socksUserInfo: .url(try TestServers.socksWithPassword.proxyURL(userInfo: "user:s%65cret"))
             case .socksCredential:
-                .url(try TestServers.socksWithPassword.proxyURL(), credential: ProxyScene.credential)
+                .url(try TestServers.socksWithPassword.proxyURL(), credential: ProxyFixture.credential)
             case .socksLocalNames: .url(try TestServers.socks.proxyURL(scheme: "socks5"))
             }
         }
@@ -37,10 +37,10 @@ import Testing
 
     @Test(arguments: Way.allCases, TestServers.httpbins)
     func `a session's requests go through its proxy`(way: Way, server: TestServers) async throws {
-        let session = try ProxyScene.session(try way.proxy())
+        let session = try ProxyFixture.session(try way.proxy())
         for number in 0..<3 {
-            let echo = try await ProxyScene.echo(try ProxyScene.request(server), in: session)
-            #expect(echo.origin == ProxyScene.address)
+            let echo = try await ProxyFixture.echo(try ProxyFixture.request(server), in: session)
+            #expect(echo.origin == ProxyFixture.address)
             #expect(!echo.fields.keys.contains { $0.lowercased().hasPrefix("proxy-") })
             // As an HTTP proxy, tinyproxy speaks HTTP/1.0; as a tunnel, it lets both ends speak.
             guard way.isTransparent || server == .httpbinHTTP2 else { continue }
@@ -52,25 +52,25 @@ import Testing
 
     @Test(arguments: Way.allCases, TestServers.httpbins)
     func `a request's own proxy is for that request alone`(way: Way, server: TestServers) async throws {
-        let session = try ProxyScene.session(.none)
-        let through = try ProxyScene.request(server, through: try way.proxy())
+        let session = try ProxyFixture.session(.none)
+        let through = try ProxyFixture.request(server, through: try way.proxy())
         for (request, origin) in [
-            (try ProxyScene.request(server), "127.0.0.1"), (through, ProxyScene.address),
-            (try ProxyScene.request(server), "127.0.0.1"), (through, ProxyScene.address),
-            (try ProxyScene.request(server), "127.0.0.1"),
+            (try ProxyFixture.request(server), "127.0.0.1"), (through, ProxyFixture.address),
+            (try ProxyFixture.request(server), "127.0.0.1"), (through, ProxyFixture.address),
+            (try ProxyFixture.request(server), "127.0.0.1"),
         ] {
-            #expect(try await ProxyScene.echo(request, in: session).origin == origin)
+            #expect(try await ProxyFixture.echo(request, in: session).origin == origin)
         }
         await session.shutdown()
     }
 
     @Test(arguments: TestServers.httpbins)
     func `a request does without the session's proxy`(_ server: TestServers) async throws {
-        let session = try ProxyScene.session(.url(try TestServers.proxy.proxyURL()))
+        let session = try ProxyFixture.session(.url(try TestServers.proxy.proxyURL()))
         for _ in 0..<2 {
-            #expect(try await ProxyScene.echo(try ProxyScene.request(server), in: session).origin == "127.0.0.2")
-            let direct = try ProxyScene.request(server, through: Proxy.none)
-            #expect(try await ProxyScene.echo(direct, in: session).origin == "127.0.0.1")
+            #expect(try await ProxyFixture.echo(try ProxyFixture.request(server), in: session).origin == "127.0.0.2")
+            let direct = try ProxyFixture.request(server, through: Proxy.none)
+            #expect(try await ProxyFixture.echo(direct, in: session).origin == "127.0.0.1")
         }
         await session.shutdown()
     }
@@ -78,9 +78,9 @@ import Testing
     @Test(arguments: [["127.0.0.1"], ["example.com", "127.0.0.0/8"], ["*"], ["*", "example.com"]])
     func `excluded hosts are reached without the proxy`(_ excluded: [String]) async throws {
         let dead = "http://127.0.0.1:\(try DeadPort.refusing())"
-        let session = try ProxyScene.session(.url(dead, excluding: excluded))
-        #expect(try await ProxyScene.echo(try ProxyScene.request(), in: session).origin == "127.0.0.1")
-        let own = try ProxyScene.request(through: .url(dead))
+        let session = try ProxyFixture.session(.url(dead, excluding: excluded))
+        #expect(try await ProxyFixture.echo(try ProxyFixture.request(), in: session).origin == "127.0.0.1")
+        let own = try ProxyFixture.request(through: .url(dead))
         #expect(await session.request(own).serializingData().response.error?.kind == .connection(.refused))
         await session.shutdown()
     }
@@ -88,8 +88,8 @@ import Testing
     @Test(arguments: [[], ["example.com"], ["10.0.0.0/8"], ["127.0.0.2"]])
     func `others are not`(_ excluded: [String]) async throws {
         let proxy = Proxy.url(try TestServers.proxy.proxyURL(), excluding: excluded)
-        let session = try ProxyScene.session(proxy)
-        #expect(try await ProxyScene.echo(try ProxyScene.request(), in: session).origin == ProxyScene.address)
+        let session = try ProxyFixture.session(proxy)
+        #expect(try await ProxyFixture.echo(try ProxyFixture.request(), in: session).origin == ProxyFixture.address)
         await session.shutdown()
     }
 
@@ -100,7 +100,7 @@ import Testing
     func `each kind of SOCKS looks names up where it says`(scheme: String, expected: String) async throws {
         let url = try TestServers.socksEcho.proxyURL(
             userInfo: scheme.hasPrefix("socks4") ? "user" : nil, scheme: scheme)
-        let session = try ProxyScene.session(.url(url))
+        let session = try ProxyFixture.session(.url(url))
         let request = session.request("http://localhost/a")
         #expect(try await request.serializingString().value == expected)
         if scheme == "socks4a" || scheme == "socks5h" {
@@ -113,8 +113,8 @@ import Testing
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
     func `a SOCKS proxy that refuses is an error that names it`(_ scheme: String) async throws {
         let url = try TestServers.socksEcho.proxyURL(userInfo: "user:hidden-word", scheme: scheme)
-        let session = try ProxyScene.session(.url(url))
-        let error = try await Weather.expect(
+        let session = try ProxyFixture.session(.url(url))
+        let error = try await TestHarness.expect(
             session.request("http://127.0.0.1:1/a").serializingData(), in: session, failsWith: .connection(.proxy),
             saying: "through \(try TestServers.socksEcho.proxyURL(scheme: scheme))")
         #expect(!error.description.contains("hidden-word"))
@@ -123,8 +123,8 @@ import Testing
 
     @Test func `a proxy whose certificate is not trusted gets nothing`() async throws {
         let url = try TestServers.secureProxy.proxyURL(userInfo: "user:hidden-word")
-        let session = Weather.session { $0.proxy = .url(url) }
-        let error = try await Weather.expect(
+        let session = TestHarness.session { $0.proxy = .url(url) }
+        let error = try await TestHarness.expect(
             session.request("http://example.com/a").serializingData(), in: session, failsWith: .trust(.untrustedIssuer),
             saying: "through \(try TestServers.secureProxy.proxyURL())")
         #expect(!error.description.contains("hidden-word"))
@@ -137,36 +137,36 @@ import Testing
                 request.target == "http://a.example/" ? .redirect(to: "http://b.example/end") : .text(request.target)
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         var request = HTTPRequest(url: try #require(URL(string: "http://a.example/")))
         request.proxy = .url("http://user:secret@127.0.0.1:\(proxy.port)")
         #expect(try await session.request(request).serializingString().value == "http://b.example/end")
         let field = HTTPHeader.authorization(username: "user", password: "secret").value
         #expect(proxy.requests.map { $0.headers["Proxy-Authorization"] } == [field, field])
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
     func `a SOCKS proxy that says nothing is a connection that takes too long`(_ scheme: String) async throws {
         let proxy = try await LocalServer.scripted(.waitForBytes(3), .stall)
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.proxy = .url("\(scheme)://127.0.0.1:\(proxy.port)")
             $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20))
         }
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request("http://127.0.0.1:9/").serializingData(), in: session, failsWith: .timedOut(.connect),
             saying: "connecting took too long", "through \(scheme)://127.0.0.1:\(proxy.port)")
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 
     @Test func `cancelling while a tunnel is made`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
-        let session = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let request = session.request("https://example.com/")
         let task = request.serializingData()
         _ = try await proxy.nextRequest()
         request.cancel()
         #expect(await task.response.error?.kind == .cancelled)
-        try await Weather.end(session, proxy)
+        try await TestHarness.end(session, proxy)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Where the races of downloads are run: on the engine against a server of this process, and without a network.
-enum DownloadTrack: CaseIterable, Sendable {
+enum DownloadRaceTransport: CaseIterable, Sendable {
     case engine, stub
 
     static let body = Data.pattern(count: 50_000)
@@ -17,7 +17,7 @@ enum DownloadTrack: CaseIterable, Sendable {
         switch self {
         case .engine:
             let origin = try await RangeOrigin { $0.body = Self.body }
-            return (Weather.session(), origin.url, origin)
+            return (TestHarness.session(), origin.url, origin)
         case .stub:
             let transport = StubTransport { request in
                 let start = request.headers["Range"].flatMap { Int($0.dropFirst(6).dropLast()) }
@@ -66,7 +66,7 @@ enum DownloadTrack: CaseIterable, Sendable {
         }
         // It may have come to its place before it was cancelled.
         if isThere(file.path) {
-            #expect((try? Data(contentsOf: file)) == DownloadTrack.body)
+            #expect((try? Data(contentsOf: file)) == DownloadRaceTransport.body)
         }
     }
 
@@ -76,8 +76,10 @@ enum DownloadTrack: CaseIterable, Sendable {
         try await origin?.server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test(arguments: DownloadTrack.allCases)
-    func `cancelling at any moment answers once, and keeps what can be resumed`(track: DownloadTrack) async throws {
+    @Test(arguments: DownloadRaceTransport.allCases)
+    func `cancelling at any moment answers once, and keeps what can be resumed`(track: DownloadRaceTransport)
+        async throws
+    {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -97,8 +99,8 @@ enum DownloadTrack: CaseIterable, Sendable {
         try await Self.end(session, origin)
     }
 
-    @Test(arguments: DownloadTrack.allCases)
-    func `cancelling whoever awaits answers, and keeps what can be resumed`(track: DownloadTrack) async throws {
+    @Test(arguments: DownloadRaceTransport.allCases)
+    func `cancelling whoever awaits answers, and keeps what can be resumed`(track: DownloadRaceTransport) async throws {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -111,8 +113,8 @@ enum DownloadTrack: CaseIterable, Sendable {
         try await Self.end(session, origin)
     }
 
-    @Test(arguments: DownloadTrack.allCases)
-    func `storms of suspending and resuming lose nothing`(track: DownloadTrack) async throws {
+    @Test(arguments: DownloadRaceTransport.allCases)
+    func `storms of suspending and resuming lose nothing`(track: DownloadRaceTransport) async throws {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -137,8 +139,8 @@ enum DownloadTrack: CaseIterable, Sendable {
         try await Self.end(session, origin)
     }
 
-    @Test(arguments: DownloadTrack.allCases)
-    func `shutting down against downloads answers them all`(track: DownloadTrack) async throws {
+    @Test(arguments: DownloadRaceTransport.allCases)
+    func `shutting down against downloads answers them all`(track: DownloadRaceTransport) async throws {
         let directory = try TestDirectory()
         let path = directory.path
         for round in 0..<30 {
@@ -163,8 +165,8 @@ enum DownloadTrack: CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: DownloadTrack.allCases)
-    func `downloads outlive the session and the request that nobody holds`(track: DownloadTrack) async throws {
+    @Test(arguments: DownloadRaceTransport.allCases)
+    func `downloads outlive the session and the request that nobody holds`(track: DownloadRaceTransport) async throws {
         let directory = try TestDirectory()
         for round in 0..<30 {
             let (tasks, origin) = try await { [path = directory.path] in
@@ -177,7 +179,7 @@ enum DownloadTrack: CaseIterable, Sendable {
             for (member, task) in tasks.enumerated() {
                 let file = try await task.value
                 #expect(file.lastPathComponent == "\(round)-\(member)")
-                #expect(try Data(contentsOf: file) == DownloadTrack.body)
+                #expect(try Data(contentsOf: file) == DownloadRaceTransport.body)
             }
             try await origin?.server.waitForOpenConnections(atMost: 0)
         }
@@ -188,7 +190,7 @@ enum DownloadTrack: CaseIterable, Sendable {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             for round in 0..<3 {
-                let (session, url, origin) = try await DownloadTrack.engine.session()
+                let (session, url, origin) = try await DownloadRaceTransport.engine.session()
                 var descriptors = 0
                 for number in 0..<100 {
                     let file = directory.url("\(round)-\(number)")
@@ -201,9 +203,9 @@ enum DownloadTrack: CaseIterable, Sendable {
                     }
                     _ = await request.serializingURL().response
                     try await origin?.server.waitForOpenConnections(atMost: 1)
-                    if number == 19 { descriptors = try ProcessHoldings.now().descriptors }
+                    if number == 19 { descriptors = try ProcessResources.now().descriptors }
                 }
-                #expect(try ProcessHoldings.now().descriptors <= descriptors + 2)
+                #expect(try ProcessResources.now().descriptors <= descriptors + 2)
                 await session.shutdown()
             }
             #expect(directory.names.count == 75)

@@ -5,21 +5,21 @@ import TestSupport
 import Testing
 
 /// Counts what a process holds, from /proc.
-struct ProcessHoldings: CustomStringConvertible {
+struct ProcessResources: CustomStringConvertible {
     let descriptors: Int
     let threads: Int
     let residentKiB: Int
     /// The address space that is in use.
     let virtualKiB: Int
 
-    static func now() throws -> ProcessHoldings {
+    static func now() throws -> ProcessResources {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
         let status = try String(decoding: Data(contentsOf: URL(filePath: "/proc/self/status")), as: UTF8.self)
         func number(_ name: String) -> Int {
             let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""
             return Int(line.split(whereSeparator: { !$0.isNumber }).first ?? "") ?? 0
         }
-        return ProcessHoldings(
+        return ProcessResources(
             descriptors: descriptors, threads: number("Threads"), residentKiB: number("VmRSS"),
             virtualKiB: number("VmSize"))
     }
@@ -34,15 +34,15 @@ struct ProcessHoldings: CustomStringConvertible {
             let url = try TestServers.nginx.url("/small.json")
             let session = Session()
             try await get(url, count: 10_000, on: session)
-            let before = try ProcessHoldings.now()
+            let before = try ProcessResources.now()
             try await get(url, count: 100_000, on: session)
-            let after = try ProcessHoldings.now()
+            let after = try ProcessResources.now()
             print("before 100,000 requests: \(before); after: \(after)")
             #expect(after.descriptors <= before.descriptors)
             #expect(after.threads <= before.threads + 2)
             #expect(after.residentKiB <= before.residentKiB + 4096)
             await session.shutdown()
-            let closed = try ProcessHoldings.now()
+            let closed = try ProcessResources.now()
             #expect(closed.descriptors < before.descriptors)
         }
         report(result)
@@ -59,9 +59,9 @@ struct ProcessHoldings: CustomStringConvertible {
                 }
             }
             try await open(100)
-            let before = try ProcessHoldings.now()
+            let before = try ProcessResources.now()
             try await open(1000)
-            let after = try ProcessHoldings.now()
+            let after = try ProcessResources.now()
             print("before 1,000 sessions: \(before); after: \(after)")
             #expect(after.descriptors <= before.descriptors + 4)
             #expect(after.threads <= before.threads + 2)

@@ -7,7 +7,7 @@ import Testing
 @testable import Bluebonnet
 
 /// Where the races are run: on the engine against nginx, and without a network.
-enum RaceTrack: CaseIterable, Sendable {
+enum RaceTransport: CaseIterable, Sendable {
     case engine, stub
 
     func session(
@@ -31,8 +31,8 @@ enum RaceTrack: CaseIterable, Sendable {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct RequestRaces {
-    @Test(arguments: RaceTrack.allCases)
-    func `Cancelling against completion answers once, and as the state says`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Cancelling against completion answers once, and as the state says`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -55,8 +55,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Cancelling against the start answers everyone`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Cancelling against the start answers everyone`(track: RaceTransport) async throws {
         let (session, url) = try track.session(startRequestsImmediately: false)
         try await race { iteration in
             let request = session.request(url)
@@ -77,8 +77,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Cancelling the awaiting task answers it, and cancels the request`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Cancelling the awaiting task answers it, and cancels the request`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -93,8 +93,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Many awaiters of one task get the one answer`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Many awaiters of one task get the one answer`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -111,8 +111,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Serializers attached at any time are all served, from one exchange`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Serializers attached at any time are all served, from one exchange`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -129,8 +129,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Storms of suspending and resuming lose nothing`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Storms of suspending and resuming lose nothing`(track: RaceTransport) async throws {
         let (session, url) = try track.session()
         try await race { iteration in
             let request = session.request(url)
@@ -156,8 +156,8 @@ enum RaceTrack: CaseIterable, Sendable {
         await session.shutdown()
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Shutting down against running requests answers them all`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Shutting down against running requests answers them all`(track: RaceTransport) async throws {
         // 1,000 sessions with ten requests each.
         for round in 0..<1000 {
             let (session, url) = try track.session()
@@ -180,8 +180,8 @@ enum RaceTrack: CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Requests outlive a session that is dropped`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Requests outlive a session that is dropped`(track: RaceTransport) async throws {
         for _ in 0..<1000 {
             let tasks = try {
                 let (session, url) = try track.session()
@@ -192,7 +192,7 @@ enum RaceTrack: CaseIterable, Sendable {
     }
 
     @Test func `Cancelling answers at once, though a serializer never returns`() async throws {
-        let (session, url) = try RaceTrack.stub.session()
+        let (session, url) = try RaceTransport.stub.session()
         for _ in 0..<1000 {
             let (began, beginning) = AsyncStream<Void>.makeStream()
             let stuck = StuckSerializer(began: beginning)

@@ -6,22 +6,22 @@ import Testing
 
 /// A reader that waits costs bounded memory; each of these has a process of its own, as those of ``GrowthTests``.
 ///
-/// Without ``HeldBytes``, libcurl 7.88 never frees what has come in for a reader that leaves while others use the connection.
+/// Without ``PausedBytesLeak``, libcurl 7.88 never frees what has come in for a reader that leaves while others use the connection.
 @Suite(.timeLimit(.minutes(10)), .serialized) struct StreamGrowthTests {
     @Test(.measuresMemory)
     func `a stalled reader costs little memory, while the server could send without end`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-            let session = Weather.session()
-            _ = try await StreamScene.settled(session) { 0 }
-            let before = try ProcessHoldings.now().residentKiB
+            let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+            let session = TestHarness.session()
+            _ = try await StreamFixture.settled(session) { 0 }
+            let before = try ProcessResources.now().residentKiB
             let task = session.streamRequest(server.url("/a")).streamTask()
             var iterator = task.bytes.makeAsyncIterator()
-            var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
-            let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
-            let stalled = try ProcessHoldings.now().residentKiB
-            offset = try await StreamScene.readPattern(&iterator, from: offset, count: 200 << 20)
-            let after = try ProcessHoldings.now().residentKiB
+            var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
+            let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
+            let stalled = try ProcessResources.now().residentKiB
+            offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 200 << 20)
+            let after = try ProcessResources.now().residentKiB
             print(
                 "stalled: \(sent) bytes sent, \(stalled - before) KiB more; after \(offset) bytes \(after - before) KiB"
             )
@@ -34,10 +34,10 @@ import Testing
     @Test(.measuresMemory)
     func `a stalled stream of HTTP/2 keeps no other on its connection from completing`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let session = try Weather.trustingSession()
+            let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1048576")
             _ = try await session.request(url).serializingData().value
-            let before = try ProcessHoldings.now().residentKiB
+            let before = try ProcessResources.now().residentKiB
             let task = session.streamRequest(try TestServers.nginxTLS.url("/bytes/1073741824")).validate().streamTask()
             var iterator = task.bytes.makeAsyncIterator()
             var count = try #require(try await iterator.next()).count
@@ -47,7 +47,7 @@ import Testing
                 #expect(answer.value?.count == 1 << 20, "\(answer)")
                 #expect(answer.metrics?.isReusedConnection == true)
                 #expect(answer.response?.httpVersion == .http2)
-                largest = max(largest, try ProcessHoldings.now().residentKiB)
+                largest = max(largest, try ProcessResources.now().residentKiB)
             }
             let received = task.request.downloadProgress.completed
             print("stalled: \(received) bytes received, \(largest - before) KiB more")
@@ -59,7 +59,7 @@ import Testing
                 #expect(piece.allSatisfy { $0 == 0 })
                 count += piece.count
             }
-            let after = try ProcessHoldings.now().residentKiB
+            let after = try ProcessResources.now().residentKiB
             print("stalled: after \(count) bytes \(after - before) KiB")
             #expect(after - before < (64 + 16) << 10)
             task.cancel()
@@ -71,7 +71,7 @@ import Testing
     @Test(.measuresMemory)
     func `stalled streams of HTTP/2 that are cancelled leave nothing behind`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let session = try Weather.trustingSession()
+            let session = try TestHarness.trustingSession()
             let url = try TestServers.nginxTLS.url("/bytes/1073741824")
             let other = session.streamRequest(url).streamTask()
             var otherIterator = other.bytes.makeAsyncIterator()
@@ -88,7 +88,7 @@ import Testing
                 }
                 task.cancel()
                 _ = try? await task.response
-                sizes.append(try ProcessHoldings.now().residentKiB)
+                sizes.append(try ProcessResources.now().residentKiB)
             }
             print("cancelled: \(sizes) KiB")
             // One that is lost holds what came in, up to 32 MiB.
@@ -101,9 +101,9 @@ import Testing
 
     @Test(.measuresMemory) func `a compression bomb goes off in bounded memory`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let session = try Weather.trustingSession()
+            let session = try TestHarness.trustingSession()
             _ = try await session.request(try TestServers.nginx.url("/small.json")).serializingData().value
-            let before = try ProcessHoldings.now().residentKiB
+            let before = try ProcessResources.now().residentKiB
             let task = session.streamRequest(try TestServers.nginx.url("/gzip/bytes/1073741824")).streamTask()
             var iterator = task.bytes.makeAsyncIterator()
             var count = 0
@@ -111,7 +111,7 @@ import Testing
             while count < 128 << 20 {
                 let piece = try #require(try await iterator.next())
                 count += piece.count
-                largest = max(largest, try ProcessHoldings.now().residentKiB)
+                largest = max(largest, try ProcessResources.now().residentKiB)
             }
             print("stalled: bomb of \(count) bytes, \(largest - before) KiB more")
             // A buffer of 64 KiB may hold some 64 MiB, which are decoded as there is room for them.

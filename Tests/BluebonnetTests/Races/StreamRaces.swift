@@ -15,7 +15,7 @@ import Testing
         // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
         static let size = 200_000
 
-        func scene(startRequestsImmediately: Bool = true) async throws -> Scene {
+        func scene(startRequestsImmediately: Bool = true) async throws -> RaceFixture {
             var configuration = Session.Configuration()
             configuration.proxy = .none
             configuration.bodyHighWatermark = 16 * 1024
@@ -23,23 +23,23 @@ import Testing
             configuration.connectionLimits.perHost = 64
             switch self {
             case .engine:
-                let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: Self.size) } }
+                let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: Self.size) } }
                 let session = Session(
                     configuration: configuration, startRequestsImmediately: startRequestsImmediately)
-                return Scene(session: session, url: server.url("/a"), server: server)
+                return RaceFixture(session: session, url: server.url("/a"), server: server)
             case .stub:
-                let body = StreamScene.pattern(0..<Self.size)
+                let body = StreamFixture.pattern(0..<Self.size)
                 let transport = StubTransport { _ in .response(body: body) }
                 let session = Session(
                     configuration: configuration, startRequestsImmediately: startRequestsImmediately,
                     transport: transport)
-                return Scene(session: session, url: try "http://stub.test/a".asURL(), stub: transport)
+                return RaceFixture(session: session, url: try "http://stub.test/a".asURL(), stub: transport)
             }
         }
     }
 
     /// A session, and what answers it.
-    struct Scene: Sendable {
+    struct RaceFixture: Sendable {
         let session: Session
         let url: URL
         var server: LocalServer?
@@ -69,7 +69,7 @@ import Testing
         _ answer: (data: Data, error: RequestError?), or kinds: [RequestError.Kind] = [.cancelled],
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        #expect(StreamScene.isRight(answer.data, at: 0), sourceLocation: sourceLocation)
+        #expect(StreamFixture.isRight(answer.data, at: 0), sourceLocation: sourceLocation)
         if let error = answer.error {
             #expect(kinds.contains(error.kind), "\(error)", sourceLocation: sourceLocation)
         } else {
@@ -85,8 +85,8 @@ import Testing
             let readers = task.readers(3)
             let (bytes, others, events) = (readers[0].bytes, readers[1].bytes, readers[2].streamingData())
             task.resume()
-            async let first = StreamScene.body(bytes)
-            async let second = StreamScene.body(others)
+            async let first = StreamFixture.body(bytes)
+            async let second = StreamFixture.body(others)
             async let completions = {
                 var (count, completions) = (0, [RequestError?]())
                 for await event in events {
@@ -105,7 +105,7 @@ import Testing
             #expect(one.data == other.data && one.data.count == count)
             #expect(task.request.isCancelled || one.error == nil)
             #expect((task.request.error == nil) == (one.error == nil))
-            let late = await StreamScene.body(task.bytes)
+            let late = await StreamFixture.body(task.bytes)
             check((late.data, late.error), or: [.cancelled, .bodyAlreadyRead])
         }
         try await scene.end()
@@ -145,7 +145,7 @@ import Testing
             let task = scene.task()
             let reader = Task {
                 if iteration.isMultiple(of: 2) { _ = try? await task.response }
-                return await StreamScene.body(task.bytes)
+                return await StreamFixture.body(task.bytes)
             }
             await dawdle(iteration)
             reader.cancel()
@@ -160,7 +160,7 @@ import Testing
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
             let bytes = task.bytes
-            async let body = StreamScene.body(bytes)
+            async let body = StreamFixture.body(bytes)
             await withTaskGroup(of: Void.self) { storm in
                 for thread in 0..<3 {
                     storm.addTask {
@@ -187,7 +187,7 @@ import Testing
             let readers = task.readers(3)
             let (whole, slow, short) = (readers[0].bytes, readers[1].bytes, readers[2].bytes)
             task.resume()
-            async let quick = StreamScene.body(whole)
+            async let quick = StreamFixture.body(whole)
             async let leaver: Void = {
                 var pieces = iteration % 5
                 for try await _ in short {
@@ -217,7 +217,7 @@ import Testing
                 for member in 0..<5 {
                     tasks.addTask {
                         await dawdle(member + round)
-                        check(await StreamScene.body(scene.task().bytes), or: [.cancelled, .sessionShutDown])
+                        check(await StreamFixture.body(scene.task().bytes), or: [.cancelled, .sessionShutDown])
                     }
                 }
                 tasks.addTask {

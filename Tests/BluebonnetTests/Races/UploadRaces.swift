@@ -55,7 +55,7 @@ import Testing
         let directory = try TestDirectory()
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
-        let session = Weather.session { if interruption != .nothing { $0.continueTimeout = nil } }
+        let session = TestHarness.session { if interruption != .nothing { $0.continueTimeout = nil } }
         let whole = "\(Self.length)"
         try await race(groups: 12, of: 20) { iteration in
             let limit = iteration * 7919 % Self.length
@@ -105,7 +105,7 @@ import Testing
         let file = directory.url("file")
         try Data(count: Self.length).write(to: file)
         for round in 0..<40 {
-            let session = Weather.session()
+            let session = TestHarness.session()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 {
                     tasks.addTask {
@@ -135,7 +135,7 @@ import Testing
         try Data(count: Self.length).write(to: file)
         for round in 0..<40 {
             let server = try await Self.server()
-            let session = Weather.session()
+            let session = TestHarness.session()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 {
                     tasks.addTask {
@@ -170,7 +170,7 @@ import Testing
             let file = directory.url("file")
             try Data(count: UploadRaces.length).write(to: file)
             func storm() async throws -> Int {
-                let session = Weather.session()
+                let session = TestHarness.session()
                 try await race(groups: 8, of: 20) { iteration in
                     let (body, record) = UploadRaces.body(iteration, file)
                     let ends = ["read", "answer", "reset"]
@@ -184,7 +184,7 @@ import Testing
                 }
                 await session.shutdown()
                 try await server.waitForOpenConnections(atMost: 0)
-                return try ProcessHoldings.now().descriptors
+                return try ProcessResources.now().descriptors
             }
             let first = try await storm()
             // A reader of a file may be about to end; what leaks grows with every storm.

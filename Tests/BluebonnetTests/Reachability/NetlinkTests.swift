@@ -105,11 +105,11 @@ import Testing
             #expect(message.type == bb_rtm_new_route)
             #expect(NetworkRoute(message.body) == route)
         }
-        if let error = row.error { #expect(NetworkWay(error: error) == .none) }
+        if let error = row.error { #expect(NetworkPath(error: error) == .none) }
     }
 
     @Test func `an error of the kernel's that says nothing about ways is not taken for one that does`() {
-        for error in [EPERM, ENOMEM, ENOBUFS, EBUSY] { #expect(NetworkWay(error: error) == .unknown) }
+        for error in [EPERM, ENOMEM, ENOBUFS, EBUSY] { #expect(NetworkPath(error: error) == .unknown) }
     }
 
     /// The beginning of what the kernel says about a link, up to its name, and what kind it is.

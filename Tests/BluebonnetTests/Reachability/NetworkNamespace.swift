@@ -8,7 +8,7 @@ final class NetworkNamespace: Sendable {
     private static let count = Atomic(0)
 
     let name: String
-    private let programs = Mutex<[SpeakingProgram]>([])
+    private let programs = Mutex<[LineOutputProgram]>([])
 
     /// Makes a network for the time of a closure.
     static func with(_ body: (NetworkNamespace) async throws -> Void) async throws {
@@ -70,21 +70,21 @@ final class NetworkNamespace: Sendable {
     }
 
     /// Starts the program that prints statuses.
-    func start(_ arguments: String...) throws -> SpeakingProgram {
-        kept(try SpeakingProgram("ReachabilityProgram", arguments, namespace: name))
+    func start(_ arguments: String...) throws -> LineOutputProgram {
+        kept(try LineOutputProgram("ReachabilityProgram", arguments, namespace: name))
     }
 
     /// Starts a server at all addresses of the network, also those that are still to come.
     func serve(port: Int) async throws {
         let words = "python3 -u -m http.server \(port) --bind 0.0.0.0 --directory /usr/share"
         let server = kept(
-            try SpeakingProgram(command: words.split(separator: " ").map(String.init), namespace: name))
+            try LineOutputProgram(command: words.split(separator: " ").map(String.init), namespace: name))
         // It says so when it listens.
         for await line in server.lines where line.contains("\(port)") { return }
         throw POSIXError(.ECHILD)
     }
 
-    private func kept(_ program: SpeakingProgram) -> SpeakingProgram {
+    private func kept(_ program: LineOutputProgram) -> LineOutputProgram {
         programs.withLock { $0.append(program) }
         return program
     }
@@ -96,11 +96,11 @@ final class NetworkNamespace: Sendable {
 
     /// The statuses that the program prints.
     struct Statuses {
-        let program: SpeakingProgram
+        let program: LineOutputProgram
         private let host: String
         private var lines: AsyncStream<String>.Iterator
 
-        fileprivate init(host: String, program: SpeakingProgram) {
+        fileprivate init(host: String, program: LineOutputProgram) {
             (self.host, self.program) = (host, program)
             lines = program.lines.makeAsyncIterator()
         }

@@ -6,9 +6,9 @@ import Testing
 
 /// Managers in a made-up world: routes, names and the kernel's messages come from the tests.
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
-    private let routes = ScriptedRoutes()
-    private let kernel = ScriptedKernel()
-    private let names = ScriptedNames()
+    private let routes = FakeRoutes()
+    private let kernel = FakeKernel()
+    private let names = FakeNameResolver()
     private static let first = IPAddress(bytes: [10, 0, 0, 1])
     private static let second = IPAddress(bytes: [10, 0, 0, 2])
 
@@ -33,7 +33,7 @@ import Testing
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
         for (way, status) in [
-            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+            (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
             (.unknown, .unknown), (.none, .notReachable),
         ] {
             await unchangedChange()

@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `no thread and no descriptor is left when nobody listens`() async throws {
-        let program = try SpeakingProgram("ReachabilityProgram", ["holdings", "200"])
+        let program = try LineOutputProgram("ReachabilityProgram", ["holdings", "200"])
         var counts: [String: [Int]] = [:]
         for await line in program.lines {
             let words = line.split(separator: " ").map(String.init)

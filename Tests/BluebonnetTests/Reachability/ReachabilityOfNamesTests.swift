@@ -6,9 +6,9 @@ import Testing
 
 /// Managers of hosts with names, in a made-up world.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityOfNamesTests {
-    private let routes = ScriptedRoutes()
-    private let kernel = ScriptedKernel()
-    private let names = ScriptedNames()
+    private let routes = FakeRoutes()
+    private let kernel = FakeKernel()
+    private let names = FakeNameResolver()
     private static let first = IPAddress(bytes: [10, 0, 0, 1])
     private static let second = IPAddress(bytes: [10, 0, 0, 2])
 
@@ -58,7 +58,7 @@ import Testing
         var others = internet.statuses.makeAsyncIterator()
         #expect(await others.next() == .notReachable)
         for (way, status) in [
-            (NetworkWay.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
+            (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
         ] {
             routes.set(way)
             kernel.change()
@@ -72,9 +72,9 @@ import Testing
         manager.stopListening()
     }
 
-    @Test(arguments: [NameAnswer.noSuchName, .noAnswer])
+    @Test(arguments: [NameLookupResult.noSuchName, .noAnswer])
     func `a name that is not found is not reachable, and looked up again without a change`(
-        _ answer: NameAnswer
+        _ answer: NameLookupResult
     ) async {
         routes.set(.ethernet, to: Self.first)
         let manager = makeManager(.name("example.com"))
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `names are looked up as the system does it`() async {
-        func answer(_ name: String) async -> NameAnswer {
+        func answer(_ name: String) async -> NameLookupResult {
             await withCheckedContinuation { continuation in
                 NameResolver.shared.lookUp(name) { continuation.resume(returning: $0) }
             }
@@ -112,7 +112,7 @@ import Testing
         #expect(await answer("10.0.0.1") == .addresses([Self.first]))
         #expect(await answer("fe80::1%lo") == .addresses([IPAddress("fe80::1%1")].compactMap(\.self)))
         #expect(await answer("a..b") != .addresses([]))
-        let many = await withTaskGroup(of: NameAnswer.self) { group in
+        let many = await withTaskGroup(of: NameLookupResult.self) { group in
             for _ in 0..<64 { group.addTask { await answer("localhost") } }
             return await group.reduce(into: Set()) { $0.insert($1) }
         }

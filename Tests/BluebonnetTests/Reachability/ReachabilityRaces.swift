@@ -11,8 +11,8 @@ import Testing
     private static let iterations = Sanitizer.current == nil ? 10_000 : 2_000
 
     @Test func `beginning and ending to listen at once leaves nobody listening, and nobody waiting`() async throws {
-        let routes = ScriptedRoutes()
-        let kernel = ScriptedKernel()
+        let routes = FakeRoutes()
+        let kernel = FakeKernel()
         routes.set(.ethernet)
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
         try await race(groups: Self.iterations / 50, of: 50) { iteration in
@@ -40,8 +40,8 @@ import Testing
     }
 
     @Test func `a manager that goes while the network changes ends all who observe it`() async throws {
-        let routes = ScriptedRoutes()
-        let kernel = ScriptedKernel()
+        let routes = FakeRoutes()
+        let kernel = FakeKernel()
         let changes = Task {
             var isThere = false
             while !Task.isCancelled {
@@ -75,10 +75,10 @@ import Testing
     }
 
     @Test func `the last status that is observed is the last that was, whatever came between`() async throws {
-        let routes = ScriptedRoutes()
-        let kernel = ScriptedKernel()
+        let routes = FakeRoutes()
+        let kernel = FakeKernel()
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
-        let ways: [NetworkWay] = [.none, .ethernet, .modem, .unknown]
+        let ways: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
         let heard = Heard<Status>()
         manager.startListening { heard.append($0) }
         for round in 0..<(Sanitizer.current == nil ? 60 : 20) {
@@ -87,7 +87,7 @@ import Testing
                 kernel.change()
                 await dawdle(number)
             }
-            for (way, status) in [(NetworkWay.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
+            for (way, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
                 routes.set(way)
                 kernel.change()
                 await until { heard.all.last == status }
@@ -98,9 +98,9 @@ import Testing
     }
 
     @Test func `names that are found while everything ends resume nobody twice`() async throws {
-        let routes = ScriptedRoutes()
-        let kernel = ScriptedKernel()
-        let names = ScriptedNames()
+        let routes = FakeRoutes()
+        let kernel = FakeKernel()
+        let names = FakeNameResolver()
         let address = IPAddress(bytes: [10, 0, 0, 1])
         routes.set(.modem, to: address)
         let answers = Task {
@@ -142,8 +142,8 @@ import Testing
     }
 
     @Test func `cancelling a request that waits for the network answers it once`() async throws {
-        let routes = ScriptedRoutes()
-        let kernel = ScriptedKernel()
+        let routes = FakeRoutes()
+        let kernel = FakeKernel()
         let monitor = NetworkReachabilityManager(.internet, routes, kernel)
         let transport = StubTransport()
         transport.stub(nil, "/a", .failure(RequestError(.connection(.nameNotResolved))))

@@ -50,7 +50,7 @@ struct RedirectCancellationTests {
     @Test(arguments: Kind.allCases)
     func `while the redirect is awaited`(_ kind: Kind) async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .stall)
-        try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) {
+        try await expectCancellation(of: kind, server.url("/a"), in: TestHarness.session()) {
             _ = try await server.nextRequest()
         }
         try await server.waitForOpenConnections(atMost: 0)
@@ -67,7 +67,7 @@ struct RedirectCancellationTests {
                     .stall))
             router.on("/b", .script(.wait { gate.open() }, .stall))
         }
-        try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) { await gate.wait() }
+        try await expectCancellation(of: kind, server.url("/a"), in: TestHarness.session()) { await gate.wait() }
         try await server.waitForOpenConnections(atMost: 0)
     }
 
@@ -83,7 +83,7 @@ struct RedirectCancellationTests {
                 await Task.detached { await gate.wait() }.value
                 return newRequest
             })
-        try await expectCancellation(of: kind, server.url("/a"), in: Weather.session(), using: handler) {
+        try await expectCancellation(of: kind, server.url("/a"), in: TestHarness.session(), using: handler) {
             await begun.wait()
         }
         #expect(server.requests.map(\.path) == ["/a"])
@@ -99,7 +99,7 @@ struct RedirectCancellationTests {
                 cancelled.open()
                 return newRequest
             })
-        try await expectCancellation(of: kind, server.url("/a"), in: Weather.session(), using: handler) {
+        try await expectCancellation(of: kind, server.url("/a"), in: TestHarness.session(), using: handler) {
             await cancelled.wait()
         }
         #expect(server.requests.map(\.path) == ["/a"])
@@ -112,7 +112,7 @@ struct RedirectCancellationTests {
             router.on("/a", .redirect(to: "/b"))
             router.on("/b", .script(.wait { gate.open() }, .stall))
         }
-        try await expectCancellation(of: kind, server.url("/a"), in: Weather.session()) { await gate.wait() }
+        try await expectCancellation(of: kind, server.url("/a"), in: TestHarness.session()) { await gate.wait() }
         try await server.waitForOpenConnections(atMost: 0)
     }
 }

@@ -50,12 +50,12 @@ struct RedirectServerTests {
             }
             router.get("/to", .text("here"))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = try await kind.text(session, HTTPRequest(url: server.url("/from#part")))
         #expect(answer.text == "here")
         #expect(answer.response.url == server.url("/to#part"))
         #expect(answer.response.history.map(\.url) == [server.url("/from#part")])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [HTTPMethod.get, .post], ["short", "chunked"])
@@ -70,12 +70,12 @@ struct RedirectServerTests {
             }
             router.get("/to", .text("here"))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = HTTPRequest(
             url: server.url("/from"), method: method, body: method == .post ? .data(Data("x".utf8)) : nil)
         #expect(try await session.request(request).serializingString().value == "here")
         #expect(server.connectionCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the short body of a redirect that does not end is not waited for`() async throws {
@@ -84,11 +84,11 @@ struct RedirectServerTests {
             router.get("/to", .text("here"))
         }
         // No time limit ends it, but that of the test.
-        let session = Weather.session { $0.timeouts = Timeouts(connect: nil, idle: nil) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: nil, idle: nil) }
         for kind in Kind.allCases {
             #expect(try await kind.text(session, HTTPRequest(url: server.url("/from"))).text == "here")
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: ["endless", "long"])
@@ -100,14 +100,14 @@ struct RedirectServerTests {
                     : .endless(Data(count: 1000), status: 302, headers: ["Location": "/to"])
             }
         }
-        let session = Weather.session { $0.maximumResponseBytes = 1_000_000 }
+        let session = TestHarness.session { $0.maximumResponseBytes = 1_000_000 }
         let answer = await session.request(server.url("/from")).redirect(using: .doNotFollow).serializingData().response
         if body == "long" {
             #expect(answer.value?.count == 200_000 && answer.response?.statusCode == 302)
         } else {
             #expect(answer.error?.kind == .invalidResponse(.bodyTooLarge(limit: 1_000_000)))
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(
@@ -121,7 +121,7 @@ struct RedirectServerTests {
         let request = HTTPRequest(
             url: server.url("/from"), method: method, headers: hasBody ? [.contentType("text/plain")] : [:],
             body: hasBody ? .data(Data("body".utf8)) : nil)
-        let session = Weather.session()
+        let session = TestHarness.session()
         let answer = await session.request(request).validate().serializingData().response
         let becomesGet =
             method != .head && (status == 303 || (method == .post && (status == 301 || status == 302)))
@@ -130,7 +130,7 @@ struct RedirectServerTests {
         #expect(last.headers["Content-Type"] == (hasBody && !becomesGet ? "text/plain" : nil))
         #expect(last.text == (hasBody && !becomesGet ? "body" : ""))
         #expect(answer.error == nil && answer.response?.history.map(\.statusCode) == [status])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: Kind.allCases)
@@ -158,7 +158,7 @@ struct RedirectServerTests {
         await #expect(throws: RequestError.self) {
             try await kind.text(session, request, using: .modify { _, _, _ in nil })
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a redirect that is not followed is the response, wherever it leads`() async throws {
@@ -166,7 +166,7 @@ struct RedirectServerTests {
             router.get("/from", .redirect(to: "tel:123"))
             router.get("/nowhere", .status(302))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let stays = await session.request(server.url("/from")).redirect(using: .doNotFollow)
             .serializingData(emptyResponseCodes: [302]).response
         #expect(stays.response?.statusCode == 302 && stays.error == nil)
@@ -174,7 +174,7 @@ struct RedirectServerTests {
         #expect(error?.kind == .redirect(.invalidLocation("tel:123")))
         let nowhere = await session.request(server.url("/nowhere")).serializingData(emptyResponseCodes: [302]).response
         #expect(nowhere.response?.statusCode == 302 && nowhere.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Bodies
@@ -185,7 +185,7 @@ struct RedirectServerTests {
             router.post("/from", .redirect(to: "/to", status: status))
             router.post("/to") { .text($0.text) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let again = RequestBody.stream {
             AsyncStream<Data> { stream in
                 stream.yield(Data("again".utf8))
@@ -202,7 +202,7 @@ struct RedirectServerTests {
         let error = await session.request(request).serializingString().response.error
         #expect(error?.kind == .redirect(.bodyNotReplayable))
         #expect(server.requests.map(\.path) == ["/from"])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Origins
@@ -217,7 +217,7 @@ struct RedirectServerTests {
             router.get("/4", .text("done"))
         }
         await away.route { router in router.get("/3", .redirect(to: home.url("/4").absoluteString)) }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.headers.add(name: "X-Api-Key", value: "hidden")
             $0.headers.add(name: "X-Plain", value: "session")
         }
@@ -245,7 +245,7 @@ struct RedirectServerTests {
             #expect(request.headers["X-Mine"] == "1" && request.headers["X-Plain"] == "session")
         }
         #expect(away.requests.first?.headers["Host"] == "127.0.0.1:\(away.port)")
-        try await Weather.end(session, home)
+        try await TestHarness.end(session, home)
         try await away.waitForOpenConnections(atMost: 0)
     }
 
@@ -254,7 +254,7 @@ struct RedirectServerTests {
         let home = try await LocalServer { router in
             router.get("/from", .redirect(to: away.url("/to").absoluteString))
         }
-        let session = Weather.session {
+        let session = TestHarness.session {
             $0.headers.add(name: "X-Api-Key", value: "hidden")
             $0.headers.add(name: "X-Plain", value: "session")
         }
@@ -263,7 +263,7 @@ struct RedirectServerTests {
         #expect(try await request.serializingString().value == "here")
         let command = request.cURLDescription(revealingSecrets: true)
         #expect(!command.contains("X-Api-Key") && command.contains("X-Plain: session"))
-        try await Weather.end(session, home)
+        try await TestHarness.end(session, home)
         try await away.waitForOpenConnections(atMost: 0)
     }
 
@@ -274,12 +274,12 @@ struct RedirectServerTests {
             router.get("/a", .redirect(to: "/b"))
             router.get("/b", .redirect(to: "/a"))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.request(server.url("/a"))
         let error = await request.serializingData().response.error
         #expect(error?.kind == .redirect(.loop(url: server.url("/a").absoluteString)))
         #expect(server.requestCount == 4)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the metrics are those of the last exchange, and connections are used again`() async throws {
@@ -287,11 +287,11 @@ struct RedirectServerTests {
             router.get("/a", .redirect(to: "/b"))
             router.get("/b", .text("b"))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for kind in Kind.allCases {
             #expect(try await kind.text(session, HTTPRequest(url: server.url("/a"))).text == "b")
         }
         #expect(server.connectionCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

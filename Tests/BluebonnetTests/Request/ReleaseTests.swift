@@ -70,8 +70,8 @@ import Testing
             Release.endOnDeadlock()
             let request = try Release.request()
             for _ in 0..<2 {
-                request.redirect(using: TouchingHandler(touch: Touch { _ = request.state }))
-                request.cacheResponse(using: TouchingHandler(touch: Touch { request.cancel() }))
+                request.redirect(using: DeinitHandler(touch: Touch { _ = request.state }))
+                request.cacheResponse(using: DeinitHandler(touch: Touch { request.cancel() }))
             }
         }
     }
@@ -204,7 +204,7 @@ private struct TouchingError: Error {
     let touch: Touch
 }
 
-private struct TouchingHandler: RedirectHandler, CachedResponseHandler {
+private struct DeinitHandler: RedirectHandler, CachedResponseHandler {
     let touch: Touch
 
     func request(

@@ -8,7 +8,7 @@ import Testing
     typealias Machine = RequestMachine<Int>
 
     /// A combination of phase, driver and wish, and how a request comes there.
-    enum Situation: String, CaseIterable, Sendable {
+    enum PhaseCase: String, CaseIterable, Sendable {
         case idle, heldBack, beginning, called, preparing, adapting
         case sending, driverSending, underWay, suspended, awaited, hasHead, judging, hasOutcome, unheard
         case deciding, retrying, cancelled, serializing, settled, settledUnbegun
@@ -22,8 +22,8 @@ import Testing
         case serializationBegan, served
     }
 
-    @Test(arguments: Situation.allCases)
-    func `Every event is as the table says`(situation: Situation) {
+    @Test(arguments: PhaseCase.allCases)
+    func `Every event is as the table says`(situation: PhaseCase) {
         let rows = Self.rows(of: situation)
         #expect(Set(rows.keys) == Set(Event.allCases), "each event has a row")
         for (event, row) in rows {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `The table names each situation's own place`() {
-        let places = Situation.allCases.map { Self.machine(in: $0).place }
+        let places = PhaseCase.allCases.map { Self.machine(in: $0).place }
         #expect(Set(places).count == places.count, "\(places)")
     }
 
@@ -84,13 +84,13 @@ import Testing
 
     // MARK: Support
 
-    static func machine(in situation: Situation) -> Machine {
+    static func machine(in situation: PhaseCase) -> Machine {
         var machine = Machine()
         for event in path(to: situation) { _ = machine.apply(event) }
         return machine
     }
 
-    private static func path(to situation: Situation) -> [Event] {
+    private static func path(to situation: PhaseCase) -> [Event] {
         switch situation {
         case .idle: []
         case .heldBack: [.suspended]
@@ -441,7 +441,7 @@ extension RequestMachineTests {
         """
 
     /// The rows of a situation; an event that is ignored has the place alone, one that cannot occur is `nil`.
-    static func rows(of situation: Situation) -> [Event: String?] {
+    static func rows(of situation: PhaseCase) -> [Event: String?] {
         var rows: [Event: String?] = [:]
         var isInside = false
         for line in table.split(separator: "\n") {

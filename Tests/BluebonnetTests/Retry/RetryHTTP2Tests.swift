@@ -7,11 +7,11 @@ import Testing
 
 /// A retry policy before an HTTP/2 server that fails, which counts what it gets.
 @Suite(.timeLimit(.minutes(1))) struct RetryHTTP2Tests {
-    private let sleeps = NotedSleeps()
+    private let sleeps = RecordedSleeps()
     private let key = UUID().uuidString
 
     private func session() throws -> Session {
-        try Weather.trustingSession { sleeps.use(in: &$0) }
+        try TestHarness.trustingSession { sleeps.use(in: &$0) }
     }
 
     private struct Counts: Decodable, Sendable {
@@ -19,7 +19,7 @@ import Testing
     }
 
     private func requestCount() async throws -> Int {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let url = try TestServers.misbehavingHTTP2.url("/counts?key=\(key)")
         let counts = try await session.request(url).validate().serializingDecodable(Counts.self).value
         await session.shutdown()

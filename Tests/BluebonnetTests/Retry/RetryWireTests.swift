@@ -6,11 +6,11 @@ import Testing
 
 /// A retry policy before servers that fail.
 @Suite(.timeLimit(.minutes(1))) struct RetryWireTests {
-    private let sleeps = NotedSleeps()
+    private let sleeps = RecordedSleeps()
     private let policy = RetryPolicy(jitter: .none)
 
     private func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
-        Weather.session {
+        TestHarness.session {
             sleeps.use(in: &$0)
             configure(&$0)
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(server.requestCount == min(times, 2) + 1)
         #expect(request.retryCount == min(times, 2))
         #expect(sleeps.all == Array([Duration.milliseconds(500), .seconds(1)].prefix(min(times, 2))))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [Timeouts(idle: .milliseconds(200)), Timeouts(total: .milliseconds(200))])
@@ -106,7 +106,7 @@ import Testing
         #expect(answer.error?.kind == (times == 1 ? nil : kind))
         #expect(failure.withLock { $0 } == kind)
         #expect(request.retryCount == min(times, 2))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a proxy whose name leads nowhere`() async throws {
@@ -143,7 +143,7 @@ import Testing
         let answer = await session.request(server.url("/a")).retry(using: policy).serializingString().response
         #expect(answer.response?.statusCode == 503 && answer.value == "fault")
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a connection that turned out to be dead is libcurl's to replace`() async throws {
@@ -159,7 +159,7 @@ import Testing
         }
         #expect(server.requestCount == 3)
         #expect(sleeps.all.isEmpty)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Bodies and methods
@@ -184,7 +184,7 @@ import Testing
         let text = try await request.serializingString().value
         #expect(form == "form" ? text != "after 0 bytes" : text == "after 100000 bytes")
         #expect(Set(server.requests.map(\.bodyLength)).count == 1 && server.requestCount == 3)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a body that can be sent once is sent once`() async throws {
@@ -196,7 +196,7 @@ import Testing
         // The failure is that of the exchange, not that of the retry that there was not.
         #expect(answer.error?.statusCode == 503)
         #expect(server.requestCount == 1 && request.retryCount == 0)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [RetryFault.all[4], RetryFault.all[6], RetryFault.all[7]])
@@ -207,7 +207,7 @@ import Testing
             .retry(using: policy)
         #expect(await request.serializingString().response.error?.kind == fault.kind)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `what may be done twice is the caller's to say`() async throws {
@@ -216,7 +216,7 @@ import Testing
         let request = session.upload(Data(count: 10), to: server.url("/a"), method: .post).validate()
             .retry(using: .retryPolicy(retryableHTTPMethods: [.post], jitter: .none))
         #expect(try await request.serializingString().value == "after 10 bytes")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Retry-After
@@ -239,7 +239,7 @@ import Testing
             try await session.request(server.url("/a")).validate().retry(using: policy).serializingString().value
                 == "ok")
         #expect(sleeps.all == [.seconds(7), .seconds(12)])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a server that wants to be left alone for long is`() async throws {
@@ -250,7 +250,7 @@ import Testing
         let task = session.request(server.url("/a")).validate().retry(using: .retryPolicy).serializingData()
         #expect(await task.response.error?.statusCode == 503)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `cancelling ends a delay`() async throws {
@@ -269,7 +269,7 @@ import Testing
         #expect(error?.kind == .cancelled)
         #expect((error?.underlying as? RequestError)?.statusCode == 503)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Budget
@@ -301,6 +301,6 @@ import Testing
         await storm(300)
         #expect(server.requestCount - before <= 330)
         #expect(server.requestCount - before >= 320)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -11,55 +11,55 @@ import Testing
     @Test func `a server is held back by a reader that waits, and goes on with it`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
-        let server = try await LocalServer(options: options) { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer(options: options) { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         var iterator = task.bytes.makeAsyncIterator()
-        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
-        let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+        var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
+        let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         #expect(sent < 16 * Self.MiB)
         // What has come in is bounded, too: the high watermark, and what one turn of the loop brings at most.
         #expect(task.request.downloadProgress.completed <= Int64(offset + (1024 + 3 * 256) * 1024))
-        offset = try await StreamScene.readPattern(&iterator, from: offset, count: 2 * sent + 8 * Self.MiB)
+        offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 2 * sent + 8 * Self.MiB)
         #expect(server.traffic.bytesSent > sent)
         task.cancel()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [(1024, 0), (1024, 4096), (1, 1), (64 * 1024, 1024), (4 << 20, 1 << 20), (1 << 30, 0)])
     func `every byte comes through any watermarks`(high: Int, low: Int) async throws {
         let size = 3 * Self.MiB + 17
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size) } }
-        let session = Weather.session {
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size) } }
+        let session = TestHarness.session {
             $0.bodyHighWatermark = high
             $0.bodyLowWatermark = low
         }
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(error == nil)
         #expect(body.count == size)
-        #expect(StreamScene.isRight(body, at: 0))
-        try await Weather.end(session, server)
+        #expect(StreamFixture.isRight(body, at: 0))
+        try await TestHarness.end(session, server)
     }
 
     @Test func `with a tiny watermark little comes in, and with a large one as much as it says`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         for high in [1024, 4 * Self.MiB] {
-            let session = Weather.session {
+            let session = TestHarness.session {
                 $0.bodyHighWatermark = high
                 $0.bodyLowWatermark = high / 4
             }
             let task = session.streamRequest(server.url("/a")).streamTask()
             let bytes = task.bytes
             for await progress in task.request.downloadProgressUpdates() where progress.completed >= high { break }
-            let received = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+            let received = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             // No more is taken from the network in one turn than a piece and a buffer of libcurl's.
             let piece = min(max(high / 2, 64 * 1024), 512 * 1024)
             #expect((high...high + piece + 64 * 1024).contains(received), "\(received) of \(high)")
             task.cancel()
-            let (body, error) = await StreamScene.body(bytes)
+            let (body, error) = await StreamFixture.body(bytes)
             #expect(body.count >= received)
-            #expect(StreamScene.isRight(body, at: 0))
+            #expect(StreamFixture.isRight(body, at: 0))
             #expect(error?.kind == .cancelled)
             await session.shutdown()
         }
@@ -68,14 +68,14 @@ import Testing
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `a compressed body waits for its reader, every byte in its place`(_ server: TestServers) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let task = session.streamRequest(try server.url("/gzip/bytes/16777216")).validate().streamTask()
         #expect(try await task.response.headers["Content-Encoding"] == "gzip")
         var iterator = task.bytes.makeAsyncIterator()
-        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
-        let received = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+        var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
+        let received = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
         #expect(received <= offset + (1024 + 3 * 256) * 1024)
-        offset = try await StreamScene.readPattern(&iterator, from: offset, count: 16 * Self.MiB - offset)
+        offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 16 * Self.MiB - offset)
         #expect(offset == 16 * Self.MiB)
         #expect(try await iterator.next() == nil)
         await session.shutdown()

@@ -11,7 +11,7 @@ import Testing
         _ coding: String
     ) async throws {
         let server = try await CompressibleBody.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.request(server.url("/\(coding)")).serializingData()
         let (body, others) = try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask {
@@ -30,55 +30,55 @@ import Testing
         print("compressible: \(others ?? 0) requests while \(coding) was collected")
         // Decoded all at once, it lets one through; other tests take the threads from these requests at times.
         #expect(try #require(others) >= 3)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `100 MiB of nearly nothing become a file`(_ coding: String) async throws {
         let directory = try TestDirectory()
         let server = try await CompressibleBody.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let file = directory.url("a")
         #expect(try await session.download(server.url("/\(coding)"), to: .file(file)).serializingURL().value == file)
         #expect(try Data(contentsOf: file) == CompressibleBody.decoded)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `the limit of a collected body holds for what it decodes to`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
-        let session = Weather.session { $0.maximumResponseBytes = 10 << 20 }
+        let session = TestHarness.session { $0.maximumResponseBytes = 10 << 20 }
         let task = session.request(server.url("/\(coding)")).serializingData()
-        try await Weather.expect(
+        try await TestHarness.expect(
             task, in: session, failsWith: .invalidResponse(.bodyTooLarge(limit: 10 << 20)))
         #expect(task.request.downloadProgress.completed <= 10 << 20)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `what is left to decode waits while the request is suspended`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/\(coding)")).streamTask()
         var iterator = task.bytes.makeAsyncIterator()
         var count = try #require(try await iterator.next()).count
         while count < CompressibleBody.size {
             if count < 10 << 20 {
                 task.request.suspend()
-                let before = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                let before = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
                 task.request.resume()
                 #expect(before < CompressibleBody.size)
             }
             count += try #require(try await iterator.next()).count
         }
         #expect(try await iterator.next() == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `a request ends while there is more to decode`(_ coding: String) async throws {
         let server = try await CompressibleBody.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         var limited = HTTPRequest(url: server.url("/\(coding)"))
         limited.timeouts = Timeouts(total: .seconds(1))
         let cancelled = HTTPRequest(url: limited.url)
@@ -88,7 +88,7 @@ import Testing
             var count = try #require(try await iterator.next()).count
             if end == .cancelled { task.cancel() }
             while !task.request.isFinished, !task.request.isCancelled {
-                _ = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                _ = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
             }
             let error = await #expect(throws: RequestError.self) {
                 while let piece = try await iterator.next() { count += piece.count }
@@ -96,15 +96,15 @@ import Testing
             #expect(error?.kind == end)
             #expect(count < 4 << 20)
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `a slow reader gets every byte, and what waits for it is bounded`(_ coding: String) async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
-            let session = Weather.session()
-            _ = try await StreamScene.settled(session) { 0 }
+            let session = TestHarness.session()
+            _ = try await StreamFixture.settled(session) { 0 }
             try PeakMemory.begin()
             let before = try PeakMemory.residentKiB()
             let task = session.streamRequest(server.url("/\(coding)")).streamTask()
@@ -118,14 +118,14 @@ import Testing
                 count += piece.count
                 // Other requests go on, and for as long as they take, nobody reads.
                 guard count < 20 << 20 else { continue }
-                let waiting = try await StreamScene.settled(session) { Int(task.request.downloadProgress.completed) }
+                let waiting = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
                 #expect(waiting - count <= (1024 + 512 + 64) << 10)
             }
             #expect(count == CompressibleBody.size)
             let growth = try PeakMemory.residentKiB() - before
             print("stalled: \(coding) by bytes, \(growth) KiB more")
             #expect(Sanitizer.current != nil || growth < 16 << 10)
-            try await Weather.end(session, server)
+            try await TestHarness.end(session, server)
         }
         report(result)
     }
@@ -134,8 +134,8 @@ import Testing
     func `lines and files take bounded memory, too`(_ coding: String) async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
             let server = try await CompressibleBody.server()
-            let session = Weather.session()
-            _ = try await StreamScene.settled(session) { 0 }
+            let session = TestHarness.session()
+            _ = try await StreamFixture.settled(session) { 0 }
             try PeakMemory.begin()
             let before = try PeakMemory.residentKiB()
             let expected = CompressibleBody.line
@@ -152,7 +152,7 @@ import Testing
             let ofBoth = try PeakMemory.residentKiB() - before
             print("stalled: \(coding) by lines, \(ofLines) KiB more; and to a file, \(ofBoth) KiB")
             #expect(Sanitizer.current != nil || ofBoth < 20 << 10)
-            try await Weather.end(session, server)
+            try await TestHarness.end(session, server)
         }
         report(result)
     }

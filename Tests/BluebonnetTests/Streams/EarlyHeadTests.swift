@@ -10,9 +10,9 @@ import Testing
     @Test(arguments: [200, 500])
     func `a body comes though its head was there before its exchange`(status: Int) async throws {
         for _ in 1...50 {
-            let session = Session(transport: HastyTransport(status: status))
+            let session = Session(transport: EarlyHeadTransport(status: status))
             let task = session.streamRequest("http://example.com/a").validate().streamTask()
-            let (body, error) = await StreamScene.body(task.bytes)
+            let (body, error) = await StreamFixture.body(task.bytes)
             #expect(body == Data((status == 200 ? "body" : "").utf8))
             #expect(error?.statusCode == (status == 200 ? nil : 500))
             #expect(error?.body == (status == 200 ? nil : Data("body".utf8)))
@@ -22,7 +22,7 @@ import Testing
 
     @Test func `a request whose outcome is there before its exchange is answered`() async throws {
         for _ in 1...50 {
-            let session = Session(transport: HastyTransport(status: 200))
+            let session = Session(transport: EarlyHeadTransport(status: 200))
             let request = session.request("http://example.com/a")
             #expect(try await request.serializingString().value == "body")
             let asked = session.request("http://example.com/a").onHTTPResponse { _ in .allow }
@@ -33,13 +33,13 @@ import Testing
 }
 
 /// Tells heads, and what it can of bodies, before it returns the exchange.
-private struct HastyTransport: Transport {
+private struct EarlyHeadTransport: Transport {
     let status: Int
     var executor: (any TaskExecutor)? { nil }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
         let response = HTTPResponse(url: request.url, statusCode: status, headers: [:])
-        let exchange = HastyExchange(response: response, observer: observer)
+        let exchange = EarlyHeadExchange(response: response, observer: observer)
         if options.holdsBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
         // Others get their chance to go on meanwhile.
         for _ in 1...1000 { sched_yield() }
@@ -49,7 +49,7 @@ private struct HastyTransport: Transport {
     func shutDown() async {}
 }
 
-private final class HastyExchange: Exchange {
+private final class EarlyHeadExchange: Exchange {
     private let response: HTTPResponse
     private let observer: any ExchangeObserver
 

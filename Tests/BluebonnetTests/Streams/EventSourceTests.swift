@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `The wait grows while no connection can be made`() async {
-        let refused = FakeAnswer.failure(.connection(.nameNotResolved))
+        let refused = FakeResponse.failure(.connection(.nameNotResolved))
         let server = FakeEventServer(refused, refused, refused, refused, refused, refused, .events(), refused, refused)
         _ = await Self.read(server.source())
         #expect(server.delays == [3000, 6000, 12000, 24000, 30000, 30000, 3000, 3000, 6000])
@@ -84,9 +84,9 @@ import Testing
             (.failure(.trust(.selfSigned)), .trust(.selfSigned)), (.failure(.invalidURL), .invalidURL),
             (.failure(.sessionShutDown), .sessionShutDown), (.failure(.cancelled), .cancelled),
             (.events("data:1\n\n", end: .fail(.cancelled)), .cancelled),
-        ] as [(FakeAnswer, RequestError.Kind)])
+        ] as [(FakeResponse, RequestError.Kind)])
     func `what waiting does not help against is thrown once, and the connection is closed`(
-        _ answer: FakeAnswer, kind: RequestError.Kind
+        _ answer: FakeResponse, kind: RequestError.Kind
     ) async throws {
         let server = FakeEventServer(answer)
         var iterator = server.source().makeAsyncIterator()
@@ -108,7 +108,7 @@ import Testing
         " text/event-stream ;charset=windows-1252",
     ])
     func `the content type may be written in any way, and is UTF-8 whatever it says`(_ type: String) async {
-        let server = FakeEventServer(FakeAnswer(contentType: type, chunks: ["data:é\n\n"]))
+        let server = FakeEventServer(FakeResponse(contentType: type, chunks: ["data:é\n\n"]))
         #expect(await Self.read(server.source()).data == ["é"])
     }
 

@@ -27,7 +27,7 @@ import Testing
                 }
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let source = session.eventSource(server.url("/events"), configuration: Self.eager)
         var events: [ServerSentEvent] = []
         for try await event in source { events.append(event) }
@@ -36,7 +36,7 @@ import Testing
         #expect(server.requests.map { $0.headers["Last-Event-ID"] } == [nil, "2", "2", "2", "é"])
         #expect(server.requests.allSatisfy { $0.headers["Accept"] == "text/event-stream" })
         #expect(source.lastEventID == "é")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [8000, 8001, 65_536, 8 << 20])
@@ -49,7 +49,7 @@ import Testing
                     "id: 1\ndata: a\n\nid: \(long)\ndata: b\n\ndata: c\n\n", contentType: "text/event-stream")
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let source = session.eventSource(server.url("/events"), configuration: Self.eager)
         var events: [ServerSentEvent] = []
         for try await event in source { events.append(event) }
@@ -57,7 +57,7 @@ import Testing
         #expect(events.map(\.data) == ["a", "b", "c"])
         #expect(events.map(\.id) == ["1", id, id])
         #expect(server.requests.map { $0.headers["Last-Event-ID"] } == [nil, id])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a source has the session's fields and its own, and the server's retry is honoured`() async throws {
@@ -66,11 +66,11 @@ import Testing
                 .text("retry: 3600000\nid: 1\ndata: a\n\n", contentType: "text/event-stream")
             }
         }
-        let session = Weather.session { $0.headers.add(name: "X-Name", value: "session") }
+        let session = TestHarness.session { $0.headers.add(name: "X-Name", value: "session") }
         let source = session.eventSource(
             server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: Self.eager)
         let states = source.states
-        let reader = Task { await StreamScene.read(source) }
+        let reader = Task { await StreamFixture.read(source) }
         var seen: [EventSource.State] = []
         for await state in states {
             seen.append(state)
@@ -88,7 +88,7 @@ import Testing
         #expect(server.requestCount == 1)
         #expect(server.requests.first?.headers["X-Name"] == "session")
         #expect(server.requests.first?.headers["X-Token"] == "t")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [
@@ -107,15 +107,15 @@ import Testing
                 return .endless(Data("data: a\n\n".utf8), status: status, headers: HTTPHeaders([type]))
             }
         }
-        let session = Weather.session()
-        let reading = await StreamScene.read(session.eventSource(server.url("/events"), configuration: Self.eager))
+        let session = TestHarness.session()
+        let reading = await StreamFixture.read(session.eventSource(server.url("/events"), configuration: Self.eager))
         #expect(reading.elements.isEmpty)
         #expect(reading.error?.kind == kind)
         #expect(reading.error?.response?.statusCode == status)
         // Its endless body is not waited for.
         try await server.waitForOpenConnections(atMost: 0)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `leaving the loop closes the connection`() async throws {
@@ -124,7 +124,7 @@ import Testing
                 .endless(Data("data: a\n\n".utf8), headers: ["Content-Type": "text/event-stream"])
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for _ in 1...10 {
             let source = session.eventSource(server.url("/events"), configuration: Self.eager)
             for try await event in source {
@@ -141,7 +141,7 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/events") { _ in .script(.bytes(Self.head + "data: a\n\n"), .stall) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for _ in 1...10 {
             let source = session.eventSource(server.url("/events"), configuration: Self.eager)
             let seen = Gate()
@@ -165,7 +165,7 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/events") { _ in .script(.bytes(Self.head + "data: a\n\n"), .stall) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let source = session.eventSource(server.url("/events"), configuration: Self.eager)
         var iterator = source.makeAsyncIterator()
         #expect(try await iterator.next()?.data == "a")
@@ -183,10 +183,10 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/events") { _ in .endless(event, headers: ["Content-Type": "text/event-stream"]) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         var iterator = session.eventSource(server.url("/events")).makeAsyncIterator()
         _ = try await iterator.next()
-        let sent = try await StreamScene.settled(session) { server.traffic.bytesSent }
+        let sent = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         #expect(sent < 16 << 20)
         for _ in 0..<2 * sent / event.count { #expect(try await iterator.next()?.data.utf8.count == 1000) }
         #expect(server.traffic.bytesSent > sent)

@@ -3,7 +3,7 @@ import FoundationEssentials
 @testable import Bluebonnet
 
 /// What one connection to a ``FakeEventServer`` is like.
-struct FakeAnswer: Sendable {
+struct FakeResponse: Sendable {
     /// What follows the chunks of a body.
     enum End: Sendable {
         case close
@@ -21,23 +21,23 @@ struct FakeAnswer: Sendable {
     var chunks: [String] = []
     var end = End.close
 
-    static func events(_ chunks: String..., end: End = .close) -> FakeAnswer {
-        FakeAnswer(chunks: chunks, end: end)
+    static func events(_ chunks: String..., end: End = .close) -> FakeResponse {
+        FakeResponse(chunks: chunks, end: end)
     }
 
-    static func failure(_ kind: RequestError.Kind) -> FakeAnswer { FakeAnswer(failure: kind) }
+    static func failure(_ kind: RequestError.Kind) -> FakeResponse { FakeResponse(failure: kind) }
 
-    static func status(_ code: Int, _ contentType: String? = "text/event-stream") -> FakeAnswer {
-        FakeAnswer(statusCode: code, contentType: contentType, chunks: ["data:never\n\n"], end: .hang)
+    static func status(_ code: Int, _ contentType: String? = "text/event-stream") -> FakeResponse {
+        FakeResponse(statusCode: code, contentType: contentType, chunks: ["data:never\n\n"], end: .hang)
     }
 
-    static let silence = FakeAnswer(isSilent: true)
+    static let silence = FakeResponse(isSilent: true)
 }
 
 /// Answers the connections of an ``EventSource`` by a script, without a network and without waiting.
 final class FakeEventServer: Sendable {
     private struct State {
-        var answers: [FakeAnswer]
+        var answers: [FakeResponse]
         var requests: [HTTPHeaders] = []
         var delays: [Duration] = []
         var openConnections = 0
@@ -50,7 +50,7 @@ final class FakeEventServer: Sendable {
     let waiting = Latch()
 
     /// Creates a server; connections beyond its answers end the source with 204.
-    init(_ answers: FakeAnswer...) {
+    init(_ answers: FakeResponse...) {
         state = Locked(State(answers: answers))
     }
 
@@ -81,7 +81,7 @@ final class FakeEventServer: Sendable {
     private func connect(_ fields: HTTPHeaders) async throws(RequestError) -> EventSourceConnection {
         let answer = state.withLock { state in
             state.requests.append(fields)
-            return state.answers.isEmpty ? FakeAnswer.status(204, nil) : state.answers.removeFirst()
+            return state.answers.isEmpty ? FakeResponse.status(204, nil) : state.answers.removeFirst()
         }
         connecting.open()
         if answer.isSilent { await Latch().waitUnlessCancelled() }
@@ -100,11 +100,11 @@ final class FakeEventServer: Sendable {
     }
 }
 
-/// The body of a ``FakeAnswer``, which does not see that its reader's task is cancelled: it has to be closed.
+/// The body of a ``FakeResponse``, which does not see that its reader's task is cancelled: it has to be closed.
 private struct FakeChunks: AsyncSequence, Sendable {
     typealias Failure = RequestError
 
-    let answer: FakeAnswer
+    let answer: FakeResponse
     let closed: Latch
     let reading: Latch
 

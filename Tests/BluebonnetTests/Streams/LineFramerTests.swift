@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct LineFramerTests {
     private static func lines(
-        _ chunks: [Data], limit: Int = LineFramer.defaultLimit, lineEnd: LineFramer.LineEnd = .lineFeed
+        _ chunks: [Data], limit: Int = LineFramer.defaultLimit, lineEnd: LineFramer.LineTerminator = .lineFeed
     ) throws -> [String] {
         var framer = LineFramer(limit: limit, lineEnd: lineEnd)
         var lines: [String] = []
@@ -131,8 +131,10 @@ import Testing
         #expect(throws: RequestError.self) { try framer.advance() }
     }
 
-    @Test(arguments: [LineFramer.LineEnd.lineFeed, .any])
-    func `many lines cost the time of each, also in one chunk and byte by byte`(_ lineEnd: LineFramer.LineEnd) throws {
+    @Test(arguments: [LineFramer.LineTerminator.lineFeed, .any])
+    func `many lines cost the time of each, also in one chunk and byte by byte`(_ lineEnd: LineFramer.LineTerminator)
+        throws
+    {
         // Quadratic work would take minutes for these.
         let text = String(repeating: lineEnd == .any ? "x\r" : "x\n", count: 200_000)
         let data = Data(text.utf8)

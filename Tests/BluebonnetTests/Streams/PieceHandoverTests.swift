@@ -16,29 +16,29 @@ import Testing
         let exchange = session.context.transport.start(
             HTTPRequest(url: server.url("/a")), options: ExchangeOptions(holdsBody: true),
             observer: observer)
-        _ = try await StreamScene.settled(session) { server.traffic.bytesSent }
+        _ = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         return exchange
     }
 
     private func server() async throws -> LocalServer {
-        try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: Self.size) } }
+        try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: Self.size) } }
     }
 
     @Test(arguments: [1, 2, 5]) func `who wants no more is handed no more`(count: Int) async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let receiver = PieceReceiver { $0 < count ? .goOn : .stop }
         exchange.receiveBody(with: receiver)
         #expect(await observer.outcome.error?.kind == .cancelled)
         #expect(receiver.pieces == count)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `who pauses after each piece gets the next one when it asks for more`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let (asks, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -51,23 +51,23 @@ import Testing
         #expect(await observer.outcome.error == nil)
         asking.cancel()
         #expect(receiver.body.count == Self.size)
-        #expect(StreamScene.isRight(receiver.body, at: 0))
-        try await Weather.end(session, server)
+        #expect(StreamFixture.isRight(receiver.body, at: 0))
+        try await TestHarness.end(session, server)
     }
 
     @Test func `who pauses and never asks for more is handed no more`() async throws {
         let server = try await server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
         let receiver = PieceReceiver { _ in .pause }
         exchange.receiveBody(with: receiver)
-        _ = try await StreamScene.settled(session) { receiver.body.count }
+        _ = try await StreamFixture.settled(session) { receiver.body.count }
         // What had come in already may follow the first piece.
         #expect((1...2).contains(receiver.pieces))
         exchange.cancel()
         #expect(await observer.outcome.error?.kind == .cancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }
 

@@ -15,19 +15,19 @@ import Testing
         func error(of url: URL, in session: Session, _ directory: borrowing TestDirectory) async -> RequestError? {
             switch self {
             case .stream:
-                return await StreamScene.body(session.streamRequest(url).validate().streamTask().bytes).error
+                return await StreamFixture.body(session.streamRequest(url).validate().streamTask().bytes).error
             case .download:
                 return await session.download(url, to: .file(directory.url("a"))).validate().serializingURL()
                     .response.error
             case .eventSource:
-                return await StreamScene.read(session.eventSource(url)).error
+                return await StreamFixture.read(session.eventSource(url)).error
             }
         }
     }
 
     /// Nothing else could end these requests within the time limit of a test.
     private static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
-        Weather.session {
+        TestHarness.session {
             $0.timeouts = Timeouts(connect: .seconds(1000), idle: .seconds(1000))
             configure(&$0)
         }
@@ -44,7 +44,7 @@ import Testing
         #expect(error.statusCode == 503 || error.kind == .eventSource(.unacceptableStatusCode(503)))
         if kind != .eventSource { #expect(error.body == Data("late".utf8)) }
         #expect(directory.names == [])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: Kind.allCases)
@@ -57,12 +57,12 @@ import Testing
         let error = try #require(await kind.error(of: server.url("/"), in: session, directory))
         #expect(error.statusCode == 503 || error.kind == .eventSource(.unacceptableStatusCode(503)))
         if let body = error.body { #expect(body.allSatisfy { $0 == 0x78 }) }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [0, 10, 65_535, 65_536, 100_000])
     func `what comes in time is in the error, and patience ends with it`(_ size: Int) async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size, status: 503) } }
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
         let (began, ended) = (Locked(0), Gate())
         let session = Self.session {
             $0.patience = {
@@ -73,11 +73,12 @@ import Testing
                 try Task.checkCancellation()
             }
         }
-        let error = await StreamScene.body(session.streamRequest(server.url("/a")).validate().streamTask().bytes).error
+        let error = await StreamFixture.body(session.streamRequest(server.url("/a")).validate().streamTask().bytes)
+            .error
         #expect(error?.body?.count == min(size, 65_536))
         if began.withLock({ $0 }) > 0 { await ended.wait() }
         #expect(began.withLock { $0 } <= 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `when patience has run out, the error has what is there`() async throws {
@@ -91,13 +92,13 @@ import Testing
             }
         }
         let request = session.streamRequest(server.url("/")).validate()
-        async let error = StreamScene.body(request.streamTask().bytes).error
+        async let error = StreamFixture.body(request.streamTask().bytes).error
         await asked.wait()
         for await progress in request.downloadProgressUpdates() where progress.completed == 4 { break }
         #expect(request.state == .resumed)
         over.open()
         #expect(await error?.body == Data("late".utf8))
         #expect(request.state == .finished)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -17,17 +17,19 @@ import Testing
             // A reset would take back what the client has not read yet.
             LocalServer.Script([.waitForRequest, .bytes(Self.head + "one\ntwo"), .wait { await pace.received(7) }, end])
         }
-        let session = Weather.session(startRequestsImmediately: false) { if let timeouts { $0.timeouts = timeouts } }
+        let session = TestHarness.session(startRequestsImmediately: false) {
+            if let timeouts { $0.timeouts = timeouts }
+        }
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         let task = request.streamTask()
         let readers = task.readers(3)
         let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingData())
         request.resume()
-        let (body, error) = await StreamScene.body(bytes)
+        let (body, error) = await StreamFixture.body(bytes)
         #expect(body == Data("one\ntwo".utf8), sourceLocation: sourceLocation)
         #expect(error?.kind == kind, sourceLocation: sourceLocation)
-        let reading = await StreamScene.read(lines)
+        let reading = await StreamFixture.read(lines)
         #expect(reading.elements == ["one"], sourceLocation: sourceLocation)
         #expect(reading.error?.kind == kind, sourceLocation: sourceLocation)
         var completions: [DataStreamRequest.Completion?] = []
@@ -38,7 +40,7 @@ import Testing
         #expect(try await task.response.statusCode == 200, sourceLocation: sourceLocation)
         #expect(request.state == .finished && request.error?.kind == kind, sourceLocation: sourceLocation)
         #expect(await session.withAllRequests { $0.isEmpty }, sourceLocation: sourceLocation)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a connection that is closed in mid-body`() async throws {
@@ -64,52 +66,52 @@ import Testing
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
             return [.waitForRequest, .bytes(head), .wait { await pace.received(3) }, .bytes("nonsense\r\n")]
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         pace.follow(request)
-        let (body, error) = await StreamScene.body(request.streamTask().bytes)
+        let (body, error) = await StreamFixture.body(request.streamTask().bytes)
         #expect(body == Data("one".utf8))
         #expect(error?.kind == .invalidResponse(.malformed))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence is not for a reader that is slow`() async throws {
         let server = try await LocalServer { router in
-            router.get("/a") { _ in StreamScene.patterned() }
+            router.get("/a") { _ in StreamFixture.patterned() }
             router.get("/silent") { _ in .script(.stall) }
         }
         let limit = Duration.seconds(3)
-        let session = Weather.session { $0.timeouts = Timeouts(idle: limit) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: limit) }
         // The stream's own limit is no shorter than that of what measures the time.
         let task = session.streamRequest(server.url("/a")) { $0.timeouts = Timeouts(idle: limit) }.streamTask()
         var iterator = task.bytes.makeAsyncIterator()
-        var offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+        var offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         for _ in 1...2 {
             let silent = await session.request(server.url("/silent")).serializingData().response
             #expect(silent.error?.kind == .timedOut(.idle))
         }
         #expect(!task.request.isFinished)
-        offset = try await StreamScene.readPattern(&iterator, from: offset, count: 4 << 20)
+        offset = try await StreamFixture.readPattern(&iterator, from: offset, count: 4 << 20)
         task.cancel()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence is not for a closure that thinks about the head`() async throws {
         let server = try await LocalServer { router in
-            router.get("/a") { _ in StreamScene.patterned(length: 1 << 20) }
+            router.get("/a") { _ in StreamFixture.patterned(length: 1 << 20) }
             router.get("/silent") { _ in .script(.stall) }
         }
-        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
         let task = session.streamRequest(server.url("/a")).onHTTPResponse { _ in
             for _ in 1...2 {
                 let silent = await session.request(server.url("/silent")).serializingData().response
                 #expect(silent.error?.kind == .timedOut(.idle))
             }
         }.streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(error == nil)
         #expect(body.count == 1 << 20)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence holds again when a reader has read on`() async throws {
@@ -117,33 +119,33 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/a") { _ in
                 .stream { writer in
-                    try await writer.write(StreamScene.pattern(0..<500_000))
+                    try await writer.write(StreamFixture.pattern(0..<500_000))
                     await gate.wait()
                 }
             }
         }
-        let session = Weather.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(idle: .seconds(3)) }
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
-        #expect(body.count == 500_000 && StreamScene.isRight(body, at: 0))
+        let (body, error) = await StreamFixture.body(task.bytes)
+        #expect(body.count == 500_000 && StreamFixture.isRight(body, at: 0))
         #expect(error?.kind == .timedOut(.idle))
         gate.open()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `cancelling in mid-body ends every sequence after what came`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "one\ntwo\n"), .stall)
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(3)
         let (bytes, lines, events) = (readers[0].bytes, readers[1].lines, readers[2].streamingLines())
         task.resume()
-        async let body = StreamScene.body(bytes)
+        async let body = StreamFixture.body(bytes)
         for await progress in task.request.downloadProgressUpdates() where progress.completed == 8 { break }
         task.cancel()
         #expect(await body.data == Data("one\ntwo\n".utf8))
         #expect(await body.error?.kind == .cancelled)
-        let reading = await StreamScene.read(lines)
+        let reading = await StreamFixture.read(lines)
         #expect(reading.elements == ["one", "two"] && reading.error?.kind == .cancelled)
         var (values, completions): ([String], [RequestError.Kind?]) = ([], [])
         for await event in events {
@@ -151,24 +153,24 @@ import Testing
             if let completion = event.completion { completions.append(completion.error?.kind) }
         }
         #expect(values == ["one", "two"] && completions == [.cancelled])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an event can cancel its stream`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         var completion: DataStreamRequest.Completion?
         for await event in session.streamRequest(server.url("/a")).streamTask().streamingData() {
             event.cancel()
             completion = event.completion
         }
         #expect(completion?.error?.kind == .cancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a session that is shut down in a hurry ends its streams`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let tasks = (1...5).map { _ in session.streamRequest(server.url("/a")).streamTask() }
         let sequences = tasks.map(\.bytes)
         for task in tasks { _ = try await task.response }
@@ -176,21 +178,21 @@ import Testing
         end.cancel()
         await end.value
         for sequence in sequences {
-            let (body, error) = await StreamScene.body(sequence)
-            #expect(StreamScene.isRight(body, at: 0))
+            let (body, error) = await StreamFixture.body(sequence)
+            #expect(StreamFixture.isRight(body, at: 0))
             #expect(error?.kind == .cancelled)
         }
-        let (_, late) = await StreamScene.body(session.streamRequest(server.url("/a")).streamTask().bytes)
+        let (_, late) = await StreamFixture.body(session.streamRequest(server.url("/a")).streamTask().bytes)
         #expect(late?.kind == .sessionShutDown)
         try await server.waitForOpenConnections(atMost: 0)
     }
 
     @Test func `a session that is shut down waits for a stream to be read`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: 4 << 20) } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 4 << 20) } }
+        let session = TestHarness.session()
         let bytes = session.streamRequest(server.url("/a")).streamTask().bytes
         async let end: Void = session.shutdown()
-        let (body, error) = await StreamScene.body(bytes)
+        let (body, error) = await StreamFixture.body(bytes)
         await end
         #expect(body.count == 4 << 20 && error == nil)
         try await server.waitForOpenConnections(atMost: 0)

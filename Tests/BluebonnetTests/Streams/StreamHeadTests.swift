@@ -18,7 +18,7 @@ import Testing
                 }
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let seen = Locked<[String]>([])
         let request = session.streamRequest(server.url("/a")).validate { request, response in
             let words = "\(request?.url.path ?? "") \(response.statusCode) \(response.headers["X-Name"] ?? "")"
@@ -30,30 +30,30 @@ import Testing
         #expect(seen.withLock { $0 } == ["/a 200 value"])
         #expect(request.downloadProgress.completed == 0)
         gate.open()
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
         #expect(seen.withLock { $0 }.count == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a validator of one's own refuses with its error`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("reason")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"))
             .validate { _, _ in .failure(TestFailure("not that")) }.streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(body.isEmpty)
         #expect(error?.kind == .validation(.customValidationFailed))
         #expect(error?.underlying as? TestFailure == TestFailure("not that"))
         #expect(error?.body == Data("reason".utf8))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [0, 10, 65_535, 65_536, 65_537, 1 << 20])
     func `an unacceptable response is an error with its head and the beginning of its body`(_ size: Int) async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size, status: 503) } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
-        let (body, failure) = await StreamScene.body(task.bytes)
+        let (body, failure) = await StreamFixture.body(task.bytes)
         let error = try #require(failure)
         #expect(body.isEmpty)
         #expect(error.kind == .validation(.unacceptableStatusCode(503)))
@@ -61,56 +61,56 @@ import Testing
         #expect(error.response?.headers["Content-Length"] == "\(size)")
         let kept = error.body ?? Data()
         #expect(kept.count == min(size, 65_536))
-        #expect(StreamScene.isRight(kept, at: 0))
+        #expect(StreamFixture.isRight(kept, at: 0))
         #expect(task.request.state == .finished)
         #expect(task.request.error?.kind == error.kind)
         #expect(task.request.metrics != nil)
         #expect(await #expect(throws: RequestError.self) { try await task.response }?.kind == error.kind)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an endless error is cut short`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(status: 500) } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(status: 500) } }
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
         let error = await #expect(throws: RequestError.self) { try await task.response }
         #expect(error?.kind == .validation(.unacceptableStatusCode(500)))
         #expect(error?.body?.count == 65_536)
         try await server.waitForOpenConnections(atMost: 0)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an error whose body breaks off keeps what there was`() async throws {
-        let server = try await Weather.server(answering: "HTTP/1.1 404 No\r\nContent-Length: 100\r\n\r\nnot here")
-        let session = Weather.session()
+        let server = try await TestHarness.server(answering: "HTTP/1.1 404 No\r\nContent-Length: 100\r\n\r\nnot here")
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
         let error = await #expect(throws: RequestError.self) { try await task.response }
         #expect(error?.kind == .validation(.unacceptableStatusCode(404)))
         #expect(error?.body == Data("not here".utf8))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `cancelling while an error's body is awaited is a cancellation`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { _ in .stream(status: 500, length: 100) { _ in await Gate().wait() } }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
         let heads = task.request.httpResponses()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         for await head in heads {
             #expect(head.statusCode == 500)
             task.cancel()
         }
         #expect(await body.error?.kind == .cancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Closures
 
     @Test func `a closure that answers cancel ends the request, with no body delivered`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let asked = Locked<[Int]>([])
         let task = session.streamRequest(server.url("/a"))
             .onHTTPResponse { response in
@@ -119,56 +119,56 @@ import Testing
             }
             .onHTTPResponse { _ in asked.withLock { $0.append(0) } }
             .streamTask()
-        let (body, error) = await StreamScene.body(task.bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         #expect(body.isEmpty)
         #expect(error?.kind == .cancelled)
         #expect(asked.withLock { $0 } == [200])
         #expect(task.request.isCancelled)
         #expect(task.request.downloadProgress.completed == 0)
         try await server.waitForOpenConnections(atMost: 0)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a slow closure holds the body back`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let (asked, gate) = (Gate(), Gate())
         let request = session.streamRequest(server.url("/a")).onHTTPResponse { _ in
             asked.open()
             await gate.wait()
         }
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         await asked.wait()
-        _ = try await StreamScene.settled(session) { Int(request.downloadProgress.completed) }
+        _ = try await StreamFixture.settled(session) { Int(request.downloadProgress.completed) }
         #expect(request.downloadProgress.completed == 0)
         #expect(request.response == nil)
         gate.open()
         #expect(await body.data == Data("body".utf8))
         #expect(request.response?.statusCode == 200)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `cancelling does not wait for a closure that never returns`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let (asked, latch) = (Gate(), Latch())
         let request = session.streamRequest(server.url("/a")).onHTTPResponse { _ in
             asked.open()
             await latch.wait()
         }
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         await asked.wait()
         task.cancel()
         #expect(await body.error?.kind == .cancelled)
         latch.open()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `closures are asked about responses with bodies in memory, too`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let asked = Locked(0)
         let request = session.request(server.url("/a")).onHTTPResponse { _ in asked.withLock { $0 += 1 } }
         #expect(try await request.serializingString().value == "body")
@@ -177,7 +177,7 @@ import Testing
         let answer = await refused.serializingString().response
         #expect(answer.error?.kind == .cancelled)
         #expect(answer.data?.isEmpty != false)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Sequences of messages
@@ -187,11 +187,11 @@ import Testing
         let server = try await LocalServer { router in
             router.get("/a") { _ in .stream { _ in await gate.wait() } }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         let (requests, responses) = (request.httpRequests(), request.httpResponses())
         let task = request.streamTask()
-        async let body = StreamScene.body(task.bytes)
+        async let body = StreamFixture.body(task.bytes)
         var (methods, statusCodes): ([HTTPMethod], [Int]) = ([], [])
         for await response in responses {
             statusCodes.append(response.statusCode)
@@ -205,7 +205,7 @@ import Testing
         for await response in request.httpResponses() { statusCodes.append(response.statusCode) }
         for await request in request.httpRequests() { methods.append(request.method) }
         #expect(methods == [.get, .get] && statusCodes == [200, 200])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a collected request tells its messages of every attempt, as commands too`() async throws {
@@ -231,27 +231,27 @@ import Testing
     @Test(arguments: [HTTPMethod.get, .head], [200, 204, 304])
     func `a response without a body has a head and ends`(method: HTTPMethod, status: Int) async throws {
         let server = try await LocalServer { $0.get("/a", .status(status, headers: ["X-Name": "value"])) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for _ in 1...3 {
             let task = session.streamRequest(server.url("/a"), method: method)
                 .validate(statusCode: [status]).validate(contentType: ["application/json"]).streamTask()
             #expect(try await task.response.headers["X-Name"] == "value")
-            let (body, error) = await StreamScene.body(task.bytes)
+            let (body, error) = await StreamFixture.body(task.bytes)
             #expect(body.isEmpty && error == nil)
-            #expect(await StreamScene.read(task.lines).elements.isEmpty)
+            #expect(await StreamFixture.read(task.lines).elements.isEmpty)
             #expect(task.request.state == .finished)
         }
         #expect(server.connectionCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the head of a HEAD request tells of a body that does not come`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("a body of some length")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"), method: .head).validate().streamTask()
         #expect(try await task.response.expectedContentLength == 21)
-        #expect(await StreamScene.body(task.bytes).data.isEmpty)
+        #expect(await StreamFixture.body(task.bytes).data.isEmpty)
         #expect(task.request.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

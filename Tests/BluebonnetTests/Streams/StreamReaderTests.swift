@@ -9,16 +9,16 @@ import Testing
     private static let size = 5 << 20
 
     private static func server() async throws -> LocalServer {
-        try await LocalServer { $0.get("/a") { _ in StreamScene.patterned(length: size) } }
+        try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size) } }
     }
 
     @Test func `readers at different paces see the same bytes`() async throws {
         let server = try await Self.server()
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
         task.resume()
-        async let quick = StreamScene.body(readers[0].bytes)
+        async let quick = StreamFixture.body(readers[0].bytes)
         async let slow = {
             var body = Data()
             for try await piece in readers[1].bytes {
@@ -29,14 +29,14 @@ import Testing
         }()
         let (body, other) = (await quick, try await slow)
         #expect(body.error == nil)
-        #expect(body.data.count == Self.size && StreamScene.isRight(body.data, at: 0))
+        #expect(body.data.count == Self.size && StreamFixture.isRight(body.data, at: 0))
         #expect(body.data == other)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the slowest reader sets the pace of all, until it leaves`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
         let quick = readers[0].bytes
@@ -45,12 +45,12 @@ import Testing
             var slow = readers[1].bytes.makeAsyncIterator()
             let reader = Task {
                 for try await piece in quick {
-                    #expect(StreamScene.isRight(piece, at: count.withLock { $0 }))
+                    #expect(StreamFixture.isRight(piece, at: count.withLock { $0 }))
                     count.withLock { $0 += piece.count }
                 }
             }
-            let offset = try await StreamScene.readPattern(&slow, from: 0, count: 1)
-            let received = try await StreamScene.settled(session) { count.withLock { $0 } }
+            let offset = try await StreamFixture.readPattern(&slow, from: 0, count: 1)
+            let received = try await StreamFixture.settled(session) { count.withLock { $0 } }
             #expect(received <= offset + (1024 + 3 * 256) * 1024)
             return reader
         }()
@@ -60,40 +60,40 @@ import Testing
         let error = await #expect(throws: RequestError.self) { try await reader.value }
         #expect(error?.isCancellation == true)
         #expect(count.withLock { $0 } > 8 << 20)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a reader that leaves does not disturb the other`() async throws {
         let server = try await Self.server()
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         let readers = task.readers(2)
         task.resume()
-        async let whole = StreamScene.body(readers[0].bytes)
+        async let whole = StreamFixture.body(readers[0].bytes)
         for try await _ in readers[1].bytes { break }
         let (body, error) = await whole
         #expect(error == nil)
-        #expect(body.count == Self.size && StreamScene.isRight(body, at: 0))
+        #expect(body.count == Self.size && StreamFixture.isRight(body, at: 0))
         #expect(task.request.state == .finished)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `asking for sequences has no effect`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         // Were they readers, the body would stall at the high watermark.
         let unread = (task.bytes, task.lines, task.streamingData(), task.serverSentEvents)
         #expect(task.request.isInitialized)
-        let (whole, error) = await StreamScene.body(task.bytes)
+        let (whole, error) = await StreamFixture.body(task.bytes)
         #expect(whole.count == Self.size && error == nil)
         withExtendedLifetime(unread) {}
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a place that is let go of unread holds nothing back`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let reader: DataStreamTask
         let offset: Int
@@ -102,86 +102,86 @@ import Testing
             let readers = task.readers(3)
             reader = readers[0]
             iterator = reader.bytes.makeAsyncIterator()
-            offset = try await StreamScene.readPattern(&iterator, from: 0, count: 1)
+            offset = try await StreamFixture.readPattern(&iterator, from: 0, count: 1)
         }
-        let end = try await StreamScene.readPattern(&iterator, from: offset, count: Self.size - offset)
+        let end = try await StreamFixture.readPattern(&iterator, from: offset, count: Self.size - offset)
         #expect(end == Self.size)
         #expect(try await iterator.next() == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a place that nobody begins to read holds the others back`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         var readers = task.readers(2)
         let (bytes, count) = (readers[0].bytes, Locked(0))
         let reader = Task {
             for try await piece in bytes { count.withLock { $0 += piece.count } }
         }
-        let received = try await StreamScene.settled(session) { count.withLock { $0 } }
+        let received = try await StreamFixture.settled(session) { count.withLock { $0 } }
         #expect(received <= (1024 + 3 * 256) * 1024)
         readers.removeAll()
         for await progress in task.request.downloadProgressUpdates() where progress.completed > 8 << 20 { break }
         task.cancel()
         await #expect(throws: RequestError.self) { try await reader.value }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the last reader and the last place to go cancel the request`() async throws {
-        let server = try await LocalServer { $0.get("/a") { _ in StreamScene.patterned() } }
-        let session = Weather.session()
+        let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
+        let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"))
         var readers = request.streamTask().readers(2)
         for try await _ in readers[0].bytes { break }
         #expect(request.isResumed)
         readers.removeAll()
         #expect(request.isCancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `places that nobody used leave the request to others`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         _ = task.readers(2)
         #expect(task.readers(0).isEmpty && task.readers(-1).isEmpty)
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
-        let late = await StreamScene.body(task.readers(1)[0].bytes)
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
+        let late = await StreamFixture.body(task.readers(1)[0].bytes)
         #expect(late.data.isEmpty && late.error?.kind == .bodyAlreadyRead)
         #expect(late.error?.url == server.url("/a").absoluteString)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `what came before the first sequence waits for it`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         _ = try await task.response
         for await _ in task.request.downloadProgressUpdates() {}
         #expect(task.request.isFinished)
-        #expect(await StreamScene.body(task.bytes).data == Data("body".utf8))
-        try await Weather.end(session, server)
+        #expect(await StreamFixture.body(task.bytes).data == Data("body".utf8))
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a second loop over a sequence does not get a body without its beginning`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let bytes = task.bytes
-        let (whole, error) = await StreamScene.body(bytes)
+        let (whole, error) = await StreamFixture.body(bytes)
         #expect(whole.count == Self.size && error == nil)
-        let again = await StreamScene.body(bytes)
+        let again = await StreamFixture.body(bytes)
         #expect(again.data.isEmpty && again.error?.kind == .bodyAlreadyRead)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence begun after the end says that the body was read`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("1\n2\n")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        #expect(await StreamScene.read(task.lines).elements == ["1", "2"])
-        let late = await StreamScene.read(task.lines)
+        #expect(await StreamFixture.read(task.lines).elements == ["1", "2"])
+        let late = await StreamFixture.read(task.lines)
         #expect(late.elements.isEmpty && late.error?.kind == .bodyAlreadyRead)
         var events: [DataStreamRequest.Stream<Data, Never>] = []
         for await event in task.streamingData() { events.append(event) }
@@ -189,15 +189,15 @@ import Testing
         #expect(events.first?.completion?.response?.statusCode == 200)
         #expect(events.first?.completion?.error?.kind == .bodyAlreadyRead)
         #expect(task.request.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence asked for after a failure throws it`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .reset)
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         for _ in 1...3 {
-            let (body, error) = await StreamScene.body(task.bytes)
+            let (body, error) = await StreamFixture.body(task.bytes)
             #expect(body.isEmpty)
             #expect(error?.kind == .connection(.lost))
         }
@@ -205,21 +205,21 @@ import Testing
         #expect(error?.kind == .connection(.lost))
         for await event in task.streamingLines() { #expect(event.completion?.error?.kind == .connection(.lost)) }
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `nothing starts before somebody reads, nor in a session that waits for resume`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()
         #expect(task.request.isInitialized)
         let bytes = task.bytes
         #expect(task.request.isInitialized)
-        async let body = StreamScene.body(bytes)
+        async let body = StreamFixture.body(bytes)
         #expect(server.requestCount == 0)
         task.resume()
         #expect(await body.data == Data("body".utf8))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a queue that is never empty does not keep the places of what was taken`() {

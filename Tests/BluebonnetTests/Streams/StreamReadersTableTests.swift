@@ -148,9 +148,9 @@ import Testing
                         }
                     }
                 }
-                let session = Weather.session()
+                let session = TestHarness.session()
                 try await body(session.streamRequest(server.url("/a")).streamTask(), gate, moment, isAskedEarly)
-                try await Weather.end(session, server)
+                try await TestHarness.end(session, server)
             }
         }
     }

@@ -23,7 +23,7 @@ import Testing
     ) async throws -> (Session, LocalServer, DataStreamTask) {
         let pace = Pace()
         let server = try await LocalServer { $0.get("/a") { _ in pace.dripping(text, contentType: contentType) } }
-        let session = Weather.session(startRequestsImmediately: startsImmediately)
+        let session = TestHarness.session(startRequestsImmediately: startsImmediately)
         let request = session.streamRequest(server.url("/a")).validate()
         pace.follow(request)
         return (session, server, request.streamTask())
@@ -53,73 +53,73 @@ import Testing
 
     @Test func `lines`() async throws {
         let (session, server, task) = try await scene(Self.text)
-        let reading = await StreamScene.read(task.lines)
+        let reading = await StreamFixture.read(task.lines)
         #expect(reading.elements == Self.lines)
         #expect(reading.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `lines in an older charset`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .data(Data([0xe9, 0x0a, 0xfc]), contentType: "text/plain; charset=iso-8859-1"))
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        #expect(await StreamScene.read(task.lines).elements == ["é", "ü"])
-        try await Weather.end(session, server)
+        #expect(await StreamFixture.read(task.lines).elements == ["é", "ü"])
+        try await TestHarness.end(session, server)
     }
 
     @Test func `values`() async throws {
         let (session, server, task) = try await scene(Self.json, contentType: "application/x-ndjson")
-        let reading = await StreamScene.read(task.decodables(of: Person.self))
+        let reading = await StreamFixture.read(task.decodables(of: Person.self))
         #expect(reading.elements == Self.people)
         #expect(reading.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `events`() async throws {
         let (session, server, task) = try await scene(Self.events, contentType: "text/event-stream")
-        let reading = await StreamScene.read(task.serverSentEvents)
+        let reading = await StreamFixture.read(task.serverSentEvents)
         #expect(reading.elements.map(\.data) == ["é\n2", "€", "x"])
         #expect(reading.elements.map(\.event) == ["message", "ü", "message"])
         #expect(reading.elements.map(\.id) == ["", "7", "7"])
         #expect(reading.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `all at once, from one request`() async throws {
         let (session, server, task) = try await scene(Self.text, startsImmediately: false)
         let (lines, bytes, strings) = (task.lines, task.bytes, task.streamingStrings())
         task.resume()
-        async let first = StreamScene.read(lines).elements
-        async let second = StreamScene.body(bytes).data
+        async let first = StreamFixture.read(lines).elements
+        async let second = StreamFixture.body(bytes).data
         async let third = check(strings)
         #expect(await first == Self.lines)
         #expect(await second == Data(Self.text.utf8))
         #expect(try await third.joined() == Self.text)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a value that cannot be decoded ends the sequence and the request`() async throws {
         let server = try await LocalServer { router in
             router.get("/a") { _ in .endless(Data("{\"name\":\"a\"}\nnonsense\n".utf8)) }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let reading = await StreamScene.read(task.decodables(of: Person.self))
+        let reading = await StreamFixture.read(task.decodables(of: Person.self))
         #expect(reading.elements == [Person(name: "a")])
         #expect(reading.error?.kind == .serialization(.decodingFailed))
         try await server.waitForOpenConnections(atMost: 0)
         #expect(task.request.isCancelled)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a line without an end is too long`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in .endless(Data(repeating: 0x61, count: 65_536)) } }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
-        let reading = await StreamScene.read(task.lines)
+        let reading = await StreamFixture.read(task.lines)
         #expect(reading.elements.isEmpty)
         #expect(reading.error?.kind == .invalidResponse(.bodyTooLarge(limit: Int64(LineFramer.defaultLimit))))
         try await server.waitForOpenConnections(atMost: 0)
@@ -131,7 +131,7 @@ import Testing
             #expect(event.value == nil)
         }
         #expect(failures == [.invalidResponse(.bodyTooLarge(limit: Int64(LineFramer.defaultLimit))), nil])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: Sequences of events
@@ -142,7 +142,7 @@ import Testing
         // Those that wait for a reader who is behind are joined.
         #expect(pieces.count <= Self.text.utf8.count && !pieces.contains { $0.isEmpty })
         #expect(pieces.reduce(Data(), +) == Data(Self.text.utf8))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `streaming strings`() async throws {
@@ -150,7 +150,7 @@ import Testing
         let strings = try await check(task.streamingStrings())
         #expect(strings.joined() == Self.text)
         #expect(!strings.contains { $0.contains("\u{FFFD}") || $0.isEmpty })
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `streaming lines and values`() async throws {
@@ -159,7 +159,7 @@ import Testing
         async let people = check(values)
         #expect(try await check(lines).joined(separator: "\n") == Self.json.replacing("\r\n", with: "\n"))
         #expect(try await people == Self.people)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a last line without an end that cannot be decoded is an event with an error, too`() async throws {
@@ -171,13 +171,13 @@ import Testing
         }
         #expect(values == [Person(name: "a")])
         #expect(failures == [.serialization(.decodingFailed)])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `streaming what a serializer makes of each piece`() async throws {
         let (session, server, task) = try await scene("abc")
         #expect(try await check(task.streamingResponses(using: StringStreamSerializer())).joined() == "abc")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [false, true])
@@ -195,7 +195,7 @@ import Testing
                 }
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let request = session.streamRequest(server.url("/a"), automaticallyCancelOnStreamError: cancels)
         let stream = request.streamTask().streamingResponses(using: FailingSerializer())
         var (values, failures): ([String], [RequestError]) = ([], [])
@@ -214,7 +214,7 @@ import Testing
         #expect(failures.first?.underlying as? TestFailure == TestFailure("no x"))
         #expect(completion?.error?.kind == (cancels ? .cancelled : nil))
         #expect(request.isCancelled == cancels)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }
 

@@ -17,7 +17,7 @@ import Testing
 
     @Test(arguments: [TestServers.nginx, .nginxTLS, .nghttpd], [0, 1, 1024, 65_536, 1_048_576, 16_777_216])
     func `a body arrives in pieces, every byte in its place`(server: TestServers, size: Int) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let task = session.streamRequest(try server.url("/bytes/\(size)")).validate().streamTask()
         var count = 0
         for try await piece in task.bytes {
@@ -43,7 +43,7 @@ import Testing
                 }
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
         let response = try await task.response
         #expect(response.statusCode == 200)
@@ -53,6 +53,6 @@ import Testing
         var body = Data()
         for try await piece in task.bytes { body += piece }
         #expect(body == Data("body".utf8))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -101,7 +101,7 @@ import Testing
         let transport = StubTransport()
         transport.stub(.get, "/a", .status(503), .status(503), .text("ok"))
         var configuration = Session.Configuration()
-        NotedSleeps().use(in: &configuration)
+        RecordedSleeps().use(in: &configuration)
         let session = Session(
             configuration: configuration, interceptor: Interceptor(adapters: [limiter], retriers: [.retryPolicy]),
             transport: transport)

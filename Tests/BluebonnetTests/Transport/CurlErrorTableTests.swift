@@ -3,9 +3,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Without ``ErrorMeaning``, a head that is too large, a broken tunnel and a refused certificate are a lost connection.
+/// Without ``CurlErrorText``, a head that is too large, a broken tunnel and a refused certificate are a lost connection.
 @Suite struct CurlErrorTableTests {
-    typealias Circumstances = CurlErrorTable.Circumstances
+    typealias FailureContext = CurlErrorTable.FailureContext
 
     @Test func `Every code that HTTP can bring about has a kind of its own`() {
         // Codes of other protocols, of options and of memory, which say something about us rather than the exchange.
@@ -35,12 +35,12 @@ import Testing
 
     @Test func `A code from the future is an internal error`() {
         #expect(CurlErrorTable.kind(of: CURLcode(9_999)) == .internal)
-        #expect(CurlErrorTable.kind(of: CURLcode(9_999), in: Circumstances()) == .internal)
+        #expect(CurlErrorTable.kind(of: CURLcode(9_999), in: FailureContext()) == .internal)
     }
 
     struct Row: Sendable {
         let code: CURLcode
-        let circumstances: @Sendable (inout Circumstances) -> Void
+        let circumstances: @Sendable (inout FailureContext) -> Void
         let kind: RequestError.Kind
     }
 
@@ -132,8 +132,8 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `Circumstances tell apart what one code can mean`(row: Row) {
-        var circumstances = Circumstances()
+    func `FailureContext tell apart what one code can mean`(row: Row) {
+        var circumstances = FailureContext()
         row.circumstances(&circumstances)
         #expect(CurlErrorTable.kind(of: row.code, in: circumstances) == row.kind)
     }
@@ -167,11 +167,11 @@ import Testing
             (CURLE_COULDNT_RESOLVE_PROXY, "Unsupported proxy syntax in 'a'", 0x07_58_01, .unsupportedProxy),
             (CURLE_OPERATION_TIMEDOUT, "Connection died, tried 5 times before giving up", 0x07_58_01, nil),
             (CURLE_RECV_ERROR, "", 0x07_58_01, nil),
-        ] as [(CURLcode, String, UInt32, ErrorMeaning?)])
+        ] as [(CURLcode, String, UInt32, CurlErrorText?)])
     func `Words have the meaning that their version gives them`(
-        code: CURLcode, words: String, version: UInt32, meaning: ErrorMeaning?
+        code: CURLcode, words: String, version: UInt32, meaning: CurlErrorText?
     ) {
-        #expect(ErrorMeaning(of: code, saying: words, version: version) == meaning)
+        #expect(CurlErrorText(of: code, saying: words, version: version) == meaning)
     }
 
     @Test(arguments: [
@@ -184,6 +184,6 @@ import Testing
         ("Connection died, tried 5 times before giving up", "Connection died, tried 5 times before giving up"),
     ])
     func `Words are one line, and without what is secret`(words: String, redacted: String) {
-        #expect(ErrorMeaning.redacted(words) == redacted)
+        #expect(CurlErrorText.redacted(words) == redacted)
     }
 }

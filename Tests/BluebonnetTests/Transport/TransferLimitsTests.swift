@@ -3,11 +3,11 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct TransferLimitsTests {
-    typealias Situation = TransferLimits.Situation
+    typealias TransferSnapshot = TransferLimits.TransferSnapshot
 
     struct Row: Sendable {
         let timeouts: Timeouts
-        let situation: Situation
+        let situation: TransferSnapshot
         let verdict: TransferLimits.Verdict
     }
 
@@ -56,11 +56,11 @@ extension Timeouts {
     }
 }
 
-extension TransferLimits.Situation {
+extension TransferLimits.TransferSnapshot {
     fileprivate static func at(
         _ now: Int64, isSuspended: Bool = false, wasSent: Bool = false, lastActivity: Int64 = 0
-    ) -> TransferLimits.Situation {
-        TransferLimits.Situation(
+    ) -> TransferLimits.TransferSnapshot {
+        TransferLimits.TransferSnapshot(
             now: seconds(now), isSuspended: isSuspended, wasSent: wasSent, lastActivity: seconds(lastActivity))
     }
 }

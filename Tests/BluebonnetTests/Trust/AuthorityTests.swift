@@ -191,7 +191,7 @@ import Testing
             tls.addsSystemAuthorities = true
             let session = Self.session(tls, isEvaluated ? .disabled : nil)
             for _ in 1...2 {
-                try await Weather.expect(
+                try await TestHarness.expect(
                     session.request(try TestServers.nginxTLS.url("/small.json")).serializingData(), in: session,
                     failsWith: .trust(.configuration), saying: "the TLS configuration cannot be used", flaw.option)
             }

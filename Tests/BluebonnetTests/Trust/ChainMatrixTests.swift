@@ -61,8 +61,8 @@ import Testing
         Row(server: .commonNameBesideAddress, host: "a.example.test", isForHost: false),
     ]
 
-    @Test(arguments: rows, TrustScene.Judge.allCases)
-    func `what a judge makes of a chain`(_ row: Row, _ judge: TrustScene.Judge) async throws {
+    @Test(arguments: rows, TrustFixture.Judge.allCases)
+    func `what a judge makes of a chain`(_ row: Row, _ judge: TrustFixture.Judge) async throws {
         let expected = Self.reason(judge, row)
         for version in [HTTPVersionPreference.automatic, .http1_1] {
             let response = try await Self.response(row, judge, version)
@@ -75,8 +75,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustScene.Judge.allCases)
-    func `old versions of TLS are for no judge`(_ server: ChainServer, _ judge: TrustScene.Judge) async throws {
+    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.Judge.allCases)
+    func `old versions of TLS are for no judge`(_ server: ChainServer, _ judge: TrustFixture.Judge) async throws {
         let response = try await Self.response(Row(server: server), judge, .automatic)
         #expect(response.error?.kind == .trust(.handshake))
     }
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: What is expected
 
-    private static func reason(_ judge: TrustScene.Judge, _ row: Row) -> Reason? {
+    private static func reason(_ judge: TrustFixture.Judge, _ row: Row) -> Reason? {
         let host: Reason? = row.isForHost ? nil : .hostMismatch
         switch judge {
         case .default, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .revocation, .ocsp:
@@ -136,9 +136,9 @@ import Testing
     }
 
     private static func response(
-        _ row: Row, _ judge: TrustScene.Judge, _ version: HTTPVersionPreference
+        _ row: Row, _ judge: TrustFixture.Judge, _ version: HTTPVersionPreference
     ) async throws -> DataResponse<Data, RequestError> {
-        let evaluator = try TrustScene.evaluator(judge, for: row.server)
+        let evaluator = try TrustFixture.evaluator(judge, for: row.server)
         var configuration = try configuration(for: row)
         configuration.httpVersion = version
         let manager = ServerTrustManager(evaluators: [row.host: evaluator])

@@ -16,7 +16,7 @@ import Testing
         var isOfTheChain: Bool { self == .leaf || self == .intermediate || self == .root }
 
         func certificate() throws -> Certificate {
-            guard self == .root else { return try TrustScene.chainCertificate(rawValue) }
+            guard self == .root else { return try TrustFixture.chainCertificate(rawValue) }
             return try Certificate.all(inFile: URL(filePath: try TestCertificates().authority))[0]
         }
     }
@@ -49,7 +49,7 @@ import Testing
     private static func kind(
         _ evaluator: any ServerTrustEvaluating, _ server: ChainServer
     ) async throws -> RequestError.Kind? {
-        let session = try TrustScene.session(evaluator)
+        let session = try TrustFixture.session(evaluator)
         let response = await session.request("https://127.0.0.1:\(try server.port())/").serializingData().response
         await session.shutdown()
         return response.error?.kind
@@ -87,7 +87,7 @@ import Testing
     /// Whoever has a certificate by the pinned authority could otherwise make more of them.
     @Test(arguments: [Way.certificatesAlone, .keysAlone])
     func `a pin is not reached by way of one who is no authority`(_ way: Way) async throws {
-        let middle = try TrustScene.chainCertificate("leaf-authority")
+        let middle = try TrustFixture.chainCertificate("leaf-authority")
         let kind = try await Self.kind(way.evaluator([middle]), .notAuthority)
         #expect(kind == .trust(way.reason))
     }
@@ -95,7 +95,7 @@ import Testing
     @Test func `a server with a new key is refused when it is connected to again, and at no other time`() async throws {
         let server = try await Recorder(.threeLevels)
         let leaf = try Pin.leaf.certificate()
-        let session = try TrustScene.session(.publicKeys([leaf.publicKey]))
+        let session = try TrustFixture.session(.publicKeys([leaf.publicKey]))
         for _ in 1...2 { #expect(await session.request(server.url("/before")).serializingData().response.error == nil) }
         #expect(try await server.counts().connections == 1)
         try await server.change(to: "rotated")
@@ -103,7 +103,7 @@ import Testing
         #expect(response.error?.kind == .trust(.publicKeyPinningFailed))
         #expect(try await !server.counts().requests.contains { $0.contains("/after") })
         // A pin of the intermediate authority is for whatever key comes next.
-        let lenient = try TrustScene.session(.publicKeys([try Pin.intermediate.certificate().publicKey]))
+        let lenient = try TrustFixture.session(.publicKeys([try Pin.intermediate.certificate().publicKey]))
         #expect(await lenient.request(server.url("/lenient")).serializingData().response.error == nil)
         try await server.change(to: "three-levels")
         #expect(await session.request(server.url("/again")).serializingData().response.error == nil)
@@ -120,7 +120,7 @@ import Testing
                 (Pin.intermediate, nil), (.otherIntermediate, RequestError.Kind.trust(.certificatePinningFailed)),
             ] {
                 let server = try await Recorder(.threeLevels)
-                let session = try TrustScene.session(.pinnedCertificates([try pin.certificate()])) {
+                let session = try TrustFixture.session(.pinnedCertificates([try pin.certificate()])) {
                     $0.proxy = route
                     $0.httpVersion = version
                 }
@@ -136,13 +136,13 @@ import Testing
 
     @Test func `the pin of one host is not that of another`() async throws {
         let port = try ChainServer.wildcard.port()
-        let own = try TrustScene.chainCertificate("wildcard")
+        let own = try TrustFixture.chainCertificate("wildcard")
         let manager = ServerTrustManager(evaluators: [
             "a.example.test": .pinnedCertificates([own]),
             "b.example.test": .pinnedCertificates([try Pin.leaf.certificate()]),
             "*.example.test": .publicKeys([try Pin.leaf.certificate().publicKey]),
         ])
-        let session = try TrustScene.session(manager) { $0.dns.connectTo = [":\(port)": "127.0.0.1:\(port)"] }
+        let session = try TrustFixture.session(manager) { $0.dns.connectTo = [":\(port)": "127.0.0.1:\(port)"] }
         for (host, kind) in [
             ("a", nil), ("A", nil), ("b", RequestError.Kind.trust(.certificatePinningFailed)),
             ("c", .trust(.publicKeyPinningFailed)),
@@ -159,7 +159,7 @@ import Testing
         let manager = ServerTrustManager(
             allHostsMustBeEvaluated: false,
             evaluators: ["127.0.0.1": .pinnedCertificates([try Pin.otherLeaf.certificate()])])
-        let session = try TrustScene.session(manager)
+        let session = try TrustFixture.session(manager)
         let url = "https://\(host):\(try ChainServer.threeLevels.port())/"
         let error = await session.request(url).serializingData().response.error
         #expect(error?.kind == .trust(.certificatePinningFailed))
@@ -177,7 +177,7 @@ import Testing
             count.next()
             try PinnedCertificatesTrustEvaluator(certificates: [intermediate]).evaluate(trust, forHost: host)
         }
-        let session = try TrustScene.session(evaluator) {
+        let session = try TrustFixture.session(evaluator) {
             $0.tls.minimumVersion = version
             $0.tls.maximumVersion = version
             $0.httpVersion = .http1_1

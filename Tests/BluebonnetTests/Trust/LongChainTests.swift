@@ -114,7 +114,7 @@ import Testing
     func `a server that shows 210 certificates is refused, and nothing is sent`(_ shape: String) async throws {
         try await Self.withServer(shape, 209) { server, root in
             for way in Way.allCases {
-                let session = try TrustScene.session(way.evaluator([root]))
+                let session = try TrustFixture.session(way.evaluator([root]))
                 for _ in 1...2 {
                     let error = await session.request(server.url()).serializingData().response.error
                     #expect(error?.kind == .trust(.chainTooLong), "\(way): \(error.map { "\($0)" } ?? "no error")")
@@ -125,7 +125,7 @@ import Testing
             #expect(try await server.counts().bytes == 0)
             guard shape == "line" else { return }
             // Without a manager, and by an authority that is trusted, OpenSSL stops at the same depth.
-            let session = Weather.session { $0.tls.caCertificates = [root] }
+            let session = TestHarness.session { $0.tls.caCertificates = [root] }
             let error = await session.request(server.url()).serializingData().response.error
             #expect(error?.kind == .trust(.chainTooLong), "\(error.map { "\($0)" } ?? "no error")")
             await session.shutdown()
@@ -136,7 +136,7 @@ import Testing
     @Test func `a server that shows 41 certificates is judged by all of them`() async throws {
         try await Self.withServer("line", 40) { server, root in
             let last = Locked<Certificate?>(nil)
-            let session = try TrustScene.session(
+            let session = try TrustFixture.session(
                 ClosureTrustEvaluator { trust, _ in
                     let chain = trust.authenticatedChain
                     last.withLock { $0 = chain.last }
@@ -146,12 +146,12 @@ import Testing
             await session.shutdown()
             let pin = try #require(last.withLock { $0 })
             for way in [Way.ownAuthorities, .certificatesAlone, .keysAlone] {
-                let session = try TrustScene.session(way.evaluator([pin]))
+                let session = try TrustFixture.session(way.evaluator([pin]))
                 let error = await session.request(server.url()).serializingData().response.error
                 #expect(error == nil, "\(way): \(error.map { "\($0)" } ?? "")")
                 await session.shutdown()
             }
-            let session2 = try TrustScene.session(Way.ownAuthorities.evaluator([root]))
+            let session2 = try TrustFixture.session(Way.ownAuthorities.evaluator([root]))
             #expect(await session2.request(server.url()).serializingData().response.error == nil)
             await session2.shutdown()
         }
@@ -160,7 +160,7 @@ import Testing
     /// Who is trusted does not have to be looked for.
     @Test func `a server that shows 210 certificates without need is accepted by those who do not look`() async throws {
         try await Self.withServer("line", 209) { server, _ in
-            let session = try TrustScene.session(.disabled)
+            let session = try TrustFixture.session(.disabled)
             #expect(await session.request(server.url()).serializingData().response.error == nil)
             await session.shutdown()
         }

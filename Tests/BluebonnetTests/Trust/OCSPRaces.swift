@@ -15,10 +15,10 @@ import Testing
             routes.post("/") { _ in
                 for _ in 0..<(count.next() * 31) % 211 { await Task.yield() }
                 // An old answer that says good is no answer, one that says revoked is.
-                return count.value.isMultiple(of: 2) ? .status(503) : RevocationScene.response(revoked)
+                return count.value.isMultiple(of: 2) ? .status(503) : RevocationFixture.response(revoked)
             }
         }
-        return (server, try RevocationScene.asker(server.url))
+        return (server, try RevocationFixture.asker(server.url))
     }
 
     private static func dawdle(_ iteration: Int) async {
@@ -32,7 +32,7 @@ import Testing
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
         for group in 0..<12 {
-            let session = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
+            let session = try RevocationFixture.session(.ocsp(failure: .soft, session: asker), .http1_1)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for member in 0..<8 { tasks.addTask { try await body(group * 8 + member, session, url) } }
                 try await tasks.waitForAll()
@@ -88,7 +88,7 @@ import Testing
         let url = try RevocationFiles().address(of: "none-revoked")
         let (server, asker) = try await Self.responder()
         for iteration in 0..<40 {
-            let session = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
+            let session = try RevocationFixture.session(.ocsp(failure: .soft, session: asker), .http1_1)
             await withTaskGroup(of: Void.self) { tasks in
                 for _ in 0..<4 {
                     tasks.addTask { Self.expect(await session.request(url).serializingData().response.error) }
@@ -106,7 +106,7 @@ import Testing
         let url = try RevocationFiles().address(of: "none-revoked")
         for iteration in 0..<40 {
             let (server, asker) = try await Self.responder()
-            var session: Session? = try RevocationScene.session(.ocsp(failure: .soft, session: asker), .http1_1)
+            var session: Session? = try RevocationFixture.session(.ocsp(failure: .soft, session: asker), .http1_1)
             let task = try #require(session).request(url).serializingData()
             async let response = task.response
             await Self.dawdle(iteration * 3)

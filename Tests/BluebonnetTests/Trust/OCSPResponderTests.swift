@@ -10,13 +10,13 @@ import Testing
     static func responder(_ answers: @escaping LocalServer.Router.Handler) async throws -> LocalServer {
         try await LocalServer { routes in
             routes.post("/", answers)
-            routes.post("/real") { RevocationScene.response(try await RevocationScene.answer(to: $0.body)) }
+            routes.post("/real") { RevocationFixture.response(try await RevocationFixture.answer(to: $0.body)) }
         }
     }
 
     /// A server that is refused gets nothing of the request.
     private static func error(of row: String, _ evaluator: OCSPTrustEvaluator) async throws -> RequestError? {
-        try await RevocationScene.error(of: row, evaluator)
+        try await RevocationFixture.error(of: row, evaluator)
     }
 
     private static func refusal(_ reason: RequestError.RevocationReason) -> RequestError.Kind {
@@ -25,11 +25,11 @@ import Testing
 
     @Test func `the responder is asked once for many requests, and not again`() async throws {
         let server = try await Self.responder {
-            RevocationScene.response(try await RevocationScene.answer(to: $0.body))
+            RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }
-        let asker = try RevocationScene.asker(server.url)
+        let asker = try RevocationFixture.asker(server.url)
         let url = try RevocationFiles().address(of: "none")
-        let session = try RevocationScene.session(.ocsp(session: asker))
+        let session = try RevocationFixture.session(.ocsp(session: asker))
         let errors = await withTaskGroup(of: RequestError?.self) { group in
             for _ in 1...40 { group.addTask { await session.request(url).serializingData().response.error } }
             return await group.reduce(into: []) { $0.append($1) }
@@ -51,7 +51,7 @@ import Testing
 
     @Test func `a good staple makes the question unnecessary, and so does a bad one`() async throws {
         let server = try await Self.responder { _ in .status(500) }
-        let asker = try RevocationScene.asker(server.url)
+        let asker = try RevocationFixture.asker(server.url)
         #expect(try await Self.error(of: "good", .ocsp(session: asker)) == nil)
         #expect(try await Self.error(of: "revoked", .ocsp(session: asker))?.kind == Self.refusal(.revoked))
         #expect(try await Self.error(of: "must-none", .ocsp(session: asker))?.kind == Self.refusal(.noResponse))
@@ -81,19 +81,19 @@ import Testing
             case .down: return .status(500)
             case .status500: return .status(500)
             case .status404: return .status(404)
-            case .garbage: return RevocationScene.response(Data("<html>good</html>".utf8))
-            case .nothing: return RevocationScene.response(Data())
-            case .tooMuch: return RevocationScene.response(Data(count: 100_000))
+            case .garbage: return RevocationFixture.response(Data("<html>good</html>".utf8))
+            case .nothing: return RevocationFixture.response(Data())
+            case .tooMuch: return RevocationFixture.response(Data(count: 100_000))
             case .endless: return .endless(Data(count: 4096))
-            case .tryLater: return RevocationScene.response(try Data(contentsOf: files.url("garbage.der")))
+            case .tryLater: return RevocationFixture.response(try Data(contentsOf: files.url("garbage.der")))
             case .trailing:
-                return RevocationScene.response(try await RevocationScene.answer(to: question) + Data([0]))
-            case .noNonce: return RevocationScene.response(try Data(contentsOf: files.url("good.der")))
-            case .otherNonce: return RevocationScene.response(recorded)
+                return RevocationFixture.response(try await RevocationFixture.answer(to: question) + Data([0]))
+            case .noNonce: return RevocationFixture.response(try Data(contentsOf: files.url("good.der")))
+            case .otherNonce: return RevocationFixture.response(recorded)
             case .stranger:
-                return RevocationScene.response(
-                    try await RevocationScene.answer(to: question, signer: "other-root"))
-            case .another: return RevocationScene.response(try Data(contentsOf: files.url("revoked.der")))
+                return RevocationFixture.response(
+                    try await RevocationFixture.answer(to: question, signer: "other-root"))
+            case .another: return RevocationFixture.response(try Data(contentsOf: files.url("revoked.der")))
             case .redirectToGet: return .redirect(to: "/real", status: 302)
             }
         }
@@ -104,13 +104,13 @@ import Testing
         let recorder = Recorder()
         let server = try await Self.responder { request in
             if fault == .otherNonce, recorder.recorded == nil {
-                let answer = try await RevocationScene.answer(to: request.body)
+                let answer = try await RevocationFixture.answer(to: request.body)
                 recorder.recorded = answer
-                return RevocationScene.response(answer)
+                return RevocationFixture.response(answer)
             }
             return try await fault.answer(to: request.body, recorded: recorder.recorded ?? Data())
         }
-        let asker = try RevocationScene.asker(server.url)
+        let asker = try RevocationFixture.asker(server.url)
         if fault == .otherNonce { #expect(try await Self.error(of: "none", .ocsp(session: asker)) == nil) }
         if fault == .down { await server.stop() }
         #expect(try await Self.error(of: "none", .ocsp(failure: .soft, session: asker)) == nil)
@@ -136,8 +136,8 @@ import Testing
     @Test(arguments: [OCSPTrustEvaluator.Failure.soft, .hard])
     func `an old answer that says revoked is one`(_ failure: OCSPTrustEvaluator.Failure) async throws {
         let answer = try Data(contentsOf: try RevocationFiles().url("expired-revoked.der"))
-        let server = try await Self.responder { _ in RevocationScene.response(answer) }
-        let asker = try RevocationScene.asker(server.url)
+        let server = try await Self.responder { _ in RevocationFixture.response(answer) }
+        let asker = try RevocationFixture.asker(server.url)
         let error = try await Self.error(of: "none-revoked", .ocsp(failure: failure, session: asker))
         #expect(error?.kind == Self.refusal(.revoked))
         await asker.shutdown()
@@ -147,10 +147,10 @@ import Testing
         let files = try RevocationFiles()
         let recorded = Recorder()
         let server = try await Self.responder { request in
-            recorded.recorded = try await RevocationScene.answer(to: request.body)
-            return RevocationScene.response(try Data(contentsOf: files.url("good.der")))
+            recorded.recorded = try await RevocationFixture.answer(to: request.body)
+            return RevocationFixture.response(try Data(contentsOf: files.url("good.der")))
         }
-        let asker = try RevocationScene.asker(server.url)
+        let asker = try RevocationFixture.asker(server.url)
         let lax = OCSPTrustEvaluator(requiresNonce: false, session: asker)
         #expect(try await Self.error(of: "none", lax) == nil)
         // Nor is one that is too old.
@@ -159,7 +159,7 @@ import Testing
             (try Data(contentsOf: files.url("expired.der")), .stale),
             (try Data(contentsOf: files.url("endless.der")), .stale),
         ] {
-            await server.route { $0.post("/", RevocationScene.response(answer)) }
+            await server.route { $0.post("/", RevocationFixture.response(answer)) }
             #expect(try await Self.error(of: "none", lax)?.kind == Self.refusal(reason))
         }
         await asker.shutdown()
@@ -167,7 +167,7 @@ import Testing
 
     @Test func `a redirect that keeps the question is followed`() async throws {
         let server = try await Self.responder { _ in .redirect(to: "/real", status: 307) }
-        let asker = try RevocationScene.asker(server.url)
+        let asker = try RevocationFixture.asker(server.url)
         #expect(try await Self.error(of: "none", .ocsp(session: asker)) == nil)
         #expect(try await Self.error(of: "none-revoked", .ocsp(session: asker))?.kind == Self.refusal(.revoked))
         await asker.shutdown()
@@ -175,7 +175,7 @@ import Testing
 
     @Test func `a session that starts nothing by itself asks all the same`() async throws {
         let server = try await Self.responder {
-            RevocationScene.response(try await RevocationScene.answer(to: $0.body))
+            RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }
         var configuration = Session.Configuration()
         configuration.proxy = .none
@@ -186,9 +186,9 @@ import Testing
     }
 
     @Test func `a responder behind https is judged by the session that asks`() async throws {
-        let trusting = try RevocationScene.asker()
+        let trusting = try RevocationFixture.asker()
         #expect(try await Self.error(of: "secure", .ocsp(session: trusting)) == nil)
-        let wary = try RevocationScene.asker { $0.tls.caFile = nil }
+        let wary = try RevocationFixture.asker { $0.tls.caFile = nil }
         #expect(try await Self.error(of: "secure", .ocsp(failure: .soft, session: wary)) == nil)
         let error = try await Self.error(of: "secure", .ocsp(session: wary))
         #expect(error?.kind == Self.refusal(.noResponse))
@@ -200,21 +200,21 @@ import Testing
     /// The certificate names one by LDAP, which nobody is asked by, and two by HTTP.
     @Test func `the next responder is asked when one does not know`() async throws {
         let second = try await LocalServer { routes in
-            routes.post("/ocsp") { RevocationScene.response(try await RevocationScene.answer(to: $0.body)) }
+            routes.post("/ocsp") { RevocationFixture.response(try await RevocationFixture.answer(to: $0.body)) }
         }
         let down = try UnreachableServer(.refusesConnections)
         let first = try await Self.responder { _ in .status(503) }
         for url in [down.url, first.url] {
-            let asker = try RevocationScene.asker(["first.test:80": url, "second.test:80": second.url])
+            let asker = try RevocationFixture.asker(["first.test:80": url, "second.test:80": second.url])
             #expect(try await Self.error(of: "many", .ocsp(session: asker)) == nil)
             await asker.shutdown()
         }
         #expect(first.requestCount == 1 && second.requestCount == 2)
         // One that knows is enough.
         let knowing = try await Self.responder {
-            RevocationScene.response(try await RevocationScene.answer(to: $0.body))
+            RevocationFixture.response(try await RevocationFixture.answer(to: $0.body))
         }
-        let asker = try RevocationScene.asker(["first.test:80": knowing.url, "second.test:80": second.url])
+        let asker = try RevocationFixture.asker(["first.test:80": knowing.url, "second.test:80": second.url])
         #expect(try await Self.error(of: "many", .ocsp(session: asker)) == nil)
         #expect(knowing.requestCount == 1 && second.requestCount == 2)
         await asker.shutdown()

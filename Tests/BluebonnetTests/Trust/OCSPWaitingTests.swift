@@ -19,10 +19,10 @@ import Testing
                 routes.post("/") { request in
                     asked.open()
                     await gate.wait()
-                    return RevocationScene.response(try await RevocationScene.answer(to: request.body))
+                    return RevocationFixture.response(try await RevocationFixture.answer(to: request.body))
                 }
             }
-            asker = try RevocationScene.asker(server.url)
+            asker = try RevocationFixture.asker(server.url)
         }
     }
 
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `a request whose server is asked about is cancelled at once, and so is the question`() async throws {
         let scene = try await Scene()
-        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         let request = session.request(try RevocationFiles().address(of: "none"))
         let task = request.serializingData()
         await scene.asked.wait()
@@ -66,7 +66,7 @@ import Testing
     @Test func `other requests go on meanwhile, and one that leaves does not take the answer along`() async throws {
         let scene = try await Scene()
         let files = try RevocationFiles()
-        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         let url = files.address(of: "none")
         let (leaving, staying) = (session.request(url), session.request(url))
         let answer = Task { await staying.serializingData().response }
@@ -88,7 +88,7 @@ import Testing
         let scene = try await Scene()
         let files = try RevocationFiles()
         for failure in [OCSPTrustEvaluator.Failure.soft, .hard] {
-            let session = try RevocationScene.session(
+            let session = try RevocationFixture.session(
                 OCSPTrustEvaluator(failure: failure, timeout: .milliseconds(150), session: scene.asker))
             let error = await session.request(files.address(of: "none")).serializingData().response.error
             if failure == .soft {
@@ -105,7 +105,7 @@ import Testing
     @Test func `a request's own limits hold while its server is asked about`() async throws {
         let scene = try await Scene()
         let url = try RevocationFiles().address(of: "none")
-        let session = try RevocationScene.session(.ocsp(session: scene.asker))
+        let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         for (timeouts, stage) in [
             (Timeouts(total: .milliseconds(200)), RequestError.TimeoutStage.total),
             (Timeouts(connect: .milliseconds(200)), .connect),
@@ -120,7 +120,7 @@ import Testing
     @Test func `a request that was suspended meanwhile goes out when it is resumed`() async throws {
         for isDecidedBefore in [true, false] {
             let scene = try await Scene()
-            let session = try RevocationScene.session(.ocsp(session: scene.asker))
+            let session = try RevocationFixture.session(.ocsp(session: scene.asker))
             let url = try RevocationFiles().address(of: "none")
             let request = session.request(url)
             let task = request.serializingData()
@@ -150,7 +150,7 @@ import Testing
         let (first, second) = (Latch(), Latch())
         let (firstAsked, secondAsked) = (Latch(), Latch())
         let count = Counter()
-        let session = try RevocationScene.session(
+        let session = try RevocationFixture.session(
             AsyncClosureTrustEvaluator { _, _ in
                 if count.next() == 1 {
                     firstAsked.open()
@@ -192,7 +192,7 @@ import Testing
                 protocolVersion: version, cipher: cipher, builtChain: built, securityLevel: 0)
         }
         var now: Int64 = 0
-        let memory = TrustMemory(now: { now })
+        let memory = TrustCache(now: { now })
         memory.accept(trust(good))
         #expect(memory.hasAccepted(trust(good)))
         #expect(!memory.hasAccepted(trust(good, host: "b.test")))
@@ -204,7 +204,7 @@ import Testing
         #expect(!memory.hasAccepted(trust(good, version: "TLSv1.2")))
         #expect(!memory.hasAccepted(trust(good, cipher: "CHACHA20")))
         #expect(!memory.hasAccepted(trust(good, built: good + other)))
-        now = TrustMemory.lifetime
+        now = TrustCache.lifetime
         #expect(!memory.hasAccepted(trust(good)))
     }
 }

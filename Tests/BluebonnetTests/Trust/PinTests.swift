@@ -10,9 +10,11 @@ import Testing
     func `through a proxy, the server is judged`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())
         for (judge, reason) in [
-            (TrustScene.Judge.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
+            (TrustFixture.Judge.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
         ] {
-            let session = try TrustScene.session(try TrustScene.evaluator(judge, for: .nginxTLS)) { $0.proxy = route }
+            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS)) {
+                $0.proxy = route
+            }
             let response = await session.request(try TestServers.nginxTLS.url("/small.json")).serializingData().response
             #expect(response.error?.kind == reason.map { .trust($0) })
             await session.shutdown()
@@ -21,14 +23,14 @@ import Testing
 
     @Test func `a proxy that is spoken to by TLS is judged by its own host`() async throws {
         let proxy = try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: "localhost")
-        let right = try TrustScene.evaluator(.leafKey, for: .nginxTLS)
-        let wrong = try TrustScene.evaluator(.otherKey, for: .nginxTLS)
+        let right = try TrustFixture.evaluator(.leafKey, for: .nginxTLS)
+        let wrong = try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
         for (host, origin, kind) in [
             (right, right, nil), (right, wrong, RequestError.Kind.trust(.publicKeyPinningFailed)),
             (wrong, right, .trust(.publicKeyPinningFailed)),
         ] {
             let manager = ServerTrustManager(evaluators: ["localhost": host, "127.0.0.1": origin])
-            let session = try TrustScene.session(manager) { $0.proxy = .url(proxy) }
+            let session = try TrustFixture.session(manager) { $0.proxy = .url(proxy) }
             let response = await session.request(try TestServers.nginxTLS.url("/small.json")).serializingData().response
             #expect(response.error?.kind == kind)
             await session.shutdown()
@@ -39,9 +41,9 @@ import Testing
         let target = try TestServers.nginxTLS.url("/small.json")
         let url = try TestServers.httpbin.url("/redirect-to?url=\(target.absoluteString)")
         for (judge, kind) in [
-            (TrustScene.Judge.leafKey, nil), (.otherKey, RequestError.Kind.trust(.publicKeyPinningFailed)),
+            (TrustFixture.Judge.leafKey, nil), (.otherKey, RequestError.Kind.trust(.publicKeyPinningFailed)),
         ] {
-            let session = try TrustScene.session(try TrustScene.evaluator(judge, for: .nginxTLS))
+            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS))
             let response = await session.request(url).serializingData().response
             #expect(response.error?.kind == kind)
             await session.shutdown()
@@ -51,11 +53,11 @@ import Testing
     @Test func `a host without an evaluator is refused, or judged by libcurl`() async throws {
         let url = try TestServers.nginxTLS.url("/small.json")
         let expired = try TestServers.expiredCertificate.url("/")
-        let strict = try TrustScene.session(ServerTrustManager(evaluators: ["example.com": .disabled]))
+        let strict = try TrustFixture.session(ServerTrustManager(evaluators: ["example.com": .disabled]))
         let error = try #require(await strict.request(url).serializingData().response.error)
         #expect(error.kind == .trust(.noRequiredEvaluator(host: "127.0.0.1")))
         #expect(error.description.contains("no trust evaluator for 127.0.0.1"))
-        let lax = try TrustScene.session(
+        let lax = try TrustFixture.session(
             ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["example.com": .disabled]))
         #expect(await lax.request(url).serializingData().response.error == nil)
         #expect(await lax.request(expired).serializingData().response.error?.kind == .trust(.certificateExpired))
@@ -71,7 +73,7 @@ import Testing
             count.next()
             try trust.evaluateChain()
         }
-        let session = try TrustScene.session(evaluator) { $0.httpVersion = .http1_1 }
+        let session = try TrustFixture.session(evaluator) { $0.httpVersion = .http1_1 }
         for _ in 1...3 {
             let request = session.request(
                 try server.url("/"), headers: ["Connection": "close"])
@@ -86,8 +88,8 @@ import Testing
 
     @Test func `two sessions, two managers, one server`() async throws {
         let url = try TestServers.nginxTLS.url("/small.json")
-        let right = try TrustScene.session(try TrustScene.evaluator(.leafKey, for: .nginxTLS))
-        let wrong = try TrustScene.session(try TrustScene.evaluator(.otherKey, for: .nginxTLS))
+        let right = try TrustFixture.session(try TrustFixture.evaluator(.leafKey, for: .nginxTLS))
+        let wrong = try TrustFixture.session(try TrustFixture.evaluator(.otherKey, for: .nginxTLS))
         let kinds = await withTaskGroup(of: (Int, RequestError.Kind?).self) { group in
             for number in 0..<1000 {
                 group.addTask {

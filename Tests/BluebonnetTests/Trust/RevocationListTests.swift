@@ -95,7 +95,7 @@ import Testing
         let options = [RevocationTrustEvaluator.Options.crl, [.crl, .requirePositiveResponse]]
         let cells = ["none", "none-revoked"].flatMap { row in options.map { (row, $0) } }
         for ((row, options), letter) in zip(cells, verdicts) {
-            let error = try await RevocationScene.error(of: row, .revocation(options: options, lists: lists))
+            let error = try await RevocationFixture.error(of: row, .revocation(options: options, lists: lists))
             let reason = RevocationMatrixTests.reason(letter)
             #expect(error?.kind == reason.map { .trust(.revocationCheckFailed($0)) }, "\(row) \(options)")
         }

@@ -5,7 +5,7 @@ import Testing
 
 /// Which evaluator accepts which stapled response, certificate or list, on the wire.
 @Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {
-    typealias Judge = RevocationScene.Judge
+    typealias Judge = RevocationFixture.Judge
 
     /// A server, and what becomes of it by the judges in their order: accepted (-), or refused because it was revoked (R), is
     /// unknown (U), or since what is said is stale (S), not to be trusted (T) or nothing (N).
@@ -62,10 +62,10 @@ import Testing
     @Test(arguments: rows, [HTTPVersionPreference.http1_1, .automatic])
     func `a server's staple, by every evaluator`(_ row: Row, _ version: HTTPVersionPreference) async throws {
         let files = try RevocationFiles()
-        let asker = try RevocationScene.asker()
+        let asker = try RevocationFixture.asker()
         #expect(row.reasons.count == Judge.allCases.count)
         for (judge, reason) in row.reasons {
-            let session = try RevocationScene.session(try RevocationScene.evaluator(judge, asker), version)
+            let session = try RevocationFixture.session(try RevocationFixture.evaluator(judge, asker), version)
             let response = await session.request(files.address(of: row.name)).serializingData().response
             if let reason {
                 #expect(response.error?.kind == .trust(.revocationCheckFailed(reason)), "\(judge)")
@@ -86,11 +86,11 @@ import Testing
         _ row: Row, _ version: HTTPVersionPreference
     ) async throws {
         let server = try await Recorder(row: row.name, protocols: version == .http1_1 ? "http/1.1" : "h2")
-        let asker = try RevocationScene.asker()
+        let asker = try RevocationFixture.asker()
         var before = try await server.counts()
         for (judge, reason) in row.reasons {
-            let evaluator = try RevocationScene.evaluator(judge, asker)
-            let error = try await RevocationScene.error(of: row.name, at: server, evaluator, version)
+            let evaluator = try RevocationFixture.evaluator(judge, asker)
+            let error = try await RevocationFixture.error(of: row.name, at: server, evaluator, version)
             #expect(error?.kind == reason.map { .trust(.revocationCheckFailed($0)) }, "\(judge)")
             let counts = try await server.finalCounts()
             #expect((counts.bytes == before.bytes) == (reason != nil), "\(judge)")
@@ -127,7 +127,7 @@ import Testing
             [RevocationTrustEvaluator.Options.ocsp, [.ocsp, .requirePositiveResponse]], verdicts)
         {
             let evaluator = RevocationTrustEvaluator(performDefaultValidation: false, options: options)
-            let error = try await RevocationScene.error(of: row, evaluator) { $0.tls.caFile = nil }
+            let error = try await RevocationFixture.error(of: row, evaluator) { $0.tls.caFile = nil }
             #expect(error?.kind == Self.reason(letter).map { .trust(.revocationCheckFailed($0)) })
         }
     }
@@ -141,7 +141,7 @@ import Testing
             ("revoked", RevocationTrustEvaluator(options: .ocsp)),
             ("none-revoked", RevocationTrustEvaluator(options: .crl, lists: list)),
         ] {
-            let error = try await RevocationScene.error(of: row, evaluator) {
+            let error = try await RevocationFixture.error(of: row, evaluator) {
                 $0.tls.caFile = files.url(anchor).path
             }
             #expect(error?.kind == .trust(.revocationCheckFailed(.revoked)))

@@ -5,7 +5,7 @@ import Testing
 
 /// A server that is not accepted gets nothing of the request, by its own account.
 @Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
-    typealias Judge = TrustScene.Judge
+    typealias Judge = TrustFixture.Judge
 
     /// How a request is made.
     enum Way: CaseIterable, Sendable {
@@ -54,7 +54,9 @@ import Testing
             let server = try await Recorder(row, protocols: protocols)
             var (refused, accepting): (Int, [Judge]) = (0, [])
             for judge in Judge.allCases {
-                let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row)) { way.configure(&$0) }
+                let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row)) {
+                    way.configure(&$0)
+                }
                 // What was accepted before would hide a leak: only those who refuse are asked while nothing came in.
                 let isTried = try await Self.isRefused(row, by: judge)
                 if isTried {
@@ -74,7 +76,9 @@ import Testing
             #expect(accepting.contains(.disabled))
             var bytes = 0
             for judge in accepting {
-                let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row)) { way.configure(&$0) }
+                let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row)) {
+                    way.configure(&$0)
+                }
                 #expect(await way.send(to: server.url("/?secret"), with: session).error == nil, "\(judge)")
                 await session.shutdown()
                 let now = try await server.counts().bytes
@@ -87,7 +91,7 @@ import Testing
 
     /// Whether a judge refuses the nginx with the same chain; that it refuses what it should is tested elsewhere.
     private static func isRefused(_ row: ChainServer, by judge: Judge) async throws -> Bool {
-        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row))
+        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row))
         let error = await session.request("https://127.0.0.1:\(try row.port())/").serializingData().response.error
         await session.shutdown()
         return error != nil
@@ -97,7 +101,7 @@ import Testing
     func `a server of old versions of TLS has decrypted nothing`(_ row: ChainServer) async throws {
         let server = try await Recorder(row)
         for judge in Judge.allCases {
-            let session = try TrustScene.session(try TrustScene.evaluator(judge, for: row))
+            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row))
             let response = await session.request(server.url("/?secret"), method: .post).serializingData().response
             #expect(response.error?.kind == .trust(.handshake))
             await session.shutdown()
@@ -114,12 +118,12 @@ import Testing
     ) async throws {
         for isAccepted in [false, true] {
             let server = try await Recorder(.threeLevels, protocols: way.isOverHTTP2 ? "h2" : "http/1.1")
-            let gate = VerdictGate()
+            let gate = EvaluationGate()
             let evaluator = AsyncClosureTrustEvaluator { _, _ in
                 await gate.pass()
                 if !isAccepted { throw TestFailure("not this one") }
             }
-            let session = try TrustScene.session(evaluator) {
+            let session = try TrustFixture.session(evaluator) {
                 way.configure(&$0)
                 $0.tls.minimumVersion = version
                 $0.tls.maximumVersion = version
@@ -141,9 +145,9 @@ import Testing
     @Test func `a proxy that is refused gets nothing, and nobody behind it`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try await Recorder(.threeLevels, protocols: "http/1.1")
-        let wrong = try TrustScene.evaluator(.otherKey, for: .threeLevels)
+        let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
         let manager = ServerTrustManager(evaluators: ["localhost": wrong, "127.0.0.1": .disabled])
-        let session = try TrustScene.session(manager) {
+        let session = try TrustFixture.session(manager) {
             $0.proxy = .url(proxy.url(host: "localhost"), credential: .init(username: "user", password: "hidden"))
         }
         for url in [server.url("/?secret"), "http://127.0.0.1:\(server.port)/?secret"] {
@@ -163,8 +167,8 @@ import Testing
         _ version: Session.Configuration.TLS.Version
     ) async throws {
         let server = try await Recorder(.threeLevels)
-        let evaluator = try TrustScene.evaluator(.otherLeaf, for: .threeLevels)
-        let session = try TrustScene.session(evaluator) {
+        let evaluator = try TrustFixture.evaluator(.otherLeaf, for: .threeLevels)
+        let session = try TrustFixture.session(evaluator) {
             $0.tls.minimumVersion = version
             $0.tls.maximumVersion = version
         }

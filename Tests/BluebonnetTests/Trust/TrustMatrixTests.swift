@@ -7,8 +7,8 @@ import Testing
     typealias Reason = RequestError.TrustReason
 
     /// A server that is right, over both versions of TLS and of HTTP.
-    @Test(arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3], TrustScene.Judge.allCases)
-    func `a server that is right`(_ server: TestServers, _ judge: TrustScene.Judge) async throws {
+    @Test(arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3], TrustFixture.Judge.allCases)
+    func `a server that is right`(_ server: TestServers, _ judge: TrustFixture.Judge) async throws {
         let reason: Reason? =
             switch judge {
             case .otherLeaf: .certificatePinningFailed
@@ -21,31 +21,31 @@ import Testing
         try await expect(server, judge, reason)
     }
 
-    @Test(arguments: TrustScene.Judge.allCases)
-    func `a certificate that has expired`(_ judge: TrustScene.Judge) async throws {
+    @Test(arguments: TrustFixture.Judge.allCases)
+    func `a certificate that has expired`(_ judge: TrustFixture.Judge) async throws {
         try await expect(.expiredCertificate, judge, reason(judge, .certificateExpired, pinned: .certificateExpired))
     }
 
-    @Test(arguments: TrustScene.Judge.allCases)
-    func `a certificate for another host`(_ judge: TrustScene.Judge) async throws {
+    @Test(arguments: TrustFixture.Judge.allCases)
+    func `a certificate for another host`(_ judge: TrustFixture.Judge) async throws {
         var expected = reason(judge, .hostMismatch, pinned: .hostMismatch)
         if judge == .anyHost || judge == .ownAuthorityOnAnyHost { expected = nil }
         try await expect(.wrongHost, judge, expected)
     }
 
-    @Test(arguments: TrustScene.Judge.allCases)
-    func `a certificate that signs itself`(_ judge: TrustScene.Judge) async throws {
+    @Test(arguments: TrustFixture.Judge.allCases)
+    func `a certificate that signs itself`(_ judge: TrustFixture.Judge) async throws {
         try await expect(.selfSigned, judge, reason(judge, .selfSigned, pinned: nil))
     }
 
-    @Test(arguments: TrustScene.Judge.allCases)
-    func `a certificate of an authority that is not trusted`(_ judge: TrustScene.Judge) async throws {
+    @Test(arguments: TrustFixture.Judge.allCases)
+    func `a certificate of an authority that is not trusted`(_ judge: TrustFixture.Judge) async throws {
         try await expect(.untrustedAuthority, judge, reason(judge, .untrustedIssuer, pinned: nil))
     }
 
     /// What a judge makes of a server whose chain or name is wrong; `pinned` is what those make of it for whom the server's
     /// own certificate is the authority.
-    private func reason(_ judge: TrustScene.Judge, _ flaw: Reason, pinned: Reason?) -> Reason? {
+    private func reason(_ judge: TrustFixture.Judge, _ flaw: Reason, pinned: Reason?) -> Reason? {
         switch judge {
         case .default, .anyHost, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .otherKey, .revocation,
             .positiveRevocation, .ocsp:
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    private func expect(_ server: TestServers, _ judge: TrustScene.Judge, _ reason: Reason?) async throws {
-        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: server))
+    private func expect(_ server: TestServers, _ judge: TrustFixture.Judge, _ reason: Reason?) async throws {
+        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: server))
         let response = await session.request(try server.url("/?token=hidden")).serializingData().response
         if let reason {
             let error = try #require(response.error)

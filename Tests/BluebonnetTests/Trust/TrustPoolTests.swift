@@ -26,7 +26,7 @@ import Testing
     ///
     /// The server writes the log when it has answered, so another answer says that all is written.
     private static func connections(_ name: String) async throws -> [Substring] {
-        let session = try TrustScene.session(.disabled)
+        let session = try TrustFixture.session(.disabled)
         _ = await session.request("https://127.0.0.1:\(try ChainServer.extra.port())/").serializingData().response
         await session.shutdown()
         let log = String(decoding: try Data(contentsOf: URL(filePath: try ChainServer.log())), as: UTF8.self)
@@ -65,7 +65,7 @@ import Testing
         refusing.isAccepting = false
         var parties: [(name: String, session: Session)] = []
         for evaluator in [one, other, refusing] {
-            let session = try TrustScene.session(evaluator) {
+            let session = try TrustFixture.session(evaluator) {
                 $0.httpVersion = version
                 $0.eventLoop = loop
             }
@@ -97,7 +97,7 @@ import Testing
         other.isAccepting = isAccepting
         let manager = ServerTrustManager(evaluators: ["a.example.test": one, "b.example.test": other])
         for isOverridden in [true, false] {
-            let session = try TrustScene.session(manager) {
+            let session = try TrustFixture.session(manager) {
                 if isOverridden {
                     for host in ["a", "b"] { $0.dns.overrides["\(host).example.test:\(port)"] = ["127.0.0.1"] }
                 } else {
@@ -121,7 +121,7 @@ import Testing
 
     @Test func `requests with settings of their own ride on judged connections, too`() async throws {
         let evaluator = CountingEvaluator()
-        let (session, name) = (try TrustScene.session(evaluator), Self.name())
+        let (session, name) = (try TrustFixture.session(evaluator), Self.name())
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/\(name)/"
         let proxy = Session.Configuration.Proxy.url(try TestServers.proxy.proxyURL())
         for number in 0..<40 {
@@ -146,7 +146,7 @@ import Testing
         let port = try ChainServer.wildcard.port()
         let (evaluator, name) = (CountingEvaluator(), Self.name())
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: ["a.example.test": evaluator])
-        let session = try TrustScene.session(manager) {
+        let session = try TrustFixture.session(manager) {
             $0.dns.connectTo = [":\(port)": "127.0.0.1:\(port)", ":1": "127.0.0.1:1"]
         }
         let url = "https://a.example.test:\(port)/\(name)/"
@@ -174,7 +174,7 @@ import Testing
             return DisabledTrustEvaluator()
         }
         let proxy = try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: "localhost")
-        let session = try TrustScene.session(manager) { $0.proxy = .url(proxy) }
+        let session = try TrustFixture.session(manager) { $0.proxy = .url(proxy) }
         for server in [ChainServer.threeLevels, .reversed] {
             for host in ["127.0.0.1", "127.0.0.2", "LOCALHOST"] {
                 // Only the first is listened at.

@@ -42,7 +42,7 @@ import Testing
     func `cancelling while the server is judged answers once`(_ isRefusing: Bool) async throws {
         let url = try Self.url()
         try await race { iteration in
-            let session = try TrustScene.session(SlowEvaluator(isRefusing: isRefusing))
+            let session = try TrustFixture.session(SlowEvaluator(isRefusing: isRefusing))
             let request = session.request(url)
             let task = request.serializingData()
             async let answer = task.response
@@ -62,7 +62,7 @@ import Testing
         let url = try Self.url()
         try await race { iteration in
             let evaluator = SlowEvaluator(pace: 200, isRefusing: isRefusing)
-            let session = try TrustScene.session(evaluator)
+            let session = try TrustFixture.session(evaluator)
             let request = session.request(url)
             let task = request.serializingData()
             async let answer = task.response
@@ -83,7 +83,7 @@ import Testing
     @Test func `shutting down while the server is judged answers everyone`() async throws {
         let url = try Self.url()
         try await race { iteration in
-            let session = try TrustScene.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 3)))
+            let session = try TrustFixture.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 3)))
             let tasks = (0..<4).map { _ in session.request(url).serializingData() }
             async let shutdown: Void = {
                 await Self.dawdle(iteration)
@@ -106,7 +106,7 @@ import Testing
         let url = try Self.url()
         try await race { iteration in
             let task = try {
-                let session = try TrustScene.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 2)))
+                let session = try TrustFixture.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 2)))
                 return session.request(url).serializingData()
             }()
             await Self.dawdle(iteration)
@@ -122,13 +122,13 @@ import Testing
         for round in 0..<(Self.groups / 3) {
             let isRefusing = round.isMultiple(of: 2)
             let asked = Counter()
-            let gate = VerdictGate()
+            let gate = EvaluationGate()
             let evaluator = AsyncClosureTrustEvaluator { _, _ in
                 asked.next()
                 await gate.pass()
                 if isRefusing { throw TestFailure("not this one") }
             }
-            let session = try TrustScene.session(evaluator) {
+            let session = try TrustFixture.session(evaluator) {
                 $0.httpVersion = version
                 $0.connectionLimits.perHost = 8
             }
@@ -152,13 +152,13 @@ import Testing
     @Test func `a verdict that comes when everybody has gone harms nobody`() async throws {
         let url = try Self.url()
         try await race { iteration in
-            let gate = VerdictGate()
+            let gate = EvaluationGate()
             let evaluator = AsyncClosureTrustEvaluator { _, _ in
                 await gate.pass()
                 try Task.checkCancellation()
                 if iteration.isMultiple(of: 2) { throw TestFailure("not this one") }
             }
-            let session = try TrustScene.session(evaluator)
+            let session = try TrustFixture.session(evaluator)
             let first = session.request(url)
             let task = first.serializingData()
             async let answer = task.response

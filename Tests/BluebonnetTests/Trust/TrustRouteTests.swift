@@ -18,10 +18,10 @@ import Testing
 
     @Test func `a host behind an https proxy is judged, whatever was asked of it without TLS before`() async throws {
         let server = try await Recorder(.threeLevels)
-        let wrong = try TrustScene.evaluator(.otherKey, for: .threeLevels)
+        let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
         let manager = ServerTrustManager(evaluators: ["localhost": .default(), "127.0.0.1": wrong])
         let proxy = try Self.secureProxy()
-        let session = try TrustScene.session(manager) { $0.proxy = proxy }
+        let session = try TrustFixture.session(manager) { $0.proxy = proxy }
         let plain = try TestServers.nginx.url("/small.json").absoluteString
         for _ in 1...2 {
             #expect(await session.request(plain).serializingData().response.error == nil)
@@ -35,12 +35,12 @@ import Testing
 
     @Test func `an https proxy is judged for a request without TLS, also to the same host`() async throws {
         let (right, wrong) = (
-            try TrustScene.evaluator(.leafKey, for: .nginxTLS), try TrustScene.evaluator(.otherKey, for: .nginxTLS)
+            try TrustFixture.evaluator(.leafKey, for: .nginxTLS), try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
         )
         let url = try TestServers.nginx.url("/small.json").absoluteString.replacing("127.0.0.1", with: "localhost")
         for (evaluator, kind) in [(right, nil), (wrong, RequestError.Kind.trust(.publicKeyPinningFailed))] {
             let proxy = try Self.secureProxy()
-            let session = try TrustScene.session(evaluator, host: "localhost") { $0.proxy = proxy }
+            let session = try TrustFixture.session(evaluator, host: "localhost") { $0.proxy = proxy }
             #expect(await session.request(url).serializingData().response.error?.kind == kind)
             await session.shutdown()
         }
@@ -53,11 +53,11 @@ import Testing
         let secure = try TestServers.nginxTLS.url("/small.json").absoluteString
         guard case .url(let url, _, _) = try Self.secureProxy() else { return }
         let refused = RequestError.Kind.trust(.publicKeyPinningFailed)
-        for (judge, kind) in [(TrustScene.Judge.leafKey, nil), (.otherKey, refused)] {
+        for (judge, kind) in [(TrustFixture.Judge.leafKey, nil), (.otherKey, refused)] {
             let manager = ServerTrustManager(
                 allHostsMustBeEvaluated: false,
-                evaluators: ["localhost": try TrustScene.evaluator(judge, for: .nginxTLS)])
-            let session = try TrustScene.session(manager) { $0.proxy = .url(url.replacing("https://", with: scheme)) }
+                evaluators: ["localhost": try TrustFixture.evaluator(judge, for: .nginxTLS)])
+            let session = try TrustFixture.session(manager) { $0.proxy = .url(url.replacing("https://", with: scheme)) }
             #expect(await session.request(plain).serializingData().response.error?.kind == kind)
             #expect(await session.request(secure).serializingData().response.error?.kind == kind)
             await session.shutdown()
@@ -65,10 +65,10 @@ import Testing
     }
 
     /// Addresses are not named in handshakes, but here there is only one.
-    @Test(arguments: [TrustScene.Judge.leafKey, .otherKey])
-    func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustScene.Judge) async throws {
+    @Test(arguments: [TrustFixture.Judge.leafKey, .otherKey])
+    func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustFixture.Judge) async throws {
         let proxy = try Self.secureProxy(host: "127.0.0.1")
-        let session = try TrustScene.session(try TrustScene.evaluator(judge, for: .nginxTLS)) { $0.proxy = proxy }
+        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS)) { $0.proxy = proxy }
         // Nobody is there, which the proxy says with a response.
         let response = await session.request("http://127.0.0.2:1/").serializingData().response
         if judge == .leafKey {
@@ -82,7 +82,9 @@ import Testing
     @Test func `what cannot be told apart is refused, and the error says so`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try Self.secureProxy(host: "127.0.0.1")
-        let session = try TrustScene.session(ServerTrustManager { _ in DisabledTrustEvaluator() }) { $0.proxy = proxy }
+        let session = try TrustFixture.session(ServerTrustManager { _ in DisabledTrustEvaluator() }) {
+            $0.proxy = proxy
+        }
         let response = await session.request(server.url(host: "127.0.0.2")).serializingData().response
         #expect(response.error?.kind == .trust(.notEvaluated))
         #expect(response.error?.detail?.contains("cannot be told apart") == true)
@@ -99,11 +101,11 @@ import Testing
         let server = try await Recorder(.wildcard)
         let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
         let manager = ServerTrustManager(evaluators: [
-            "a.example.test": try TrustScene.evaluator(.otherKey, for: .wildcard),
+            "a.example.test": try TrustFixture.evaluator(.otherKey, for: .wildcard),
             "b.example.test": AsyncClosureTrustEvaluator { _, _ in throw TestFailure("not this one") },
             "c.example.test": .default(),
         ])
-        let session = try TrustScene.session(manager) {
+        let session = try TrustFixture.session(manager) {
             $0.hsts = .file(file)
             $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)", ":80": "127.0.0.1:\(plain.port)"]
         }
@@ -141,7 +143,7 @@ import Testing
         let server = try await Recorder(.addresses)
         let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
-        let session = try TrustScene.session(refusing) {
+        let session = try TrustFixture.session(refusing) {
             $0.hsts = .file(file)
             $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)", ":80": "127.0.0.1:\(plain.port)"]
         }
@@ -160,14 +162,14 @@ import Testing
     ])
     func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
         let proxy = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
-        let told = Weather.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let told = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let contacted = try await told.request("http://\(host)/").serializingString().value
         #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })
-        try await Weather.end(told, proxy)
+        try await TestHarness.end(told, proxy)
         let server = try await Recorder(.threeLevels)
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [contacted: refusing])
-        let session = try TrustScene.session(manager) {
+        let session = try TrustFixture.session(manager) {
             $0.dns.connectTo = [":443": "127.0.0.1:\(server.port)"]
         }
         #expect(await Self.kind(session, "https://\(host)/") == .trust(.customEvaluationFailed))

@@ -12,9 +12,9 @@ import Testing
     @Test(arguments: [nil, Int64(30)], [0, 1, 3])
     func `what a sequence throws ends the request`(length: Int64?, count: Int) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(count, of: 10, then: .fail)
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             session.upload(pieces, length: length, to: server.url("/a")).serializingString(), in: session,
             failsWith: .requestBody(.sequenceFailed), saying: "the source broke")
         // A sequence that has all its bytes has yet to end.
@@ -28,7 +28,7 @@ import Testing
         length: Int64?
     ) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let begun = Locked(0)
         let other = Self.errorOfRequest(to: server.url("/elsewhere"))
         let body = RequestBody.stream(length: length) {
@@ -38,7 +38,7 @@ import Testing
         let request = HTTPRequest(url: server.url("/a"), method: .put, body: body)
         let task = session.request(request, interceptor: RetryPolicy(exponentialBackoffScale: 0.001))
             .serializingString()
-        let error = try await Weather.expect(
+        let error = try await TestHarness.expect(
             task, in: session, failsWith: .requestBody(.sequenceFailed), saying: "connection was lost", "elsewhere")
         #expect(error.response == nil)
         #expect((error.underlying as? RequestError)?.response?.statusCode == 503)
@@ -59,7 +59,7 @@ import Testing
     @Test(arguments: [(3, 31), (3, 1000), (0, 1), (3, 29), (3, 1), (1000, 9999), (1, 9)])
     func `a sequence of another length than stated ends the request`(count: Int, length: Int64) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(count, of: 10)
         let task = session.upload(pieces, length: length, to: server.url("/a")).serializingString()
         let error = try #require(await task.response.error)
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `more than stated is found although it comes late`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let gate = Gate()
         let pieces = Pieces(2, of: 10) { number in if number == 1 { await gate.wait() } }
         let task = session.upload(pieces, length: 10, to: server.url("/a")).serializingString()
@@ -93,30 +93,30 @@ import Testing
         _ isMadeAnew: Bool
     ) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(2, of: 10)
         let body: RequestBody = isMadeAnew ? .stream(length: 0) { pieces } : .stream(pieces, length: 0)
         let request = HTTPRequest(url: server.url("/a"), method: .put, body: body)
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.request(request).serializingString(), in: session,
             failsWith: .requestBody(.lengthMismatch(expected: 0, actual: 10)), saying: "10 bytes instead of 0")
         #expect(server.requests.isEmpty)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence that is said to be empty, and throws, ends the request`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
-        try await Weather.expect(
+        let session = TestHarness.session()
+        try await TestHarness.expect(
             session.upload(Pieces(0, of: 10, then: .fail), length: 0, to: server.url("/a")).serializingString(),
             in: session, failsWith: .requestBody(.sequenceFailed), saying: "the source broke")
         #expect(server.requests.isEmpty)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence that is said to be empty, and never ends, does not outlive its request`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(0, of: 10, then: .silence)
         let task = session.upload(pieces, length: 0, to: server.url("/a")).serializingString()
         async let answer = task.response
@@ -124,13 +124,13 @@ import Testing
         task.cancel()
         #expect(await answer.error?.kind == .cancelled)
         await pieces.record.isOver.wait()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [0, 3])
     func `a sequence that is empty, as it is said to be, is sent with that length`(emptyPieces: Int) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.upload(Pieces(emptyPieces, of: 0), length: 0, to: server.url("/a")).serializingString()
         #expect(try await task.value == "0")
         #expect(server.requests.map { $0.headers["Content-Length"] } == ["0"])
@@ -140,18 +140,18 @@ import Testing
         #expect(
             await session.download(download).serializingData().response.error?.kind
                 == .requestBody(.lengthMismatch(expected: 0, actual: 10)))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a part of a form that throws ends the request`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.upload(
             multipartFormData: { form in
                 form.append(Pieces(3, of: 10, then: .fail), withName: "part")
             }, to: server.url("/a")
         ).serializingString()
-        try await Weather.expect(
+        try await TestHarness.expect(
             task, in: session, failsWith: .multipartEncoding(.bodyPartSequenceFailed(name: "part")),
             saying: "the source broke")
         try await Self.expectNothingWhole(at: server, atMost: 1000)
@@ -167,7 +167,7 @@ import Testing
         let directory = try TestDirectory()
         try directory.write("", to: "file")
         try directory.resize("file", to: Self.large)
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.upload(directory.url("file"), to: server.url("/a"), method: .put).serializingString()
         async let answer = task.response
         // The server does not read on, so that the end of the file is far.
@@ -211,6 +211,6 @@ import Testing
         let before = server.connectionCount
         #expect(try await session.request(server.url("/")).serializingString().value == "still here")
         #expect(server.connectionCount == before + 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

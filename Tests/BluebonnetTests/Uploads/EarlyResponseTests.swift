@@ -6,7 +6,7 @@ import Testing
 
 /// Answers that come while the body is still being sent (RFC 9110 §7.5, RFC 9112 §9.5).
 ///
-/// Without ``LastWords``, those are lost, now and then, whose servers reset the connection at once. Without ``RefusedUploads``,
+/// Without ``UnreadResponses``, those are lost, now and then, whose servers reset the connection at once. Without ``RefusedUploads``,
 /// a server of HTTP/2 often closes the connection for a body that it has refused.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
     /// What a server does after it has answered.
@@ -44,7 +44,7 @@ import Testing
     ) async throws {
         let server = try await Self.server(then: afterwards)
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let body = try form.body(20_000_000, in: directory)
         let answer = await session.upload(body, to: server.url("/a")).serializingString().response
         #expect(answer.response?.statusCode == 413)
@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [true, false])
     func `no answer is lost in the reset that follows it`(isMeasured: Bool) async throws {
         let server = try await Self.server(reading: 1 << 20, then: .resets)
-        let session = Weather.session()
+        let session = TestHarness.session()
         for group in 0..<20 {
             await withTaskGroup { tasks in
                 for member in 0..<10 {
@@ -73,14 +73,14 @@ import Testing
                 }
             }
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     /// Libcurl writes, fails, and does not look whether it was answered meanwhile.
     @Test func `an answer that comes between a look at the socket and a write is not lost`() async throws {
         let server = try AbruptServer(answering: Self.answer, after: 256 << 10)
         defer { server.stop() }
-        let session = Weather.session { $0.continueTimeout = nil }
+        let session = TestHarness.session { $0.continueTimeout = nil }
         for number in 1...300 {
             let answer = await session.upload(Data(count: 8 << 20), to: server.url).serializingString().response
             #expect(answer.value == "too big", "\(number): \(answer)")
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func `nginx refuses what is too large`() async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         for server in [TestServers.nginx, .nginxTLS] {
             for length in [Int64(100 << 20), nil] {
                 let pieces = Pieces(1600, of: 64 << 10)
@@ -109,7 +109,7 @@ import Testing
         reset: String, length: Int64?
     ) async throws {
         for _ in 1...5 {
-            let session = try Weather.trustingSession()
+            let session = try TestHarness.trustingSession()
             let pieces = Pieces(1600, of: 64 << 10)
             let before = try await Self.connection(of: session)
             let url = try TestServers.misbehavingHTTP2.url("/too-large?after=1000000\(reset)")

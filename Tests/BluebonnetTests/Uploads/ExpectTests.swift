@@ -12,18 +12,18 @@ import Testing
     func `it is sent for large bodies and those of unknown length`(form: BodyForm, size: Int) async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let body = try form.body(size, in: directory)
         #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")
         let request = try await server.nextRequest()
         #expect(request.bodyLength == form.sent(size).count)
         let isExpecting = !form.isMeasured || form.sent(size).count > Self.limit
         #expect(request.headers["Expect"] == (isExpecting ? "100-continue" : nil))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `it is not sent over HTTP 2`() async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let json = try await session.upload(
             .stream(Pieces(30, of: 100_000)), to: try TestServers.httpbinHTTP2.url("/anything")
         ).validate().serializingJSON().value
@@ -34,12 +34,12 @@ import Testing
 
     @Test func `without a time to wait it is not sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
-        let session = Weather.session { $0.continueTimeout = nil }
+        let session = TestHarness.session { $0.continueTimeout = nil }
         for body in [RequestBody.stream(Pieces(3, of: 10)), .data(Data(count: 2 << 20))] {
             #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")
             #expect(try await server.nextRequest().headers["Expect"] == nil)
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the body waits for the 100`() async throws {
@@ -50,11 +50,11 @@ import Testing
                 return .text("\(try await body.discard())")
             }
         }
-        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
         let answer = await session.upload(pieces, to: server.url("/a")).serializingString().response
         #expect(answer.value == "30", "\(answer)")
         #expect(answer.response?.statusCode == 200)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: BodyForm.allCases)
@@ -63,12 +63,12 @@ import Testing
             router.streaming("/a", continue: .never) { _, body in .text("\(try await body.discard())") }
         }
         let directory = try TestDirectory()
-        let session = Weather.session { $0.continueTimeout = .milliseconds(10) }
+        let session = TestHarness.session { $0.continueTimeout = .milliseconds(10) }
         let body = try form.body(Self.limit + 1000, in: directory)
         let answer = await session.upload(body, to: server.url("/a")).serializingString().response
         #expect(answer.value == "\(form.sent(Self.limit + 1000).count)", "\(answer)")
         #expect(try await server.nextRequest().headers["Expect"] == "100-continue")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [413, 401, 500])
@@ -77,7 +77,7 @@ import Testing
             router.streaming("/a", continue: .never) { _, _ in .text("no", status: status) }
             router.put("/b", .text("done"))
         }
-        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
         let pieces = Pieces(3, of: 10)
         let body = RequestBody.stream(pieces)
         let refused = await session.upload(body, to: server.url("/a")).serializingString().response
@@ -90,7 +90,7 @@ import Testing
         #expect(sent.value == "done", "\(sent)")
         #expect(try await server.nextRequest().body == Pieces.bytes(30))
         #expect(pieces.record.begun == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: BodyForm.allCases, [true, false])
@@ -104,7 +104,7 @@ import Testing
             }
         }
         let directory = try TestDirectory()
-        let session = Weather.session { $0.continueTimeout = .seconds(50) }
+        let session = TestHarness.session { $0.continueTimeout = .seconds(50) }
         let body = try form.body(Self.limit + 1000, in: directory)
         let response = await session.upload(body, to: server.url("/b"), method: .put).serializingString().response
         #expect(response.value == "\(form.sent(Self.limit + 1000).count)", "\(response)")

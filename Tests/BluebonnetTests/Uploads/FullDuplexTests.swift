@@ -17,16 +17,16 @@ import Testing
                 }
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         try await converse(with: server.url("/echo"), in: session, length: nil)
         try await converse(with: server.url("/echo"), in: session, length: Int64(Self.count * Self.size))
         #expect(server.connectionCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [nil, Int64(count * size)])
     func `an HTTP 2 server does, too`(length: Int64?) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         try await converse(with: try TestServers.misbehavingHTTP2.url("/echo"), in: session, length: length)
         await session.shutdown()
     }

@@ -18,13 +18,13 @@ import Testing
                     return .text("\(body.bytesRead) \(digest.finish())")
                 }
             }
-            let session = Weather.session()
+            let session = TestHarness.session()
             // The pattern is as long as a piece, so that all of them together are those of the whole.
             let piece = Pieces(1, of: 251 * 400)
             let count = 1044
             let whole = Pieces(count, of: piece.size)
             _ = try await session.upload(piece, to: server.url("/a")).serializingString().value
-            let before = try ProcessHoldings.now().residentKiB
+            let before = try ProcessResources.now().residentKiB
             let text = try await session.upload(whole, to: server.url("/a")).serializingString().value
             let peak = try residentPeak()
             #expect(text == "\(whole.length) \(digestOfPattern(count: count, size: piece.size))")
@@ -45,7 +45,7 @@ import Testing
             let server = try await LocalServer(options: options) { router in
                 router.streaming("/a") { _, body in .text("\(try await body.discard()) \(body.length ?? -1)") }
             }
-            let session = Weather.session { if !asksFirst { $0.continueTimeout = nil } }
+            let session = TestHarness.session { if !asksFirst { $0.continueTimeout = nil } }
             func upload(_ file: String) async throws -> String {
                 try await session.upload(
                     multipartFormData: { form in
@@ -59,7 +59,7 @@ import Testing
             try directory.write("", to: "empty")
             let words = try await upload("empty").split(separator: " ")
             let overhead = try #require(words.first.flatMap { Int($0) })
-            let before = try ProcessHoldings.now().residentKiB
+            let before = try ProcessResources.now().residentKiB
             #expect(try await upload("zeros") == "\(length + overhead) \(length + overhead)")
             let peak = try residentPeak()
             #expect(peak < before + LargeUploadTests.limitKiB, "\(before) to \(peak) KiB")

@@ -22,7 +22,7 @@ import Testing
     ) async throws {
         let server = try await Self.server(dyingAfter: 10_000)
         let directory = try TestDirectory()
-        let session = Weather.session { $0.continueTimeout = nil }
+        let session = TestHarness.session { $0.continueTimeout = nil }
         #expect(try await session.request(server.url("/")).serializingString().value == "ok")
         let body = try form.body(300_000, in: directory)
         let answer = await session.upload(body, to: server.url("/a"), method: method).serializingString().response
@@ -43,7 +43,7 @@ import Testing
     func `a connection that was closed meanwhile is not used at all`(form: BodyForm) async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         #expect(try await session.request(server.url("/")).serializingString().value == "done")
         await server.closeConnections()
         let body = try form.body(300_000, in: directory)
@@ -51,12 +51,12 @@ import Testing
         #expect(answer.value == "done", "\(answer)")
         #expect(try await server.request(2).body == form.sent(300_000))
         #expect(server.requestCount == 2)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence that can be made anew is, from its beginning`() async throws {
         let server = try await Self.server(dyingAfter: 10_000)
-        let session = Weather.session { $0.continueTimeout = nil }
+        let session = TestHarness.session { $0.continueTimeout = nil }
         #expect(try await session.request(server.url("/")).serializingString().value == "ok")
         // Silent by the time the connection dies, so that libcurl learns of it by reading.
         let (first, second) = (Pieces(20, of: 1000, then: .silence), Pieces(300, of: 1000))
@@ -73,6 +73,6 @@ import Testing
         #expect(first.record.begun == 1)
         #expect(second.record.begun == 1)
         #expect(answer.error == nil)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

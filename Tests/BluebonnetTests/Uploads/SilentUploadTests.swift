@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [0, 1, 100], [nil, Int64(1 << 20)])
     func `cancelling ends an upload whose sequence is silent`(count: Int, length: Int64?) async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(count, of: 1000, then: .silence)
         let task = session.upload(pieces, length: length, to: server.url("/a")).serializingString()
         async let answer = task.response
@@ -25,7 +25,7 @@ import Testing
 
     @Test func `a shutdown that is cancelled ends an upload whose sequence is silent`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(1, of: 1000, then: .silence)
         let task = session.upload(pieces, to: server.url("/a")).serializingString()
         await pieces.record.isAtEnd.wait()
@@ -40,7 +40,7 @@ import Testing
 
     @Test func `a server that breaks off ends an upload whose sequence is silent`() async throws {
         let server = try await Self.server()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(1, of: 1000, then: .silence)
         let task = session.upload(pieces, to: server.url("/a")).serializingString()
         await pieces.record.isAtEnd.wait()
@@ -48,7 +48,7 @@ import Testing
         await server.closeConnections(resetting: true)
         #expect(await task.response.error?.kind == .connection(.lost))
         await pieces.record.isOver.wait()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: [413, 401])
@@ -59,19 +59,19 @@ import Testing
                 return .text("no more", status: status)
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(1, of: 1000, then: .silence)
         let answer = await session.upload(pieces, to: server.url("/a")).serializingString().response
         #expect(answer.response?.statusCode == status)
         #expect(answer.value == "no more", "\(answer)")
         await pieces.record.isOver.wait()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `the limit for silence does not count while the sequence is slow`() async throws {
         let server = try await Self.server()
-        let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(2)) }
-        let other = Weather.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .milliseconds(2500)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(2)) }
+        let other = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .milliseconds(2500)) }
         let pieces = Pieces(3, of: 1000) { number in
             guard number == 1 else { return }
             // A longer limit runs out meanwhile.
@@ -81,7 +81,7 @@ import Testing
         let answer = await session.upload(pieces, to: server.url("/a")).serializingString().response
         #expect(answer.value == "3000", "\(answer)")
         await other.shutdown()
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     // MARK: The server's
@@ -95,9 +95,9 @@ import Testing
             }
         }
         let directory = try TestDirectory()
-        let session = Weather.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .milliseconds(300)) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(20), idle: .milliseconds(300)) }
         let task = session.upload(try form.body(16_000_000, in: directory), to: server.url("/a")).serializingString()
-        try await Weather.expect(task, in: session, failsWith: .timedOut(.idle))
+        try await TestHarness.expect(task, in: session, failsWith: .timedOut(.idle))
         await session.shutdown()
         await server.stop()
     }
@@ -109,7 +109,7 @@ import Testing
                 return .ok
             }
         }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(1000, of: 64 << 10)
         let task = session.upload(pieces, length: pieces.length, to: server.url("/a")).serializingString()
         async let answer = task.response

@@ -14,9 +14,9 @@ import Testing
         try directory.makeDirectory("directory")
         #expect(unsafe symlink(directory.path("loop"), directory.path("loop")) == 0)
         #expect(unsafe mkfifo(directory.path("pipe"), 0o600) == 0)
-        let session = Weather.session()
+        let session = TestHarness.session()
         func expect(_ file: URL, _ reason: RequestError.RequestBodyReason, saying words: String) async throws {
-            try await Weather.expect(
+            try await TestHarness.expect(
                 session.upload(file, to: server.url("/a?token=hidden")).serializingData(), in: session,
                 failsWith: .requestBody(reason), saying: words)
         }
@@ -46,9 +46,9 @@ import Testing
 
     @Test func `a length below zero is told before anything is sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(1, of: 1)
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.upload(pieces, length: -1, to: server.url("/a")).serializingData(), in: session,
             failsWith: .requestBody(.lengthMismatch(expected: -1, actual: 0)))
         #expect(server.connectionCount == 0)
@@ -59,7 +59,7 @@ import Testing
     @Test func `a form's missing file is told before anything is sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         let task = session.upload(
             multipartFormData: { $0.append(directory.url("none.txt"), withName: "file") }, to: server.url("/a")
         ).serializingData()
@@ -76,20 +76,20 @@ import Testing
 
     @Test func `a sequence that was sent is not sent again`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let body = RequestBody.stream(Pieces(3, of: 10))
         #expect(!body.isReplayable)
         _ = await session.upload(body, to: server.url("/a")).serializingData().response
-        try await Weather.expect(
+        try await TestHarness.expect(
             session.upload(body, to: server.url("/a")).serializingData(), in: session,
             failsWith: .requestBody(.notReplayable), saying: "cannot be sent a second time")
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `of many who send one sequence at once, one does`() async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(3, of: 10)
         let body = RequestBody.stream(pieces, length: 30)
         let tasks = (1...8).map { _ in session.upload(body, to: server.url("/a")).serializingString() }
@@ -101,18 +101,18 @@ import Testing
         #expect(sent == 1)
         #expect(pieces.record.begun == 1)
         #expect(server.requestCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a sequence that is made anew is sent as often as one likes`() async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let body = RequestBody.stream { Pieces(3, of: 10) }
         #expect(body.isReplayable)
         for number in 1...3 {
             #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")
             #expect(try await server.request(number).body == Pieces.bytes(30))
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
         let directory = try TestDirectory()
-        let session = Weather.session()
+        let session = TestHarness.session()
         for size in Self.sizes {
             let body = try form.body(size, in: directory)
             #expect(
@@ -33,13 +33,13 @@ import Testing
             #expect(request.headers["Expect"] == (form.isMeasured ? nil : "100-continue"))
         }
         #expect(server.connectionCount == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test(arguments: BodyForm.allCases, [TestServers.httpbin, .httpbinHTTP2, .nghttpd])
     func `other servers get every byte`(form: BodyForm, server: TestServers) async throws {
         let directory = try TestDirectory()
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         for size in [0, 1, 70_000] {
             let body = try form.body(size, in: directory)
             let url = try server.url(server == .nghttpd ? "/" : "/post")
@@ -65,7 +65,7 @@ import Testing
     @Test(arguments: [TestServers.nginx, .nginxTLS], BodyForm.allCases)
     func `nginx keeps what was put`(server: TestServers, form: BodyForm) async throws {
         let directory = try TestDirectory()
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let url = try server.url("/stored/form-\(UInt64.random(in: 0 ... .max))")
         let put = session.upload(try form.body(300_000, in: directory), to: url, method: .put)
         let answer = await put.serializingData(emptyResponseCodes: [201, 204]).response
@@ -78,7 +78,7 @@ import Testing
     func `a form is taken apart by the server`(server: TestServers) async throws {
         let directory = try TestDirectory()
         try directory.write("from a file", to: "a file.txt")
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let json = try await session.upload(
             multipartFormData: { form in
                 form.append("text", withName: "field")
@@ -95,7 +95,7 @@ import Testing
     @Test(arguments: [true, false])
     func `pieces of one byte make one body`(isMeasured: Bool) async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(20_000, of: 1)
         let request = session.upload(pieces, length: isMeasured ? pieces.length : nil, to: server.url("/a"))
         #expect(await request.serializingData(emptyResponseCodes: [200]).response.error == nil)
@@ -104,23 +104,23 @@ import Testing
         #expect(received.bodyIsChunked == !isMeasured)
         await pieces.record.isOver.wait()
         #expect(pieces.record.begun == 1)
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `empty pieces neither end the body nor make empty chunks`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         for text in ["", "one", "", "", "two", ""] { continuation.yield(Data(text.utf8)) }
         continuation.finish()
         _ = await session.upload(stream, to: server.url("/a")).serializingData().response
         #expect(try await server.nextRequest().text == "onetwo")
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `a request's own fields stand, but those of its framing`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let headers: HTTPHeaders = [
             "Content-Type": "text/csv", "Content-Length": "7", "Transfer-Encoding": "gzip", "X-Name": "value",
         ]
@@ -132,6 +132,6 @@ import Testing
             #expect(request.headers["Content-Length"] != "7")
             #expect(request.headers["Transfer-Encoding"] != "gzip")
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

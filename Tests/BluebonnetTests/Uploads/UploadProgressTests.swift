@@ -8,7 +8,7 @@ import Testing
     func `the progress grows to the whole, and ends`(form: BodyForm) async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
         let directory = try TestDirectory()
-        let session = Weather.session(startRequestsImmediately: false)
+        let session = TestHarness.session(startRequestsImmediately: false)
         let request = session.upload(try form.body(5_000_000, in: directory), to: server.url("/a"))
         let updates = request.uploadProgressUpdates(bufferingPolicy: .unbounded)
         #expect(request.uploadProgress.completed == 0)
@@ -29,13 +29,13 @@ import Testing
         #expect(try await task.value == "done")
         #expect(request.uploadProgress.completed == whole)
         #expect(request.uploadProgress.total == (form.isMeasured ? whole : nil))
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `who comes late gets the latest`() async throws {
         let gate = Gate()
         let server = try await LocalServer { $0.otherwise(.text("done")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         let pieces = Pieces(2, of: 1000) { number in if number == 1 { await gate.wait() } }
         let task = session.upload(pieces, length: 2000, to: server.url("/a")).serializingString()
         for await progress in task.uploadProgressUpdates() where progress.completed == 1000 { break }
@@ -47,17 +47,17 @@ import Testing
         for await progress in task.uploadProgressUpdates() { after.append(progress) }
         #expect(after.map(\.completed) == [2000])
         #expect(after.map(\.total) == [2000])
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 
     @Test func `an empty body ends the updates, too`() async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
-        let session = Weather.session()
+        let session = TestHarness.session()
         for body in [RequestBody.data(Data()), .stream(Pieces(0, of: 1)), .stream(Pieces(0, of: 1), length: 0)] {
             let task = session.upload(body, to: server.url("/a")).serializingString()
             for await progress in task.uploadProgressUpdates() { #expect(progress.completed == 0) }
             #expect(try await task.value == "done")
         }
-        try await Weather.end(session, server)
+        try await TestHarness.end(session, server)
     }
 }

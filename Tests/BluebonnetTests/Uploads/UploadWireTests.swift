@@ -18,7 +18,7 @@ import Testing
 
     @Test(arguments: [TestServers.httpbin, .httpbinHTTP2], [nil, Int64(20_000)])
     func `a sequence is sent, with and without its length`(server: TestServers, length: Int64?) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let request = session.upload(
             Self.pieces(20, of: 1000), length: length, to: try server.url("/post"),
             headers: ["Content-Type": "application/octet-stream"])
@@ -34,7 +34,7 @@ import Testing
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
     func `a file is sent and read back`(server: TestServers) async throws {
-        let session = try Weather.trustingSession()
+        let session = try TestHarness.trustingSession()
         let file = FileManager.default.temporaryDirectory.appending(path: "upload-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         let bytes = Data((0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 % 253) })
@@ -52,7 +52,7 @@ import Testing
 
     @Test(arguments: ["/post", "/anything"])
     func `a form is sent as its parts`(_ path: String) async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let json = try await session.upload(
             multipartFormData: { form in
                 form.append(Data("value".utf8), withName: "field")
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `a download comes to its place`() async throws {
-        let session = Weather.session()
+        let session = TestHarness.session()
         let directory = FileManager.default.temporaryDirectory.appending(
             path: "download-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: directory) }

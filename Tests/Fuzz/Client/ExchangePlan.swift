@@ -47,7 +47,7 @@ struct ExchangePlan: Sendable {
     let path: String
     let interference: Interference
     let families: Families
-    let settings: LifeSettings
+    let settings: SessionSettings
     /// The places to which a redirect may lead.
     let targets: [Place]
     /// Secrets of hosts, for their cookies.
@@ -58,7 +58,7 @@ struct ExchangePlan: Sendable {
     /// What the peer does for the exchange's request of a number, at a place, on a stream of HTTP/2 if there is one.
     func script(hop: Int, at place: Place, stream: UInt32?, isHead: Bool) -> Script {
         var random = Random(seed: Random.derive(seed, 1000 + hop))
-        let spec = AnswerSpec(
+        let spec = ResponseSpec(
             form: kind.form, isHead: isHead || kind == .head, hasBody: kind.hasBody, decodes: settings.decodes,
             maximumBody: settings.maximumBody, isSmall: place.isControl,
             targets: targets.map { $0.origin + "/r\(hop)" + path }, host: place.host,

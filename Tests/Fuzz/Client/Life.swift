@@ -8,7 +8,7 @@ struct World: Sendable {
     let watchdog: Watchdog
     let loop = EventLoop(name: "shared")
     let tls: TLSIdentity?
-    let registry = MarkRegistry()
+    let registry = ExchangeMarkRegistry()
     let counters = Locked(Counters())
 }
 
@@ -27,7 +27,7 @@ struct Life {
     let seed: UInt64
     let world: World
     let journal: Journal
-    private let settings: LifeSettings
+    private let settings: SessionSettings
     private let rounds: Int
 
     init(seed: UInt64, world: World, journal: Journal) {
@@ -36,7 +36,7 @@ struct Life {
         self.world = world
         self.journal = journal
         rounds = random.pick([3, 10, 30])
-        settings = LifeSettings(&random, families: world.options.families)
+        settings = SessionSettings(&random, families: world.options.families)
     }
 
     /// Runs the rounds, or one of them alone.
@@ -45,7 +45,7 @@ struct Life {
         try? FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let reporter = Reporter(findings: world.findings, place: String(seed, radix: 16))
-        let book = ExchangeBook(families: world.options.families, registry: world.registry, report: reporter)
+        let book = ExchangeTable(families: world.options.families, registry: world.registry, report: reporter)
         let peer = Peer(seed: Random.derive(seed, -1), wishes: wishes, book: book, tls: world.tls)
         let configuration = settings.configuration(
             places: peer.places, directory: directory, loop: world.loop, authority: world.tls?.authority)

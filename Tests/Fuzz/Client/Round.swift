@@ -7,9 +7,9 @@ struct Round: Sendable {
     let name: String
     let life: Life
     let peer: Peer
-    let book: ExchangeBook
+    let book: ExchangeTable
     let directory: String
-    let settings: LifeSettings
+    let settings: SessionSettings
 
     private var world: World { life.world }
     private var families: Families { world.options.families }
@@ -126,7 +126,7 @@ struct Round: Sendable {
             "--round \(name): \(plan.kind) \(plan.url) \(plan.interference) unanswered after \(limit) ms\n"
                 + book.served(plan.mark).map { $0.text() }.joined()
         }
-        let outcome = await Requester(session: session, plan: plan, directory: directory).perform()
+        let outcome = await RequestSender(session: session, plan: plan, directory: directory).perform()
         world.watchdog.end(item)
         let took = now() - start
         let scripts = book.served(plan.mark)

@@ -6,8 +6,8 @@ struct HTTP1Grammar {
     let isTame: Bool
 
     /// A script for one request.
-    func script(_ random: inout Random, spec: AnswerSpec) -> Script {
-        let answer = AnswerGrammar(mark: mark, families: families).make(&random, spec: spec)
+    func script(_ random: inout Random, spec: ResponseSpec) -> Script {
+        let answer = ResponseGrammar(mark: mark, families: families).make(&random, spec: spec)
         var message = HTTP1Message(answer, isHead: spec.isHead)
         message.vary(&random)
         var script = Script("http/1.1 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
@@ -35,7 +35,7 @@ struct HTTP1Grammar {
     // MARK: Delivery
 
     private func deliver(
-        _ bytes: [UInt8], message: HTTP1Message, spec: AnswerSpec, into script: inout Script, _ random: inout Random
+        _ bytes: [UInt8], message: HTTP1Message, spec: ResponseSpec, into script: inout Script, _ random: inout Random
     ) {
         if spec.hasBody, !random.chance(isTame ? 0 : 20) { script.steps.append(.awaitRequest) }
         if random.chance(10) { script.steps.append(.wait(milliseconds: random.pick([1, 5, 30, 120]))) }

@@ -7,14 +7,14 @@ struct HTTP2Grammar {
     let stream: UInt32
 
     /// A script for one request.
-    func script(_ random: inout Random, spec: AnswerSpec) -> Script {
-        let answer = AnswerGrammar(mark: mark, families: families).make(&random, spec: spec)
+    func script(_ random: inout Random, spec: ResponseSpec) -> Script {
+        let answer = ResponseGrammar(mark: mark, families: families).make(&random, spec: spec)
         // What has a length, or no body, may be complete without END_STREAM.
         let tellsLength = random.chance(50) || spec.isHead || answer.status == 204 || answer.status == 304
         var frames = frames(for: answer, spec: spec, tellsLength: tellsLength, &random)
         var script = Script("http/2 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
         if !isTame, random.chance(45) {
-            var twist = HTTP2Twist(mark: mark, families: families, stream: stream)
+            var twist = HTTP2Mutation(mark: mark, families: families, stream: stream)
             if let name = twist.apply(to: &frames, &random) {
                 script.label += ", " + name
                 script.expectation = twist.makesIncomplete && !tellsLength ? .failure : .anything
@@ -62,7 +62,8 @@ struct HTTP2Grammar {
 
     // MARK: Frames
 
-    private func frames(for answer: Answer, spec: AnswerSpec, tellsLength: Bool, _ random: inout Random) -> [HTTP2Frame]
+    private func frames(for answer: Answer, spec: ResponseSpec, tellsLength: Bool, _ random: inout Random)
+        -> [HTTP2Frame]
     {
         var frames: [HTTP2Frame] = []
         for interim in answer.interim {

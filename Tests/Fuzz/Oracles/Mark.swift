@@ -45,7 +45,7 @@ struct Mark: Hashable, Sendable {
 }
 
 /// Knows to which resource every mark belongs that was given out, and to which host every secret.
-final class MarkRegistry: Sendable {
+final class ExchangeMarkRegistry: Sendable {
     private struct State {
         var resources: [Mark: UInt64] = [:]
         var secrets: [Mark: String] = [:]

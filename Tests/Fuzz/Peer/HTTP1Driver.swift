@@ -11,7 +11,7 @@ final class HTTP1Driver: Driver {
     }
 
     private let place: Place
-    private let book: ExchangeBook
+    private let book: ExchangeTable
     private var random: Random
     private var state = State.head
     private var buffer: [UInt8] = []
@@ -27,7 +27,7 @@ final class HTTP1Driver: Driver {
     /// A request that comes so soon after bytes that nobody asked for may have been on its way: nobody can tell then.
     private static let flight = 10
 
-    init(place: Place, book: ExchangeBook, random: Random) {
+    init(place: Place, book: ExchangeTable, random: Random) {
         self.place = place
         self.book = book
         self.random = random

@@ -1,7 +1,7 @@
 /// The peer's side of HTTP/2: finds requests, and runs the scripts of all streams side by side.
 final class HTTP2Driver: Driver {
     private let place: Place
-    private let book: ExchangeBook
+    private let book: ExchangeTable
     private var random: Random
     private var buffer: [UInt8] = []
     private var isBegun = false
@@ -18,7 +18,7 @@ final class HTTP2Driver: Driver {
     private var marks: Set<Mark> = []
     private var isMixed = false
 
-    init(place: Place, book: ExchangeBook, random: Random) {
+    init(place: Place, book: ExchangeTable, random: Random) {
         self.place = place
         self.book = book
         self.random = random

@@ -4,7 +4,7 @@ import Foundation
 /// The scripted peer: sockets on 127.0.0.1, and a thread for each connection that does what the scripts say.
 final class Peer: Sendable {
     let places: [Place]
-    let book: ExchangeBook
+    let book: ExchangeTable
     private let seed: UInt64
     private let listeners: [Int32]
     private let tls: TLSIdentity?
@@ -19,7 +19,8 @@ final class Peer: Sendable {
 
     /// Opens the places and begins to accept.
     init(
-        seed: UInt64, wishes: [(host: String, speech: Place.Speech, isTame: Bool, isControl: Bool)], book: ExchangeBook,
+        seed: UInt64, wishes: [(host: String, speech: Place.Speech, isTame: Bool, isControl: Bool)],
+        book: ExchangeTable,
         tls: TLSIdentity?
     ) {
         self.seed = seed

@@ -19,7 +19,7 @@ struct Place: Sendable {
 }
 
 /// Everything that the peer's threads need to know about the exchanges that are under way.
-final class ExchangeBook: Sendable {
+final class ExchangeTable: Sendable {
     struct Entry {
         let plan: ExchangePlan
         var served: [Script] = []
@@ -29,10 +29,10 @@ final class ExchangeBook: Sendable {
 
     private let entries = Locked<[Mark: Entry]>([:])
     let families: Families
-    private let registry: MarkRegistry
+    private let registry: ExchangeMarkRegistry
     private let report: Reporter
 
-    init(families: Families, registry: MarkRegistry, report: Reporter) {
+    init(families: Families, registry: ExchangeMarkRegistry, report: Reporter) {
         self.families = families
         self.registry = registry
         self.report = report

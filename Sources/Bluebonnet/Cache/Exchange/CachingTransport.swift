@@ -21,9 +21,9 @@ final class CachingTransport: Transport {
     let inner: any Transport
     let cache: ResponseCache
     private let settings: Settings
-    private let books = Locked(Books())
+    private let books = Locked(ActiveExchanges())
 
-    private struct Books {
+    private struct ActiveExchanges {
         var running: [ObjectIdentifier: CachingExchange] = [:]
         var isShutDown = false
     }

@@ -53,12 +53,12 @@ struct CacheRequest: Sendable {
     }
 
     /// Whether the request's values of a variation's fields are known.
-    func selects(by variation: Variation) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
+    func selects(by variation: VaryFields) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
 
     /// Returns a digest of the request's values of a variation's fields, and of its session's view of the URL.
     ///
     /// The values themselves may be secrets, and are not kept.
-    func selector(for variation: Variation) -> Data {
+    func selector(for variation: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in variation.names {
             let value = Self.value(name, fields, defaults)
@@ -108,7 +108,7 @@ extension URL {
 }
 
 /// The fields of a request that have chosen a response (RFC 9111 §4.1).
-struct Variation: Equatable, Sendable {
+struct VaryFields: Equatable, Sendable {
     /// The names in lower case, sorted, each once.
     let names: [String]
     /// Whether the server says that cookies choose the response.

@@ -17,14 +17,14 @@ struct CacheDirectory: Sendable {
     }
 
     /// What is at the path.
-    enum Condition: Equatable {
+    enum DirectoryState: Equatable {
         case usable, missing
         /// The directory cannot be used, or must not be.
         case refused
     }
 
     /// Looks at the directory as it is now.
-    var condition: Condition {
+    var condition: DirectoryState {
         do throws(SystemError) {
             let status = try FileSystem.examine(path)
             return status.isDirectory && status.isPrivate && FileSystem.isWritable(path) ? .usable : .refused
@@ -137,13 +137,13 @@ struct CacheDirectory: Sendable {
     }
 
     /// What must not be read, by paths: of files, and of directories all of whose files are meant.
-    private struct Forgotten {
+    private struct UnremovableFiles {
         var files: Set<String> = []
         var directories: Set<String> = []
     }
 
     /// The same for all caches of the process.
-    private static let forgotten = Locked(Forgotten())
+    private static let forgotten = Locked(UnremovableFiles())
 }
 
 /// The form in which a stored response is a file: a checksum, then everything that it is the checksum of.

@@ -63,7 +63,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// - Parameter credential: The credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
         self.credential = credential
-        state.replaced(hasCredential: credential != nil, tick: AuthenticationTick.next())
+        state.replaced(hasCredential: credential != nil, tick: CredentialVersionCounter.next())
         refreshTask?.cancel()
         refreshTask = nil
         answerWaiters(with: .replaced(byRefresh: false))
@@ -160,7 +160,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     private func perform(_ action: RefreshState.Action, for session: Session) -> Step {
         guard let credential else { return .fail(AuthenticationError.missingCredential) }
         switch action {
-        case .proceed: return .use(credential, tick: AuthenticationTick.next())
+        case .proceed: return .use(credential, tick: CredentialVersionCounter.next())
         case .fail(let error): return .fail(error)
         case .failAsRefresh: return .fail(failure ?? AuthenticationError.excessiveRefresh)
         case .wait: return .wait(newWaiter())
@@ -181,23 +181,24 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     private func refreshing(_ credential: AuthenticatorType.Credential, _ number: Int, for session: Session) -> Task<
         Void, Never
     > {
-        let marks = RefreshMark.interceptors.union([ObjectIdentifier(self)])
+        let marks = RefreshTaskMarker.interceptors.union([ObjectIdentifier(self)])
         return Task { [authenticator] in
-            let result: Result<AuthenticatorType.Credential, any Error> = await RefreshMark.$interceptors.withValue(
-                marks
-            ) {
-                do {
-                    return .success(try await authenticator.refresh(credential, for: session))
-                } catch {
-                    return .failure(error)
+            let result: Result<AuthenticatorType.Credential, any Error> = await RefreshTaskMarker.$interceptors
+                .withValue(
+                    marks
+                ) {
+                    do {
+                        return .success(try await authenticator.refresh(credential, for: session))
+                    } catch {
+                        return .failure(error)
+                    }
                 }
-            }
             refreshEnded(number, with: result)
         }
     }
 
     private func refreshEnded(_ number: Int, with result: Result<AuthenticatorType.Credential, any Error>) {
-        let tick = AuthenticationTick.next()
+        let tick = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
             guard state.refreshed(number, tick: tick) else { return }
@@ -219,7 +220,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     /// Whether this runs within the interceptor's own refresh.
-    private nonisolated var isRefreshingItself: Bool { RefreshMark.interceptors.contains(ObjectIdentifier(self)) }
+    private nonisolated var isRefreshingItself: Bool { RefreshTaskMarker.interceptors.contains(ObjectIdentifier(self)) }
 
     private static func time<C: Clock<Duration>>(of clock: C) -> @Sendable () -> Duration {
         let start = clock.now
@@ -245,12 +246,12 @@ extension RequestInterceptor {
 }
 
 /// Marks the tasks in which interceptors refresh their credentials.
-private enum RefreshMark {
+private enum RefreshTaskMarker {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 
 /// Numbers the changes of credentials in the order in which they happen in the process.
-private enum AuthenticationTick {
+private enum CredentialVersionCounter {
     private static let last = Atomic<UInt64>(0)
 
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }

@@ -19,15 +19,15 @@ struct RedirectChain: Sendable {
     private var hasLeftOrigin = false
     private var count = 0
     /// How often each request was sent since cookies were set the last time.
-    private var visits: [Visit: Int] = [:]
+    private var visits: [VisitedRequest: Int] = [:]
     /// The requests that were sent, whatever cookies were set.
-    private var visited: Set<Visit> = []
+    private var visited: Set<VisitedRequest> = []
 
     init(request: HTTPRequest, limits: Session.Configuration.RedirectLimits) {
         current = request
         self.limits = limits
         hasLeftOrigin = request.omitsSessionSecrets
-        note(Visit(request))
+        note(VisitedRequest(request))
     }
 
     /// A response came to the latest request.
@@ -58,7 +58,7 @@ struct RedirectChain: Sendable {
             throw RequestError(.redirect(.invalidRequest), underlying: error)
         }
         if let reason = objection(to: request, at: origin) { throw RequestError(.redirect(reason)) }
-        note(Visit(request))
+        note(VisitedRequest(request))
         count += 1
         current = request
         proposal = nil
@@ -66,7 +66,7 @@ struct RedirectChain: Sendable {
     }
 
     private func objection(to request: HTTPRequest, at origin: Origin) -> RequestError.RedirectReason? {
-        let visit = Visit(request)
+        let visit = VisitedRequest(request)
         let url = request.url.redactedDescription
         if visits[visit, default: 0] >= Self.visitLimit { return .loop(url: url) }
         if count >= limits.maximum {
@@ -77,7 +77,7 @@ struct RedirectChain: Sendable {
         return nil
     }
 
-    private mutating func note(_ visit: Visit) {
+    private mutating func note(_ visit: VisitedRequest) {
         visits[visit, default: 0] += 1
         visited.insert(visit)
     }
@@ -87,7 +87,7 @@ struct RedirectChain: Sendable {
     private static let visitLimit = 2
 
     /// The properties of a request that a server's answer depends on.
-    private struct Visit: Hashable {
+    private struct VisitedRequest: Hashable {
         let method: HTTPMethod
         let url: String
         let hasBody: Bool

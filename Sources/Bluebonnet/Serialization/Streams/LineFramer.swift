@@ -11,7 +11,7 @@ package struct LineFramer {
     package static let defaultLimit = 16 * 1024 * 1024
 
     /// Says what ends a line.
-    package enum LineEnd: Hashable, Sendable {
+    package enum LineTerminator: Hashable, Sendable {
         /// LF and CRLF; a CR alone is part of the line.
         case lineFeed
         /// LF, CRLF and CR alone, as in event streams. A line that a CR ends is handed out before the next byte is seen.
@@ -30,7 +30,7 @@ package struct LineFramer {
     private static let carriageReturn = UInt8(ascii: "\r")
 
     private let limit: Int
-    private let lineEnd: LineEnd
+    private let lineEnd: LineTerminator
 
     private var chunk = Data()
     /// How many bytes of the chunk are done with.
@@ -50,7 +50,7 @@ package struct LineFramer {
     /// - Parameters:
     ///   - limit: How many bytes a line may have, its end not counted.
     ///   - lineEnd: What ends a line.
-    package init(limit: Int = LineFramer.defaultLimit, lineEnd: LineEnd = .lineFeed) {
+    package init(limit: Int = LineFramer.defaultLimit, lineEnd: LineTerminator = .lineFeed) {
         self.limit = limit
         self.lineEnd = lineEnd
     }

@@ -160,7 +160,7 @@ final class BodyFanOut: BodyReceiver {
 final class BodyPlace: Sendable {
     private let body: BodyFanOut
     private let cancelsRequest: Bool
-    private let isUsed = OneTimeClaim()
+    private let isUsed = OnceFlag()
 
     fileprivate init(in body: BodyFanOut, cancelsRequest: Bool) {
         self.body = body

@@ -97,7 +97,7 @@ public struct DataStreamTask: Sendable {
     private final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
-        private let hasBegun = OneTimeClaim()
+        private let hasBegun = OnceFlag()
 
         init(body: BodyFanOut, cancelsRequest: Bool) {
             self.body = body

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// that are about to be sent: the handle by which it reads and changes the cookies is no transfer's, and libcurl does
 /// nothing with cookies while it calls back.
 final class CookieJar {
-    private let memory: SessionMemory?
+    private let memory: CookieAndHSTSStore?
     private var easy: EasyHandle?
     private var initial: [Cookie]
     private let decision: CookieDecision
@@ -16,7 +16,7 @@ final class CookieJar {
     /// Whether the cookies are what they are to be.
     private var isSettled = true
     private var paths = CookiePaths()
-    private var suffixes = SuffixCookies()
+    private var suffixes = PublicSuffixCookies()
     /// The fields that libcurl may have taken for other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
@@ -25,7 +25,7 @@ final class CookieJar {
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
     /// Makes the jar of a session; `nil` when it is to have none.
-    init?(_ configuration: Session.Configuration.Cookies, _ memory: SessionMemory?) {
+    init?(_ configuration: Session.Configuration.Cookies, _ memory: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
         self.memory = memory
         initial = configuration.initial
@@ -303,7 +303,7 @@ struct CookieQuota: Equatable {
     static let jar = Limit(most: 3300, kept: 3000)
 
     /// How many cookies there are at most, and at how many it is time to count.
-    private struct Estimate: Equatable {
+    private struct CountEstimate: Equatable {
         var most = 0
         var due: Int
         /// When a cookie was last set, counted in cookies.
@@ -317,14 +317,14 @@ struct CookieQuota: Equatable {
         }
     }
 
-    private var jar = Estimate(Self.jar)
-    private var sites: [String: Estimate] = [:]
+    private var jar = CountEstimate(Self.jar)
+    private var sites: [String: CountEstimate] = [:]
 
     /// A cookie was set, or one was replaced; returns whether the jar is to be counted.
     mutating func cookieSet(for site: String) -> Bool {
         jar.lastSet += 1
         jar.most += 1
-        var estimate = sites[site] ?? Estimate(Self.site)
+        var estimate = sites[site] ?? CountEstimate(Self.site)
         estimate.most += 1
         estimate.lastSet = jar.lastSet
         sites[site] = estimate
@@ -349,7 +349,7 @@ struct CookieQuota: Equatable {
         let earlier = sites
         sites = [:]
         for (site, count) in left where count > 0 {
-            var estimate = earlier[site] ?? Estimate(Self.site)
+            var estimate = earlier[site] ?? CountEstimate(Self.site)
             estimate.counted(count, Self.site)
             sites[site] = estimate
         }

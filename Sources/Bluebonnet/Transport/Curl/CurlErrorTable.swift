@@ -6,7 +6,7 @@ import CCurl
 /// codes mean different things in different circumstances; ``kind(of:in:)`` tells those apart.
 enum CurlErrorTable {
     /// What is known when a transfer fails.
-    struct Circumstances {
+    struct FailureContext {
         /// Libcurl's words.
         var message = ""
         /// OpenSSL's verdict on the certificate chain (`X509_V_…`), 0 when it was good or there was none.
@@ -27,10 +27,10 @@ enum CurlErrorTable {
     }
 
     /// The kind of a code, by what else is known.
-    static func kind(of code: CURLcode, in circumstances: Circumstances) -> RequestError.Kind {
-        switch ErrorMeaning(of: code, saying: circumstances.message) {
+    static func kind(of code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
+        switch CurlErrorText(of: code, saying: circumstances.message) {
         case .hostMismatch: .trust(.hostMismatch)
-        case .tooManyHeads where circumstances.wasSent || code != ErrorMeaning.tooLarge:
+        case .tooManyHeads where circumstances.wasSent || code != CurlErrorText.tooLarge:
             circumstances.headTooLarge(300 * 1024)
         // Many small frames count as a large head: nobody is to ask for it again.
         case .headTooLarge, .tooManyFrames: circumstances.headTooLarge(128 * 1024)
@@ -47,7 +47,7 @@ enum CurlErrorTable {
         }
     }
 
-    private static func kind(ofWordless code: CURLcode, in circumstances: Circumstances) -> RequestError.Kind {
+    private static func kind(ofWordless code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
         switch code {
         case CURLE_OPERATION_TIMEDOUT:
             circumstances.wasSent || circumstances.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
@@ -63,10 +63,10 @@ enum CurlErrorTable {
             .invalidResponse(.malformed)
         // A single line of a head that outgrows libcurl's buffer.
         case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead,
-            ErrorMeaning.tooLarge where circumstances.wasSent:
+            CurlErrorText.tooLarge where circumstances.wasSent:
             circumstances.headTooLarge(100 * 1024)
         case CURLE_PARTIAL_FILE where !circumstances.hasHead,
-            CURLE_HTTP2 where circumstances.message.isEmpty && ErrorMeaning.isClosingWordless:
+            CURLE_HTTP2 where circumstances.message.isEmpty && CurlErrorText.isClosingWordless:
             .connection(.lost)
         default:
             kind(of: code)
@@ -74,10 +74,10 @@ enum CurlErrorTable {
     }
 
     /// What a code means here, where libcurl has no words for it but general ones.
-    static func words(for code: CURLcode, in circumstances: Circumstances) -> String? {
+    static func words(for code: CURLcode, in circumstances: FailureContext) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
-        case CURLE_HTTP2 where ErrorMeaning.isClosingWordless: "the connection was closed"
+        case CURLE_HTTP2 where CurlErrorText.isClosingWordless: "the connection was closed"
         default: nil
         }
     }

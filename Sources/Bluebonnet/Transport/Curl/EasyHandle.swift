@@ -23,7 +23,7 @@ final class EasyHandle {
     /// What the handle is set up for, if another request may be made with no more than a new URL.
     var profile: TransferProfile?
     /// What the handle has in common with others; libcurl keeps that when it is reset.
-    var share: SessionShare?
+    var share: CurlShare?
     /// Whether the handle uses the cookies of the share.
     var usesCookies = false
     /// Whether the handle uses alternative services; libcurl keeps them when it is reset.
@@ -35,7 +35,7 @@ final class EasyHandle {
     /// Who judges the servers of the connections that the handle has made.
     var trust: TrustPolicy?
     /// With what the client shows servers who it is.
-    var identity: IdentityChoice?
+    var identity: SelectedIdentity?
     /// The generation of authorities that the handle is set up for.
     var authorities = 0
     /// The multi handle whose socket callbacks are set.
@@ -165,15 +165,15 @@ final class EasyHandle {
     }
 
     /// The judge of the connection that the transfer uses, if it has one.
-    var judge: HandshakeJudge? { unsafe HandshakeJudge.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
+    var judge: HandshakeVerifier? { unsafe HandshakeVerifier.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
 
     func offset(_ info: CURLINFO) -> Int64 { unsafe Int64(bb_curl_get_offset(pointer, info)) }
 
     /// The ends of the connection that the handle used last.
-    var connectionEnds: ConnectionEnds? {
-        unsafe ConnectionEnds(
+    var connectionEnds: ConnectionEndpoints? {
+        unsafe ConnectionEndpoints(
             localPort: long(CURLINFO_LOCAL_PORT), remotePort: long(CURLINFO_PRIMARY_PORT),
             remoteAddress: bb_curl_get_string(pointer, CURLINFO_PRIMARY_IP))
     }

@@ -19,19 +19,19 @@ final class MultiHandle {
     /// The connections that no request uses, where libcurl has to be kept from them.
     var idleConnections = IdleConnections()
     /// Keeps peers from keeping libcurl busy.
-    let floods: FloodWatch
+    let floods: FloodMonitor
     /// Why the system gave no socket, or would not watch one, in this turn.
     private(set) var systemError: SystemError?
     /// What was left unread in the sockets that were closed in this turn.
-    private(set) var lastWords = LastWords()
+    private(set) var lastWords = UnreadResponses()
 
     init?(
-        loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool, told: ToldBytes
+        loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool, told: ReportedByteCounts
     ) {
         guard let pointer = unsafe curl_multi_init() else { return nil }
         unsafe self.pointer = unsafe pointer
         self.loop = loop
-        floods = FloodWatch(told: told)
+        floods = FloodMonitor(told: told)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe bb_curl_multi_set_callbacks(
             pointer,
@@ -48,7 +48,7 @@ final class MultiHandle {
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
         // Streams on one HTTP/2 connection: what the server allows, rather than libcurl's 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
-        unsafe HangingLookups.avoid(on: pointer)
+        unsafe BlockingLookups.avoid(on: pointer)
         // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
         set(CURLMOPT_MAXCONNECTS, max(1, limits.kept))
     }

@@ -14,7 +14,7 @@ final class Transfer {
     let request: HTTPRequest
     let observer: any ExchangeObserver
     var limits: TransferLimits
-    var reception: Reception
+    var reception: ResponseBuffer
 
     /// The URL that libcurl went to in place of the request's.
     private var upgradedURL: URL?
@@ -64,8 +64,8 @@ final class Transfer {
     var codeAtEnd: CURLcode?
 
     /// The challenges of the server, and those of an HTTP proxy.
-    private(set) var serverChallenges: PartyChallenges
-    var proxyChallenges = PartyChallenges()
+    private(set) var serverChallenges: AuthenticationChallenges
+    var proxyChallenges = AuthenticationChallenges()
     /// Which version of HTTP is asked for.
     var httpVersion: HTTPVersionPreference
     /// Whether the request may go through a proxy.
@@ -80,20 +80,20 @@ final class Transfer {
     /// Who judges the servers of its connection, if libcurl alone does not.
     private(set) var trust: TrustPolicy?
     /// What was accepted before, off the loop.
-    private var trustMemory: TrustMemory?
+    private var trustMemory: TrustCache?
     /// Those who have judged the handshakes of the connection that was made for it.
-    private var judges: [HandshakeJudge] = []
+    private var judges: [HandshakeVerifier] = []
     /// What is awaited before a connection is made again.
-    var awaitedVerdict: TrustMemory.Key?
+    var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
     /// How often that was so.
     var verdicts = 0
     /// Whether the request must not go out on a connection that is there already.
     var needsFreshConnection = false
     /// Whether a field of this transfer is stored yet.
-    var firstField = FirstField.initial
+    var firstField = FoldedFirstField.initial
     /// How often libcurl has sent the request.
-    var sendingAnew = SendingAnew()
+    var sendingAnew = ResendPolicy()
     /// Whether the connection was there and the request was about to go out.
     ///
     /// Counted here: from libcurl 8.21 on, its own time of that moment is set for transfers that end unsent, too.
@@ -102,7 +102,7 @@ final class Transfer {
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
     let turn: EngineTurn
-    private let told: ToldBytes
+    private let told: ReportedByteCounts
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
@@ -115,12 +115,12 @@ final class Transfer {
         self.observer = observer
         self.upload = upload
         self.httpVersion = httpVersion
-        serverChallenges = PartyChallenges(credential: credential)
+        serverChallenges = AuthenticationChallenges(credential: credential)
         self.turn = turn
         told = turn.told
         announcesHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
-        reception = Reception(state: state, now: turn.now)
+        reception = ResponseBuffer(state: state, now: turn.now)
         self.limits = limits
     }
 
@@ -158,15 +158,15 @@ final class Transfer {
 
     /// Libcurl is about to send the request, for the first time or again, on the connection with these ends; returns
     /// whether it may.
-    func requestBegins(_ ends: ConnectionEnds?) -> Bool {
+    func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
-        if FirstField.isGuarded { awaitFirstField() }
+        if FoldedFirstField.isGuarded { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         told.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         guard !sendingAnew.isEndless else {
-            let words = "the server has had the request sent \(SendingAnew.mostAnswers) times"
+            let words = "the server has had the request sent \(ResendPolicy.mostAnswers) times"
             reception.fail(with: RequestError(.invalidResponse(.malformed), detail: words))
             return false
         }
@@ -183,7 +183,7 @@ final class Transfer {
         let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
         if lines.contains(.http2) { http2IsClaimed() }
         if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
-        if FirstField.isGuarded, firstField != .stored { unsafe linesWereStored(bytes, progress) }
+        if FoldedFirstField.isGuarded, firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
         case .complete(let head): return judgeHead(head)
@@ -195,13 +195,13 @@ final class Transfer {
     }
 
     /// Has libcurl pass lines of the head to the write callback before it stores them, until a field is stored; see
-    /// ``FirstField``.
+    /// ``FoldedFirstField``.
     private func awaitFirstField() {
         firstField.requestBegins(isHTTP2: easy?.speaksHTTP2OverTLS == true)
         easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
     }
 
-    private func linesWereStored(_ lines: UnsafeRawBufferPointer, _ progress: Reception.HeadProgress) {
+    private func linesWereStored(_ lines: UnsafeRawBufferPointer, _ progress: ResponseBuffer.HeadProgress) {
         let isComplete = if case .complete = progress { true } else { false }
         unsafe firstField.linesStored(lines, isHeadComplete: isComplete)
         if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
@@ -232,7 +232,7 @@ final class Transfer {
 
     /// Takes bytes of the body; returns what the state says.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        guard !FirstField.isGuarded || !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
+        guard !FoldedFirstField.isGuarded || !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         told.add(bytes.count)
         noteStream()
         if announcesHead { noteHead() }
@@ -420,7 +420,7 @@ extension Transfer {
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// A connection is to be made for the transfer, if there is none for it.
-    func willConnect(trusting authorities: AuthorityStore, judgedBy policy: TrustPolicy?, _ memory: TrustMemory?) {
+    func willConnect(trusting authorities: AuthorityStore, judgedBy policy: TrustPolicy?, _ memory: TrustCache?) {
         judges.removeAll()
         handshakes = 0
         self.authorities = authorities
@@ -447,7 +447,7 @@ extension Transfer {
         }
         guard let trust else { return true }
         guard let memory = trustMemory else { return false }
-        let judge = HandshakeJudge(policy: trust, memory: memory)
+        let judge = HandshakeVerifier(policy: trust, memory: memory)
         judges.append(judge)
         return unsafe judge.attach(to: context)
     }

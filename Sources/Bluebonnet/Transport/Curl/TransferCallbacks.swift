@@ -32,7 +32,7 @@ enum TransferCallbacks {
         let prereq = unsafe bb_curl_set_prereq_callback(
             easy.pointer,
             { context, address, _, remotePort, localPort in
-                let ends = unsafe ConnectionEnds(
+                let ends = unsafe ConnectionEndpoints(
                     localPort: Int(localPort), remotePort: Int(remotePort), remoteAddress: address)
                 let begins = unsafe TransferCallbacks.transfer(at: context)?.requestBegins(ends) ?? false
                 return begins ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT

@@ -14,7 +14,7 @@ extension TransferEngine {
         // that was closed, and on a connection that was used before, the request may begin anew.
         let isLost =
             isCutOff
-            || (code == CURLE_HTTP2 && !(ErrorMeaning.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
+            || (code == CURLE_HTTP2 && !(CurlErrorText.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             return sendAgain(transfer, easy, multi)
         }
@@ -109,12 +109,12 @@ extension TransferEngine {
         let elapsed = MonotonicClock.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let message = easy.errorMessage
-        let circumstances = CurlErrorTable.Circumstances(
+        let circumstances = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
             isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        var words = ErrorMeaning.redacted(circumstances.message)
+        var words = CurlErrorText.redacted(circumstances.message)
         if words.isEmpty {
             let general = unsafe String(cString: curl_easy_strerror(code))
             words = CurlErrorTable.words(for: code, in: circumstances) ?? general
@@ -124,12 +124,12 @@ extension TransferEngine {
         }
         let kind = CurlErrorTable.kind(of: code, in: circumstances)
         let error = error(kind, words, of: transfer)
-        return ErrorMeaning(of: code, saying: circumstances.message) == .sentInVain ? error.triedByTransport : error
+        return CurlErrorText(of: code, saying: circumstances.message) == .sentInVain ? error.triedByTransport : error
     }
 
     /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.
     private func identityOption(for code: CURLcode, _ message: String, of transfer: Transfer) -> String? {
-        guard code == CURLE_SSL_CERTPROBLEM || ErrorMeaning(of: code, saying: message) == .unusableKey else {
+        guard code == CURLE_SSL_CERTPROBLEM || CurlErrorText(of: code, saying: message) == .unusableKey else {
             return nil
         }
         let tls = options.configuration.tls

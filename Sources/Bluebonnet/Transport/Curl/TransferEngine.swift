@@ -17,7 +17,7 @@ actor TransferEngine: EventLoopClient {
 
     let options: TransferOptions
     /// Who judges servers, from the first transfer on.
-    private(set) var trust: TrustDesk?
+    private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<Manager>
     let shared: EngineTurn
     /// What is to be done, in order.
@@ -30,11 +30,11 @@ actor TransferEngine: EventLoopClient {
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
     var pool: [EasyHandle] = []
-    private var multis = ClearTextStreams()
+    private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
     /// What the session's handles have in common, and its cookies, if it keeps any.
-    private var memory: SessionMemory?
+    private var memory: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
@@ -57,7 +57,7 @@ actor TransferEngine: EventLoopClient {
         manager = Locked(serverTrustManager.map(Manager.named) ?? .none)
         options = TransferOptions(configuration: configuration)
         shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
-        memory = SessionMemory(configuration)
+        memory = CookieAndHSTSStore(configuration)
         shared.cookieJar = CookieJar(configuration.cookies, memory)
     }
 
@@ -171,7 +171,7 @@ actor TransferEngine: EventLoopClient {
         shared.cookieJar = nil
         memory = nil
         trust?.close()
-        multis = ClearTextStreams()
+        multis = CleartextHTTP2Streams()
         guard isAttached else { return }
         isAttached = false
         loop.remove(self)
@@ -182,7 +182,7 @@ actor TransferEngine: EventLoopClient {
         guard !isAttached else { return }
         isAttached = true
         let named = manager.withLock { manager in exchange(&manager, with: .settled) }
-        if case .named(let manager) = named { trust = TrustDesk(manager) }
+        if case .named(let manager) = named { trust = TrustCoordinator(manager) }
         loop.attach()
         loop.add(self)
     }
@@ -251,7 +251,7 @@ actor TransferEngine: EventLoopClient {
             transfer.guardFloods(in: multi)
         }
         transfer.isFresh = true
-        transfer.sendingAnew = SendingAnew()
+        transfer.sendingAnew = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.addedAt = shared.now
     }
@@ -430,7 +430,7 @@ extension TransferEngine {
         // The limit for silence is for the network, not for those who read and write the bodies.
         let isSuspended = transfer.reception.state.isHeldUp
         if isSuspended { transfer.reception.lastActivity = shared.now }
-        let situation = TransferLimits.Situation(
+        let situation = TransferLimits.TransferSnapshot(
             now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
             lastActivity: transfer.reception.lastActivity)
         switch transfer.limits.verdict(in: situation) {

@@ -4,7 +4,7 @@
 /// added again.
 struct TransferLimits: Equatable {
     /// What is known of the transfer when it is looked at.
-    struct Situation: Equatable {
+    struct TransferSnapshot: Equatable {
         var now: Int64
         var isSuspended = false
         /// Whether the connection was there and the request was about to go out.
@@ -48,7 +48,7 @@ struct TransferLimits: Equatable {
     /// Nobody is looked at more often than this.
     private static let shortestInterval: Int64 = 5_000_000
 
-    func verdict(in situation: Situation) -> Verdict {
+    func verdict(in situation: TransferSnapshot) -> Verdict {
         var next: Int64?
         func isOver(_ limit: Int64?, since start: Int64) -> Bool {
             guard let limit else { return false }

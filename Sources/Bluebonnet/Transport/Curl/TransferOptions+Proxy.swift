@@ -118,7 +118,7 @@ extension TransferOptions {
     ///   - easy: The handle to tell.
     /// - Returns: What is wrong; `nil` when all is set.
     private func apply(
-        _ challenges: PartyChallenges, of party: ChallengingParty, to easy: EasyHandle
+        _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
     ) -> RequestError? {
         guard let credential = challenges.credential else { return nil }
         let schemes = credential.schemes.intersection(Libcurl.schemes)
@@ -152,7 +152,7 @@ extension TransferOptions {
 }
 
 /// What is known of one party's challenges, the server's or an HTTP proxy's.
-struct PartyChallenges {
+struct AuthenticationChallenges {
     /// With what they are answered.
     var credential: Credential?
     /// With what alone libcurl is to answer, since it would get it wrong otherwise.
@@ -176,14 +176,14 @@ struct PartyChallenges {
 }
 
 /// The options with which libcurl is told how to answer one party's challenges.
-private struct ChallengingParty {
+private struct AuthenticationOptions {
     let schemes: CURLoption
     let username: CURLoption
     let password: CURLoption
 
-    static let server = ChallengingParty(
+    static let server = AuthenticationOptions(
         schemes: CURLOPT_HTTPAUTH, username: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
-    static let proxy = ChallengingParty(
+    static let proxy = AuthenticationOptions(
         schemes: CURLOPT_PROXYAUTH, username: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
 }
 

@@ -45,7 +45,7 @@ extension TransferOptions {
     }
 
     /// Has the client show who it is to servers that ask.
-    func apply(_ choice: IdentityChoice?, to easy: EasyHandle) {
+    func apply(_ choice: SelectedIdentity?, to easy: EasyHandle) {
         easy.identity = choice
         if let choice { apply(choice.identity, .ofServers, to: easy) }
     }
@@ -103,21 +103,21 @@ extension Session.Configuration.TLS {
 }
 
 /// Says to which host a client shows who it is with what.
-struct IdentityTable: Sendable {
-    private let hosts: HostTable<IdentityChoice>
-    private let others: IdentityChoice?
+struct ClientIdentityTable: Sendable {
+    private let hosts: HostTable<SelectedIdentity>
+    private let others: SelectedIdentity?
 
     init(_ tls: Session.Configuration.TLS) {
-        others = tls.clientIdentity.map { IdentityChoice("tls.clientIdentity", $0) }
+        others = tls.clientIdentity.map { SelectedIdentity("tls.clientIdentity", $0) }
         let choices = tls.clientIdentities.map { host, identity in
-            (host, IdentityChoice("tls.clientIdentities[\(host.debugDescription)]", identity))
+            (host, SelectedIdentity("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
         // Two for the same host are a flaw, for which no request is made.
         hosts = HostTable(Dictionary(uniqueKeysWithValues: choices)) { first, _ in first }
     }
 
     /// What is shown to the host of a URL; `nil` for nothing.
-    func choice(for url: URL) -> IdentityChoice? {
+    func choice(for url: URL) -> SelectedIdentity? {
         guard !hosts.isEmpty else { return others }
         let host = HostName.canonical(url.host(percentEncoded: false) ?? "")
         return hosts.value(forHost: host) ?? others
@@ -127,7 +127,7 @@ struct IdentityTable: Sendable {
 /// An identity, and where in the configuration it is.
 ///
 /// A reference: that it is the same one says that a handle is set up for it.
-final class IdentityChoice: Sendable {
+final class SelectedIdentity: Sendable {
     let option: String
     let identity: Session.Configuration.TLS.ClientIdentity
 

@@ -20,9 +20,9 @@ final class TransferOptions {
     private let redirections: FieldList?
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
-    private let identities: IdentityTable
+    private let identities: ClientIdentityTable
     /// What is wrong with the configuration, which no request gets past.
-    private let flaw: ConfigurationFlaw?
+    private let flaw: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
@@ -39,15 +39,15 @@ final class TransferOptions {
         overrides = configuration.dns.overrideLines
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
-        identities = IdentityTable(configuration.tls)
-        flaw = ConfigurationFlaw(in: configuration)
+        identities = ClientIdentityTable(configuration.tls)
+        flaw = ConfigurationIssue(in: configuration)
     }
 
     /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
     ///
     /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
     func apply(
-        to easy: EasyHandle, for transfer: Transfer, _ share: SessionShare?, usesCookies: Bool
+        to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
         if let flaw { return flaw.error }
         let request = transfer.request
@@ -96,12 +96,12 @@ final class TransferOptions {
 
     private func applyConstants(to easy: EasyHandle) {
         easy.set(CURLOPT_NOSIGNAL, 1)
-        HangingLookups.avoid(on: easy)
+        BlockingLookups.avoid(on: easy)
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, ForgottenStreams.leastBuffer))
+        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.leastBuffer))
         applyConnections(to: easy)
         applyTLS(to: easy)
     }
@@ -195,7 +195,7 @@ final class TransferOptions {
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            ClearTextStreams.apply(to: easy)
+            CleartextHTTP2Streams.apply(to: easy)
         }
     }
 

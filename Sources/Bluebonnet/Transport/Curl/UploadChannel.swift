@@ -128,7 +128,7 @@ final class UploadChannel: Sendable {
         let (action, begins, writer, _) = state.withLock { state in
             let begins = state.body != nil
             var end = 0
-            var taken = FewOf<Data>()
+            var taken = TinyArray<Data>()
             let action = state.channel.bytesWanted(buffer.count) { piece, offset, count in
                 taken.append(piece)
                 let start = piece.startIndex + offset

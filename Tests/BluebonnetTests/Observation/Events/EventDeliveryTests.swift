@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `A monitor is called on its executor, one call at a time`() async throws {
-        let executor = NotingExecutor()
+        let executor = RecordingExecutor()
         let (log, overlaps) = (EventLog(executor: executor), Counter())
         let active = Locked(0)
         let monitor = ClosureEventMonitor(executor: executor)
@@ -109,7 +109,7 @@ import Testing
             await Task.yield()
             active.withLock { $0 -= 1 }
         }
-        monitor.requestDidFinish = { _ in #expect(NotingExecutor.isCurrent) }
+        monitor.requestDidFinish = { _ in #expect(RecordingExecutor.isCurrent) }
         let session = session(log, monitor)
         for _ in 0..<50 { _ = try await session.request("http://stub.test/").serializingString().value }
         await session.shutdown()
@@ -214,7 +214,7 @@ private actor CountingMonitor: EventMonitor {
 }
 
 /// Runs jobs on the pool, and knows whether code runs in one of them.
-private final class NotingExecutor: TaskExecutor {
+private final class RecordingExecutor: TaskExecutor {
     let jobs = Counter()
 
     static var isCurrent: Bool { unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor != nil } }

@@ -35,8 +35,8 @@ import Testing
         return nil
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Cancelling against completion is told of in order, to the end`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Cancelling against completion is told of in order, to the end`(track: RaceTransport) async throws {
         let log = EventLog()
         let (session, url) = try track.session(eventMonitors: [log])
         try await race { iteration in
@@ -57,8 +57,8 @@ import Testing
         #expect(all.contains { $0.contains("cancel") })
     }
 
-    @Test(arguments: RaceTrack.allCases)
-    func `Starts, suspensions and cancellations are told of in order`(track: RaceTrack) async throws {
+    @Test(arguments: RaceTransport.allCases)
+    func `Starts, suspensions and cancellations are told of in order`(track: RaceTransport) async throws {
         let log = EventLog()
         let (session, url) = try track.session(startRequestsImmediately: false, eventMonitors: [log])
         try await race { iteration in

@@ -23,11 +23,11 @@ enum ExitGate {
 
     private struct State {
         var isClosed = false
-        var running: [ObjectIdentifier: Running] = [:]
+        var running: [ObjectIdentifier: ActiveLoop] = [:]
     }
 
     /// A loop that has threads: one that runs it, if it has not ended yet, and those that are about to end.
-    private struct Running {
+    private struct ActiveLoop {
         let loop: EventLoop
         var threads: Int
     }
@@ -42,7 +42,7 @@ enum ExitGate {
         _ = process
         return state.withLock { state in
             guard !state.isClosed else { return false }
-            state.running[ObjectIdentifier(loop), default: Running(loop: loop, threads: 0)].threads += 1
+            state.running[ObjectIdentifier(loop), default: ActiveLoop(loop: loop, threads: 0)].threads += 1
             return true
         }
     }

@@ -15,7 +15,7 @@ import Synchronization
 // Safety: C's types are passed by value or within a call.
 final class FloodGuard: Sendable {
     /// What is known of a call of libcurl's when the guard looks.
-    struct Look: Equatable {
+    struct FloodSample: Equatable {
         /// The number of the call; odd while it goes on.
         var call: UInt64
         /// How many bytes of responses libcurl has told of so far, and how many of requests it has asked for.
@@ -27,7 +27,7 @@ final class FloodGuard: Sendable {
     }
 
     /// The socket to cut off, by what was seen when a call was first looked at and what is seen now; `nil` for none.
-    static func flooded(since first: Look, now: Look) -> Int32? {
+    static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
         guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit else { return nil }
@@ -46,11 +46,11 @@ final class FloodGuard: Sendable {
     /// What an error says of a connection that was cut off.
     static let words = "the server sent a flood that belongs to no response, and the connection was closed"
 
-    private let watched = Locked<[FloodWatch]>([])
+    private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
     /// Looks after a watch until it has had no transfers for a while.
-    func look(after watch: FloodWatch) {
+    func look(after watch: FloodMonitor) {
         watched.withLock { $0.append(watch) }
         let wasRunning = isRunning.withLock { isRunning in
             defer { isRunning = true }
@@ -65,7 +65,7 @@ final class FloodGuard: Sendable {
     }
 
     private func run() {
-        var looks: [ObjectIdentifier: (first: Look, idle: Int)] = [:]
+        var looks: [ObjectIdentifier: (first: FloodSample, idle: Int)] = [:]
         while true {
             bb_sleep(Self.interval)
             let watches = watched.withLock { $0 }
@@ -96,7 +96,7 @@ final class FloodGuard: Sendable {
         }
     }
 
-    private func forget(_ watch: FloodWatch) {
+    private func forget(_ watch: FloodMonitor) {
         watched.withLock { watched in
             if watch.letGo() { watched.removeAll { $0 === watch } }
         }
@@ -106,7 +106,7 @@ final class FloodGuard: Sendable {
 /// Counts the bytes of responses that libcurl has told its callbacks of, and those of requests that it has asked for.
 ///
 /// The loop's thread counts, for all of the engine's multi handles; the guard reads.
-final class ToldBytes: Sendable {
+final class ReportedByteCounts: Sendable {
     private let value = Atomic<UInt64>(0)
 
     var count: UInt64 { value.load(ordering: .relaxed) }
@@ -121,18 +121,18 @@ final class ToldBytes: Sendable {
 ///
 /// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard never
 /// meets a descriptor that is somebody else's by then.
-final class FloodWatch: Sendable {
+final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
-    private let told: ToldBytes
+    private let told: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
     /// The sockets that libcurl has, and what the system knows them by: libcurl does not say of each that it was closed.
     private let sockets = Locked<[Int32: UInt64]>([:])
     /// The connections that were cut off, and when.
-    private let cuts = Locked<[(ends: ConnectionEnds, time: Int64)]>([])
+    private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
-    init(told: ToldBytes) {
+    init(told: ReportedByteCounts) {
         self.told = told
     }
 
@@ -159,7 +159,7 @@ final class FloodWatch: Sendable {
     }
 
     /// Whether a connection was cut off.
-    func hasCut(_ connection: @autoclosure () -> ConnectionEnds?) -> Bool {
+    func hasCut(_ connection: @autoclosure () -> ConnectionEndpoints?) -> Bool {
         cuts.withLock { cuts in
             guard !cuts.isEmpty, let connection = connection() else { return false }
             // The same ends may be another connection's later.
@@ -186,10 +186,10 @@ final class FloodWatch: Sendable {
     // MARK: On the guard's thread
 
     /// What is to be seen; `nil` when the loop's thread is gone.
-    func look() -> FloodGuard.Look? {
+    func look() -> FloodGuard.FloodSample? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }
-        var look = FloodGuard.Look(
+        var look = FloodGuard.FloodSample(
             call: calls.load(ordering: .acquiring), told: told.count, time: time)
         guard look.call % 2 == 1 else { return look }
         look.read = sockets.withLock { sockets in
@@ -203,7 +203,7 @@ final class FloodWatch: Sendable {
     func cut(_ socket: Int32) {
         _ = end(socket) {
             // Before libcurl can see it.
-            if let ends = ConnectionEnds(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
+            if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
     }
 

@@ -51,10 +51,10 @@ struct IdleConnections {
     }
 
     /// By their ends, which is how libcurl names one to a request.
-    private var connections: [ConnectionEnds: Connection] = [:]
-    private var endsBySocket: [Int32: ConnectionEnds] = [:]
+    private var connections: [ConnectionEndpoints: Connection] = [:]
+    private var endsBySocket: [Int32: ConnectionEndpoints] = [:]
     /// The idle connections that were ended, by their sockets, as long as libcurl has them.
-    private var dead: [Int32: ConnectionEnds] = [:]
+    private var dead: [Int32: ConnectionEndpoints] = [:]
     /// The sockets that were opened and have had no request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
@@ -114,7 +114,7 @@ struct IdleConnections {
     }
 
     /// What a request has to know about the connection that libcurl has chosen for it.
-    enum Choice {
+    enum ConnectionChoice {
         /// Nothing is known of the connection.
         case unknown
         case good(Connection)
@@ -133,7 +133,9 @@ struct IdleConnections {
     ///   - origin: The host and the port of the request's URL.
     ///   - version: What a new connection speaks.
     /// - Returns: What it has to know about that connection.
-    mutating func requestBegins(on ends: ConnectionEnds, to origin: () -> String, version: () -> Version) -> Choice {
+    mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
+        -> ConnectionChoice
+    {
         if let connection = connections[ends] {
             // Libcurl has not been told that the host multiplexes: it has just ended the other request, and the loop has not
             // seen since whether something came in.
@@ -145,7 +147,7 @@ struct IdleConnections {
             connection.isToBeLookedInto = false
             return .suspect(connection)
         }
-        guard let socket = fresh.first(where: { ConnectionEnds(of: $0) == ends }) else {
+        guard let socket = fresh.first(where: { ConnectionEndpoints(of: $0) == ends }) else {
             return dead.values.contains(ends) ? .dead : .unknown
         }
         fresh.remove(socket)
@@ -184,7 +186,7 @@ extension Transfer {
     /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
     ///
     /// If not, the connection holds bytes that would be taken for the answer, is in use, or was ended: libcurl begins again.
-    func connectionIsChosen(_ ends: ConnectionEnds?) -> Bool {
+    func connectionIsChosen(_ ends: ConnectionEndpoints?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
         guard let ends else {
@@ -271,7 +273,7 @@ extension EasyHandle {
 
 /// Tells a TCP connection from all others that are open: a port of this end alone may be that of several.
 // Safety: the system reads and writes within the calls.
-struct ConnectionEnds: Hashable {
+struct ConnectionEndpoints: Hashable {
     private let localPort: UInt16
     private let remotePort: UInt16
     private let isV6: Bool

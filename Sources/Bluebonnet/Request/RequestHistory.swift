@@ -1,0 +1,116 @@
+import FoundationEssentials
+
+/// What was chained to a request.
+struct RequestSetup {
+    var validators: [ResponseValidator] = []
+    /// The request's own interceptors, asked after the session's, in this order.
+    var interceptors: [any RequestInterceptor] = []
+    /// Decides about redirects in place of the session's handler.
+    var redirectHandler: (any RedirectHandler)?
+    /// Decides about what is stored in place of the session's handler.
+    var cachedResponseHandler: (any CachedResponseHandler)?
+    /// Answers challenges of requests that have no credential of their own.
+    var credential: Credential?
+    /// Asked about the head before any of the body comes, in this order.
+    var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
+}
+
+/// What is known of a request: its attempts so far, and how its bodies get on.
+struct RequestHistory {
+    private(set) var requests = TinyArray<HTTPRequest>()
+    var attempts = 0
+    /// What the latest attempt came to.
+    private(set) var last: CompletedAttempt?
+    /// The latest head that was accepted.
+    var response: HTTPResponse?
+    private(set) var progress: TransferProgress?
+    private(set) var uploadProgress: TransferProgress?
+    /// The sequences that somebody has asked for.
+    var sequences = RequestSequences()
+    /// How many bytes of the body earlier attempts have fetched, and how many there will be with them, if that is known.
+    private var bytesBefore: (count: Int64, total: Int64?)?
+    /// How fast the bodies come and go, from when the exchange began.
+    private var downloadMeter = ProgressMeter(now: 0)
+    private var uploadMeter = ProgressMeter(now: 0)
+    /// Those who wait for a head.
+    private var headWaiters: [Resumption<Void>] = []
+
+    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) {
+        requests.append(request)
+        if !isRedirect { attempts += 1 }
+        downloadMeter = ProgressMeter(now: now)
+        uploadMeter = ProgressMeter(now: now)
+    }
+
+    /// Notes what an attempt came to; returns what was noted before, to be released without the lock.
+    mutating func came(to attempt: CompletedAttempt) -> CompletedAttempt? {
+        exchange(&last, with: attempt)
+    }
+
+    /// Forgets what an attempt came to, since there will be another; returns it, to be released without the lock.
+    mutating func forgetAttempt() -> CompletedAttempt? {
+        (response, bytesBefore, progress, uploadProgress) = (nil, nil, nil, nil)
+        return exchange(&last, with: nil)
+    }
+
+    // MARK: Progress
+
+    mutating func bytesSent(_ sent: Int64, of expected: Int64?, now: Int64) -> TransferProgress {
+        let progress = uploadMeter.update(completed: sent, total: expected, now: now)
+        uploadProgress = progress
+        return progress
+    }
+
+    mutating func bytesReceived(_ received: Int64, of expected: Int64?, now: Int64) -> TransferProgress {
+        let progress = downloadMeter.update(
+            completed: received + (bytesBefore?.count ?? 0), total: bytesBefore.map(\.total) ?? expected, now: now)
+        self.progress = progress
+        return progress
+    }
+
+    /// The body goes on behind bytes that are there.
+    mutating func bodyGoesOn(at position: Int64, of total: Int64?, now: Int64) {
+        bytesBefore = (position, total)
+        downloadMeter = ProgressMeter(completed: position, now: now)
+    }
+
+    /// All of a body is there; returns the sequence to tell, unless the progress said so before.
+    mutating func bodyCompleted(_ progress: TransferProgress) -> Broadcast<TransferProgress>? {
+        self.progress = progress
+        return sequences.downloadProgress
+    }
+
+    /// All of a file is there; returns what to tell, unless the progress said so before.
+    mutating func fileCompleted(_ size: Int64, now: Int64) -> (TransferProgress, Broadcast<TransferProgress>)? {
+        if let progress, progress.completed == size, progress.total == size { return nil }
+        let progress = downloadMeter.update(completed: size, total: size, now: now)
+        return bodyCompleted(progress).map { (progress, $0) }
+    }
+
+    // MARK: Heads
+
+    mutating func waits(_ continuation: Resumption<Void>) {
+        headWaiters.append(continuation)
+    }
+
+    mutating func takeHeadWaiters() -> [Resumption<Void>] {
+        defer { headWaiters.removeAll() }
+        return headWaiters
+    }
+}
+
+/// The sequences of a request that somebody has asked for.
+struct RequestSequences {
+    var downloadProgress: Broadcast<TransferProgress>?
+    var uploadProgress: Broadcast<TransferProgress>?
+    var requests: Broadcast<HTTPRequest>?
+    var responses: Broadcast<HTTPResponse>?
+
+    /// Ends them all.
+    func finish() {
+        downloadProgress?.finish()
+        uploadProgress?.finish()
+        requests?.finish()
+        responses?.finish()
+    }
+}

@@ -1,0 +1,45 @@
+/// A list of mostly one element, which takes no memory of its own.
+struct TinyArray<Element> {
+    private var first: Element?
+    private var others: [Element] = []
+
+    var isEmpty: Bool { first == nil }
+    var last: Element? { others.last ?? first }
+    var array: [Element] { first.map { [$0] + others } ?? [] }
+
+    mutating func append(_ element: Element) {
+        if first == nil {
+            first = element
+        } else {
+            others.append(element)
+        }
+    }
+
+    mutating func append(contentsOf elements: TinyArray) {
+        elements.forEach { append($0) }
+    }
+
+    func forEach(_ body: (Element) -> Void) {
+        if let first { body(first) }
+        for element in others { body(element) }
+    }
+
+    /// Takes all that there are.
+    mutating func takeAll() -> TinyArray {
+        defer { self = TinyArray() }
+        return self
+    }
+}
+
+extension TinyArray: Sequence {
+    func makeIterator() -> Iterator { Iterator(first: first, others: others[...]) }
+
+    struct Iterator: IteratorProtocol {
+        fileprivate var first: Element?
+        fileprivate var others: ArraySlice<Element>
+
+        mutating func next() -> Element? { first.take() ?? others.popFirst() }
+    }
+}
+
+extension TinyArray: Sendable where Element: Sendable {}

@@ -1,0 +1,238 @@
+import CCurl
+import COpenSSL
+import CSystem
+import Glibc
+
+/// What is wrong with what a configuration says of connections and TLS, if that can be told without making one.
+///
+/// Libcurl takes some values for others, or none, without a word. So they are looked at when a session is created, and
+/// every request fails with what was found.
+// Safety: the system reads the text that it is given, within the call.
+struct ConfigurationIssue: Equatable {
+    /// The option's name, as in the configuration.
+    let option: String
+    /// What is wrong with it.
+    let words: String
+
+    /// The error of every request.
+    var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(words)"))) }
+
+    init(_ option: String, _ words: String) {
+        self.option = option
+        self.words = words
+    }
+
+    /// Looks for the first flaw of a configuration; `nil` when there is none.
+    init?(in configuration: Session.Configuration) {
+        let flaw =
+            Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
+            ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts)
+            ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
+        guard let flaw else { return nil }
+        self = flaw
+    }
+
+    private static func ofLimits(_ limits: Session.Configuration.ConnectionLimits) -> Self? {
+        for (name, value) in [("perHost", limits.perHost), ("total", limits.total), ("kept", limits.kept)] {
+            guard let value, !(1...Int(Int32.max)).contains(value) else { continue }
+            return Self("connectionLimits.\(name)", "\(value) is no number of connections")
+        }
+        for (name, value) in [("idleLifetime", limits.idleLifetime), ("lifetime", limits.lifetime)] {
+            guard let value, !isSeconds(value, atMost: Int64(Int32.max)) else { continue }
+            return Self("connectionLimits.\(name)", "\(value) is less than a second, or too long")
+        }
+        return nil
+    }
+
+    private static func ofSockets(_ configuration: Session.Configuration) -> Self? {
+        // An address of a unix socket has 108 bytes, with the zero at its end.
+        if let path = configuration.unixSocketPath, !isText(path) || path.utf8.count > 107 {
+            return Self("unixSocketPath", "a path of 1 to 107 bytes is needed")
+        }
+        // "if!" comes before the name, and libcurl looks at no more than 254 bytes.
+        if let name = configuration.interface, !isText(name) || name.utf8.count > 200 {
+            return Self("interface", "the name of an interface or an address is needed")
+        }
+        if let timeout = configuration.happyEyeballsTimeout, timeout < .milliseconds(1) {
+            return Self("happyEyeballsTimeout", "\(timeout) is less than a millisecond")
+        }
+        guard let keepAlive = configuration.keepAlive else { return nil }
+        // Linux refuses more, and libcurl does not say so.
+        for (name, value) in [("idle", keepAlive.idle), ("interval", keepAlive.interval)] {
+            guard !isSeconds(value, atMost: 32_767) else { continue }
+            return Self("keepAlive.\(name)", "\(value) is not between 1 and 32,767 seconds")
+        }
+        return nil
+    }
+
+    private static func ofNames(_ dns: Session.Configuration.DNS) -> Self? {
+        for (key, addresses) in dns.overrides.sorted(by: { $0.key < $1.key }) {
+            guard let end = Endpoint(key), !end.host.isEmpty, end.port != nil, !end.host.contains("[") else {
+                return Self("dns.overrides", "\(key.debugDescription) is no host and port")
+            }
+            if addresses.isEmpty { return Self("dns.overrides", "there is no address for \(key.debugDescription)") }
+            if let name = addresses.first(where: { IPAddress.bytes(of: $0) == nil }) {
+                return Self("dns.overrides", "\(name.debugDescription) is no address")
+            }
+        }
+        for (key, target) in dns.connectTo.sorted(by: { $0.key < $1.key }) {
+            for text in [key, target] where Endpoint(text) == nil {
+                return Self("dns.connectTo", "\(text.debugDescription) is no host and port")
+            }
+        }
+        guard !dns.servers.isEmpty else { return nil }
+        guard Libcurl.asksServers else {
+            return Self("dns.servers", "this libcurl asks the system's servers only, since it is built without c-ares")
+        }
+        let isWrong = dns.servers.contains { !isText($0) || $0.contains(",") }
+        return isWrong ? Self("dns.servers", "an address, or an address and a port, is needed") : nil
+    }
+
+    private static func ofHSTS(_ hsts: Session.Configuration.HSTS) -> Self? {
+        guard case .file(let path) = hsts else { return nil }
+        guard isText(path) else { return Self("hsts", "the path of a file is needed") }
+        if unsafe access(path, F_OK) == 0 {
+            guard isFile(path, allowing: R_OK | W_OK) else {
+                return Self("hsts", "\(path.debugDescription) is no file that can be read and written")
+            }
+        }
+        // Libcurl writes another file beside it, and renames that.
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
+        guard unsafe access(String(folder), W_OK | X_OK) == 0 else {
+            return Self("hsts", "no file can be written in \(folder.debugDescription)")
+        }
+        return nil
+    }
+
+    private static func ofAltSvc(_ altSvc: Session.Configuration.AltSvc) -> Self? {
+        guard case .file(let path) = altSvc, !isText(path) || !isFile(path, allowing: R_OK) else { return nil }
+        return Self("altSvc", "\(path.debugDescription) is no file that can be read")
+    }
+
+    private static func isFile(_ path: String, allowing mode: Int32) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, mode) == 0
+    }
+
+    private static func ofTLS(_ tls: Session.Configuration.TLS) -> Self? {
+        if tls.minimumVersion == .v1_3, tls.maximumVersion == .v1_2 {
+            return Self("tls.maximumVersion", "it is below tls.minimumVersion")
+        }
+        if let name = CipherNames.firstUnknown(of: tls.ciphers) {
+            return Self("tls.ciphers", "OpenSSL does not know \(name.debugDescription)")
+        }
+        if let name = CipherNames.firstUnknownSuite(of: tls.cipherSuites) {
+            return Self("tls.cipherSuites", "OpenSSL does not know \(name.debugDescription)")
+        }
+        return ofIdentities(tls)
+    }
+
+    private static func ofIdentities(_ tls: Session.Configuration.TLS) -> Self? {
+        var identities = [
+            ("tls.clientIdentity", tls.clientIdentity), ("tls.proxyClientIdentity", tls.proxyClientIdentity),
+        ]
+        var names: [String: String] = [:]
+        for (host, identity) in tls.clientIdentities.sorted(by: { $0.key < $1.key }) {
+            guard let name = HostName.pattern(host) else {
+                return Self("tls.clientIdentities", "\(host.debugDescription) is no host")
+            }
+            if let twin = names.updateValue(host, forKey: name) {
+                let words = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
+                return Self("tls.clientIdentities", words)
+            }
+            identities.append(("tls.clientIdentities[\(host.debugDescription)]", identity))
+        }
+        for (option, identity) in identities {
+            if let words = identity.flatMap(flaw) { return Self(option, words) }
+        }
+        return nil
+    }
+
+    private static func flaw(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
+        for source in [identity.certificate, identity.key] {
+            switch source {
+            case .file(let path) where !isText(path): return "the path of a file is needed"
+            case .data(let data) where data.isEmpty: return "there are no bytes"
+            case .file, .data, nil: break
+            }
+        }
+        return identity.passphrase?.utf8.contains(0) == true ? "the pass phrase holds a NUL" : nil
+    }
+
+    /// Whether a text is one that libcurl can be told: not empty, and without control characters.
+    private static func isText(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+    }
+
+    private static func isSeconds(_ duration: Duration, atMost limit: Int64) -> Bool {
+        (1...limit).contains(duration.components.seconds)
+    }
+
+    /// A host and a port, each of which may be empty.
+    private struct Endpoint {
+        let host: Substring
+        let port: Int?
+
+        init?(_ text: String) {
+            guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x2c }), let colon = text.lastIndex(of: ":")
+            else { return nil }
+            host = text[..<colon]
+            let digits = text[text.index(after: colon)...]
+            port = Int(digits)
+            guard digits.isEmpty || (digits.allSatisfy(\.isNumber) && (1...65_535).contains(port ?? 0)) else {
+                return nil
+            }
+            // Colons are in the brackets of an IPv6 address only.
+            if host.hasPrefix("[") {
+                guard host.hasSuffix("]"), IPAddress.bytes(of: String(host.dropFirst().dropLast())) != nil else {
+                    return nil
+                }
+            } else if host.contains(":") || host.contains("[") || host.contains("]") {
+                return nil
+            }
+        }
+    }
+}
+
+extension Libcurl {
+    /// Whether libcurl's resolver can be told which servers to ask: only c-ares can.
+    static let asksServers = unsafe bb_curl_version()?.pointee.ares != nil
+}
+
+/// Asks OpenSSL whether it knows the names of ciphers.
+///
+/// It passes over names that it does not know in a list as long as it knows one.
+// Safety: the context is used within the function that makes and frees it.
+private enum CipherNames {
+    /// Returns the first of the names for TLS 1.2 that OpenSSL does not know.
+    static func firstUnknown(of names: [String]) -> String? {
+        unsafe firstUnknown(of: names) { context, name in
+            // What comes before a name says what is to be done with it; what begins with an at sign is a command.
+            if name.hasPrefix("@") { return true }
+            let bare = name.first.map { "!-+".contains($0) } == true ? String(name.dropFirst()) : name
+            return unsafe !bare.isEmpty && SSL_CTX_set_cipher_list(context, bare) == 1
+        }
+    }
+
+    /// Returns the first of the suites for TLS 1.3 that OpenSSL does not know.
+    static func firstUnknownSuite(of names: [String]) -> String? {
+        unsafe firstUnknown(of: names) { context, name in
+            unsafe !name.isEmpty && SSL_CTX_set_ciphersuites(context, name) == 1
+        }
+    }
+
+    private static func firstUnknown(
+        of names: [String], isKnown: (_ context: OpaquePointer, _ name: String) -> Bool
+    ) -> String? {
+        guard !names.isEmpty, let context = unsafe SSL_CTX_new(TLS_client_method()) else { return nil }
+        defer {
+            unsafe SSL_CTX_free(context)
+            ERR_clear_error()
+        }
+        // A colon, a comma or a space would make several of one.
+        return names.first { name in
+            let isOne = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != 0x3a && $0 != 0x2c }
+            return unsafe !isOne || !isKnown(context, name)
+        }
+    }
+}

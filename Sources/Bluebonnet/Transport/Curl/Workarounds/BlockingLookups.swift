@@ -1,0 +1,14 @@
+import CCurl
+
+/// Keeps libcurl, and so the loop, from waiting for threads that look names up.
+///
+/// All versions tried wait for the thread of a lookup that is cancelled, 7.88 to 8.23. From 8.20.0 on, a multi handle waits
+/// for those of all lookups when it ends.
+// Safety: the pointer is the caller's multi handle.
+enum BlockingLookups {
+    static func avoid(on easy: EasyHandle) { easy.set(CURLOPT_QUICK_EXIT, 1) }
+
+    static func avoid(on multi: UnsafeMutableRawPointer) {
+        if Libcurl.version >= 0x08_14_00 { unsafe bb_curl_multi_set_quick_exit(multi) }
+    }
+}

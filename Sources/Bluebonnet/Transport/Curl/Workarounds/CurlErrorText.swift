@@ -1,0 +1,137 @@
+import CCurl
+
+/// What a failure means that libcurl says with words alone, since its code stands for several.
+///
+/// No other place decides by the text of an error.
+enum CurlErrorText: Equatable {
+    /// The certificate is another host's.
+    case hostMismatch
+    /// The heads of an exchange are too large together, or too many.
+    case tooManyHeads
+    /// A head of HTTP/2, which is handed over as a whole, is too large.
+    case headTooLarge
+    /// A head of HTTP/2 comes in more frames than nghttp2 takes.
+    case tooManyFrames
+    /// A stream of HTTP/2 breaks the rules, and the others on its connection may go on.
+    case brokenStream
+    /// The connection of a stream is going away, and the request is not sent again.
+    case goingAway
+    case unsupportedProxy
+    case malformedChunk
+    /// The proxy did not make a tunnel.
+    case noTunnel
+    /// The private key of an identity cannot be used.
+    case unusableKey
+    /// The peer has ended TLS with an alert (RFC 8446 §6.2).
+    case alert(RequestError.TrustReason)
+    case undecodable
+    /// Libcurl has sent the request several times, each time on another connection.
+    case sentInVain
+
+    /// Words with which a version of libcurl says it, in messages about some codes.
+    private struct MessagePattern {
+        let meaning: CurlErrorText
+        let words: String
+        let codes: [CURLcode]
+        /// The first version that says so, and the first that does not any more.
+        var versions: Range<UInt32> = 0..<UInt32.max
+    }
+
+    private static let phrases = [
+        MessagePattern(
+            meaning: .hostMismatch, words: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0..<0x08_09_00),
+        MessagePattern(
+            meaning: .hostMismatch, words: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0x08_09_00..<UInt32.max),
+        // Of an address, 8.14.1 and 8.23.0 say this.
+        MessagePattern(
+            meaning: .hostMismatch, words: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0x08_01_00..<UInt32.max),
+        MessagePattern(
+            meaning: .hostMismatch, words: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(meaning: .tooManyHeads, words: "Too large response headers", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(meaning: .tooManyHeads, words: "response headers", codes: [tooLarge]),
+        // Libcurl refused a field. In later versions, which take larger heads, -902 has other reasons as well.
+        MessagePattern(
+            meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
+            versions: 0..<0x08_0d_00),
+        MessagePattern(
+            meaning: .tooManyFrames, words: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
+        MessagePattern(
+            meaning: .brokenStream, words: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
+            versions: 0x08_01_00..<UInt32.max),
+        // For a stream that broke the rules itself, there are other words.
+        MessagePattern(
+            meaning: .goingAway, words: "reset by curl", codes: [CURLE_HTTP2_STREAM],
+            versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(
+            meaning: .unsupportedProxy, words: proxyWords,
+            codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
+        MessagePattern(meaning: .malformedChunk, words: "chunk", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(meaning: .noTunnel, words: "CONNECT", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(
+            meaning: .noTunnel, words: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
+            versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(
+            meaning: .unusableKey, words: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
+            versions: 0x08_0f_00..<UInt32.max),
+        MessagePattern(meaning: .undecodable, words: "unencoding", codes: [CURLE_WRITE_ERROR]),
+        MessagePattern(meaning: .sentInVain, words: "before giving up", codes: [CURLE_SEND_ERROR]),
+    ]
+
+    /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
+    static let tooLarge = CURLcode(100)
+
+    private static let proxyWords = "Unsupported proxy"
+
+    /// Reads a message of libcurl's; `nil` when it says no more than the code.
+    init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
+        // What a field of HTTP/2 said is the server's, and decides nothing.
+        let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
+        let phrase = Self.phrases.first {
+            $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.words)
+        }
+        if let phrase {
+            self = phrase.meaning
+        } else if [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR].contains(code),
+            message.contains("SSL routines"), let alert = message.firstRange(of: " alert ")
+        {
+            self = .alert(Self.reason(ofAlert: message[alert.upperBound...]))
+        } else {
+            return nil
+        }
+    }
+
+    /// What a server's alert says, by OpenSSL's words for it.
+    private static func reason(ofAlert words: Substring) -> RequestError.TrustReason {
+        if words.hasPrefix("certificate required") { return .clientCertificateRequired }
+        let refusals = [
+            "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
+            "certificate unknown", "unknown ca",
+        ]
+        return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
+    }
+
+    /// Whether libcurl says no more than `CURLE_HTTP2` when the peer closes a connection before the response.
+    ///
+    /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
+    static let isClosingWordless = Libcurl.version >= 0x08_01_00
+
+    /// Libcurl's words in one line and without secrets.
+    ///
+    /// Those about a proxy's URL quote that, and those about a field of HTTP/2 quote the field as it came.
+    static func redacted(_ message: String) -> String {
+        guard message.hasPrefix(proxyWords) else {
+            let words = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]
+            return String(words.map { $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f } ? " " : $0 })
+        }
+        guard let first = message.firstIndex(of: "'"), let last = message.lastIndex(of: "'"), first < last
+        else { return message }
+        return message[...first] + redactedURL(String(message[first..<last].dropFirst())) + message[last...]
+    }
+
+    private static let fieldName = "name: ["
+    private static let fieldValue = ", value: ["
+}

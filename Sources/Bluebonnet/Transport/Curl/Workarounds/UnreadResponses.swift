@@ -1,0 +1,111 @@
+import CSystem
+import Glibc
+
+/// Keeps how sockets were left that libcurl closes: what is unread in them, and whether the server had closed them.
+///
+/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl gives up
+/// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset. All versions tried do so, 7.88 to 8.23.
+///
+/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty reply.
+// Safety: the system writes into buffers that it is given, within the call, and no more than they hold.
+struct UnreadResponses {
+    /// More is no answer to a refused upload.
+    private static let limit = 64 * 1024
+
+    private var words: [(localPort: Int, bytes: [UInt8])] = []
+    /// The local ports of those that the server had not closed.
+    private var openPorts: [Int] = []
+
+    /// Reads what is there, before the socket is closed.
+    mutating func closing(_ socket: Int32) {
+        // Most connections leave nothing, and that is a look without a buffer.
+        guard recv(socket, nil, 0, Int32(MSG_DONTWAIT | MSG_PEEK)) >= 0 else { return noteOpen(socket) }
+        var isOpen = false
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
+            while count < buffer.count {
+                let free = unsafe UnsafeMutableRawBufferPointer(
+                    rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                let received = unsafe recv(socket, free.baseAddress, free.count, Int32(MSG_DONTWAIT))
+                guard received > 0 else {
+                    isOpen = received < 0
+                    break
+                }
+                count += received
+            }
+        }
+        if isOpen { noteOpen(socket) }
+        guard !bytes.isEmpty, let port = Self.localPort(of: socket) else { return }
+        words.append((port, bytes))
+    }
+
+    /// The words of a connection.
+    func words(ofLocalPort port: Int) -> [UInt8]? { words.first { $0.localPort == port }?.bytes }
+
+    /// Whether a connection was closed here, and not by the server.
+    func wasOpen(localPort port: Int) -> Bool { openPorts.contains(port) }
+
+    mutating func forget() {
+        if !words.isEmpty { words.removeAll() }
+        if !openPorts.isEmpty { openPorts.removeAll() }
+    }
+
+    private mutating func noteOpen(_ socket: Int32) {
+        if errno == EAGAIN, let port = Self.localPort(of: socket) { openPorts.append(port) }
+    }
+
+    private static func localPort(of socket: Int32) -> Int? {
+        let port = bb_local_port(socket)
+        return port > 0 ? Int(port) : nil
+    }
+}
+
+// Safety: the bytes are an array's, used while it is borrowed.
+extension ResponseBuffer {
+    /// Takes the answer that was left unread when sending failed; returns whether there was one.
+    mutating func receivedLastWords(_ answer: [UInt8], now: Int64) -> Bool {
+        guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
+        var start = 0
+        // Informational heads may come first.
+        while head == nil, let end = Self.endOfHead(in: answer, from: start) {
+            let (progress, _) = unsafe answer.withUnsafeBytes { bytes in
+                unsafe receivedHead(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), now: now)
+            }
+            if case .refused = progress { return false }
+            start = end
+        }
+        guard head != nil else { return false }
+        keepLastWords(answer[start...])
+        return true
+    }
+
+    /// What is missing of such an answer: its body is taken as it came, without a transfer coding.
+    var lastWordsError: RequestError? {
+        mutating get {
+            if let expectedBytes, expectedBytes == body.count { return nil }
+            return RequestError(
+                .invalidResponse(.truncated), detail: "the connection was reset while the body was sent")
+        }
+    }
+
+    /// Where the first head after an offset ends, its empty line included.
+    private static func endOfHead(in answer: [UInt8], from start: Int) -> Int? {
+        var isAtLineStart = false
+        for index in start..<answer.count {
+            switch answer[index] {
+            case 0x0a:
+                if isAtLineStart { return index + 1 }
+                isAtLineStart = true
+            case 0x0d: break
+            default: isAtLineStart = false
+            }
+        }
+        return nil
+    }
+}
+
+extension Transfer {
+    /// Whether what was left unread in the socket may be an answer: with TLS, anybody on the way could have put it there.
+    func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
+        version == .http1 || (version == nil && !isSecure && !isProxied)
+    }
+}

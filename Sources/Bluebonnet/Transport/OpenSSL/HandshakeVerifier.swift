@@ -1,0 +1,116 @@
+import COpenSSL
+import FoundationEssentials
+
+/// Judges the servers of one connection's handshakes, for OpenSSL's callbacks.
+///
+/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as long
+/// as that lives, and the transfer that has the connection made knows it, too.
+// Safety: OpenSSL's pointers are used within the callback that provides them.
+final class HandshakeVerifier {
+    /// What the handshake came to.
+    enum Outcome {
+        /// Nobody was asked yet.
+        case open
+        case accepted
+        case refused(RequestError)
+        /// The evaluator has to be awaited.
+        case undecided(ServerTrust, any ServerTrustEvaluating)
+    }
+
+    let policy: TrustPolicy
+    private let memory: TrustCache
+    private(set) var outcome = Outcome.open
+    private var verdict = ServerTrust.Verdict.outOfMemory
+    private var securityLevel: Int32 = 0
+
+    init(policy: TrustPolicy, memory: TrustCache) {
+        self.policy = policy
+        self.memory = memory
+    }
+
+    /// Whether the connection is one that a transfer with this policy may use.
+    func hasAccepted(for policy: TrustPolicy) -> Bool {
+        guard case .accepted = outcome else { return false }
+        return self.policy === policy
+    }
+
+    // MARK: What OpenSSL's callbacks report
+
+    /// Has OpenSSL judge the chain, and lets the handshake go on: whether it does is said when all is there.
+    func verify(_ context: OpaquePointer) -> Int32 {
+        let isTrusted = unsafe X509_verify_cert(context) == 1
+        unsafe verdict = ServerTrust.Verdict(of: context)
+        if !isTrusted, verdict.isTrusted { verdict = .outOfMemory }
+        if let parameters = unsafe X509_STORE_CTX_get0_param(context) {
+            securityLevel = unsafe X509_VERIFY_PARAM_get_auth_level(parameters)
+        }
+        unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
+        ERR_clear_error()
+        outcome = .open
+        return 1
+    }
+
+    /// Judges the server; returns whether the handshake may go on.
+    func judge(_ ssl: OpaquePointer) -> Bool {
+        let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
+        let shown = unsafe trust(in: ssl, host: policy.host(named: name))
+        outcome = judged(shown, policy.evaluator(named: name))
+        if case .accepted = outcome { return true }
+        return false
+    }
+
+    private func judged(_ trust: ServerTrust?, _ evaluator: (any ServerTrustEvaluating)?) -> Outcome {
+        guard let trust, let evaluator else {
+            let words = "an HTTPS proxy and a host that are both addresses cannot be told apart"
+            return .refused(RequestError(.trust(.notEvaluated), detail: words))
+        }
+        if evaluator.isAwaited {
+            return memory.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
+        }
+        return evaluator.verdict(on: trust).map { .refused($0) } ?? .accepted
+    }
+
+    private func trust(in ssl: OpaquePointer, host: String?) -> ServerTrust? {
+        guard let host else { return nil }
+        var staple: UnsafePointer<UInt8>?
+        let count = unsafe bb_ssl_staple(ssl, &staple)
+        let response = unsafe staple.flatMap { count > 0 ? unsafe Data(bytes: $0, count: count) : nil }
+        let chain = unsafe CertificateStack.certificates(of: SSL_get_peer_cert_chain(ssl))
+        let built = verdict.isTrusted ? unsafe CertificateStack.certificates(of: SSL_get0_verified_chain(ssl)) : []
+        return ServerTrust(
+            host: host, chain: chain.map(Certificate.init), verdict: verdict, stapledResponse: response,
+            protocolVersion: unsafe String(cString: SSL_get_version(ssl)),
+            cipher: unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { unsafe String(cString: $0) } ?? "",
+            builtChain: built.map(Certificate.init), securityLevel: securityLevel)
+    }
+
+    // MARK: With OpenSSL's contexts
+
+    /// The place in OpenSSL's contexts where judges are kept.
+    private static let index = unsafe bb_ssl_context_index { context in
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<HandshakeVerifier>.fromOpaque(context).release()
+    }
+
+    /// Has OpenSSL ask this judge about the connections of a context; returns whether it will.
+    func attach(to context: OpaquePointer) -> Bool {
+        let kept = unsafe Unmanaged.passRetained(self)
+        let isAttached = unsafe bb_ssl_context_judge(
+            context, Self.index, kept.toOpaque(),
+            { context, judge in
+                guard let context = unsafe context, let judge = unsafe judge else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().verify(context)
+            },
+            { ssl, judge in
+                guard let ssl = unsafe ssl, let judge = unsafe judge else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().judge(ssl) ? 1 : 0
+            })
+        return isAttached == 1
+    }
+
+    /// The judge of a connection, if it has one.
+    static func of(_ ssl: OpaquePointer?) -> HandshakeVerifier? {
+        guard let kept = unsafe bb_ssl_context_argument(ssl, index) else { return nil }
+        return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(kept).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,210 @@
+import Bluebonnet
+
+/// Tells whoever wants to know that the machine's network may have changed; one for the whole process.
+///
+/// Has a socket and a thread while somebody listens, and nothing before and after.
+final class NetworkChangeMonitor: Sendable {
+    /// Called on the thread of a loop, at once and after each burst of changes.
+    ///
+    /// It may be called once more after it was removed.
+    typealias Listener = @Sendable (_ loop: EventLoop) -> Void
+
+    /// Names a listener.
+    struct ListenerID: Hashable, Sendable {
+        fileprivate let number: UInt64
+    }
+
+    private struct State {
+        var listeners: [ListenerID: Listener] = [:]
+        var nextNumber: UInt64 = 0
+        var watch: NetworkChangeThread?
+    }
+
+    static let shared = NetworkChangeMonitor(patience: .seconds(5), openSocket: NetlinkSocket.forChanges)
+
+    private let state = Locked(State())
+    private let patience: Duration
+    private let openSocket: @Sendable () -> NetlinkSocket?
+
+    /// Creates a watcher.
+    ///
+    /// - Parameters:
+    ///   - patience: How long until the system is asked again for a socket that it did not give.
+    ///   - openSocket: Asks the system for one.
+    init(patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+        self.patience = patience
+        self.openSocket = openSocket
+    }
+
+    /// Adds a listener, and begins to watch if it is the first.
+    func add(_ listener: @escaping Listener) -> ListenerID {
+        let (id, watch, isFirst) = state.withLock { state in
+            let id = ListenerID(number: state.nextNumber)
+            state.nextNumber += 1
+            state.listeners[id] = listener
+            if let watch = state.watch { return (id, watch, false) }
+            let watch = NetworkChangeThread(of: self, patience: patience, openSocket: openSocket)
+            state.watch = watch
+            return (id, watch, true)
+        }
+        // The one whom a new watch is made for is called, with all others, when it has begun.
+        if isFirst { watch.begin() } else { watch.call(listener) }
+        return id
+    }
+
+    /// Removes a listener, and ends the watch if it was the last.
+    func remove(_ id: ListenerID) {
+        let watch = state.withLock { state -> NetworkChangeThread? in
+            state.listeners[id] = nil
+            return state.listeners.isEmpty ? state.watch.take() : nil
+        }
+        watch?.end()
+    }
+
+    /// Those who are called by a watch, as long as it is the one that counts.
+    fileprivate func listeners(of watch: NetworkChangeThread) -> [Listener] {
+        state.withLock { $0.watch === watch ? Array($0.listeners.values) : [] }
+    }
+
+    /// How many listen.
+    var listenerCount: Int { state.withLock { $0.listeners.count } }
+}
+
+/// A thread that waits for the kernel's messages about the network, from the first listener to the last.
+///
+/// Runs here, on the loop: reading messages, and the listeners, who ask the kernel how things stand. Never runs here: code
+/// of the user's, and looking up names.
+private final class NetworkChangeThread: Sendable {
+    private struct State {
+        var socket: NetlinkSocket?
+        var gate = ChangeDebouncer()
+        var timer: TimerID?
+        var isOver = false
+    }
+
+    private let watcher: NetworkChangeMonitor
+    private let patience: Duration
+    private let openSocket: @Sendable () -> NetlinkSocket?
+    private let loop = EventLoop(name: "bb-network")
+    /// Used on the loop alone.
+    private let state = Locked(State())
+
+    init(of watcher: NetworkChangeMonitor, patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+        self.watcher = watcher
+        self.patience = patience
+        self.openSocket = openSocket
+    }
+
+    /// Begins; called once.
+    func begin() {
+        loop.attach()
+        loop.submit { self.open() }
+    }
+
+    /// Ends; called once, after ``begin()``.
+    func end() {
+        loop.submit {
+            self.state.withLock { $0.isOver = true }
+            self.closeSocket()
+        }
+        loop.detach()
+    }
+
+    /// Has a listener called that came later.
+    func call(_ listener: @escaping NetworkChangeMonitor.Listener) {
+        loop.submit { [loop] in listener(loop) }
+    }
+
+    // MARK: On the loop
+
+    private func open() {
+        guard !state.withLock({ $0.isOver }) else { return }
+        if let socket = openSocket() {
+            state.withLock { $0.socket = socket }
+            loop.watch(socket.descriptor, for: .readable) { [weak self] _ in self?.read(socket) }
+        } else {
+            openLater()
+        }
+        // Only now: what changes from here on is heard of. Without a socket they hear at least of what is now.
+        callListeners()
+    }
+
+    private func openLater() {
+        _ = loop.schedule(after: patience) { [weak self] in self?.open() }
+    }
+
+    private func closeSocket() {
+        let socket = state.withLock { $0.socket.take() }
+        if let socket { loop.unwatch(socket.descriptor) }
+    }
+
+    private func read(_ socket: NetlinkSocket) {
+        // A limited number, so that a flood does not keep the timer from its turn.
+        for _ in 0..<32 {
+            switch socket.receive() {
+            case .nothing: return
+            case .lost: changed()
+            case .datagram(let bytes):
+                if NetlinkDatagram(bytes).mayTellOfChange { changed() }
+            case .failed:
+                closeSocket()
+                openLater()
+                return callListeners()
+            }
+        }
+    }
+
+    private func changed() {
+        let needsTimer = state.withLock { state in
+            state.gate.changed(at: MonotonicClock.now())
+            return state.timer == nil
+        }
+        if needsTimer { startTimer() }
+    }
+
+    private func startTimer() {
+        guard let deadline = state.withLock({ $0.gate.deadline }) else { return }
+        let timer = loop.schedule(after: .nanoseconds(max(0, deadline - MonotonicClock.now()))) { [weak self] in
+            self?.timerFired()
+        }
+        state.withLock { $0.timer = timer }
+    }
+
+    private func timerFired() {
+        let opens = state.withLock { state in
+            state.timer = nil
+            return state.gate.opens(at: MonotonicClock.now())
+        }
+        if opens { callListeners() } else { startTimer() }
+    }
+
+    private func callListeners() {
+        for listener in watcher.listeners(of: self) { listener(loop) }
+    }
+}
+
+/// Decides when a burst of changes is over: what happens to a network happens in many small steps.
+struct ChangeDebouncer {
+    /// How long it has to be quiet, and how long a burst is waited for at most, in nanoseconds.
+    static let quiet: Int64 = 50_000_000
+    static let longest: Int64 = 500_000_000
+
+    private var first: Int64?
+    private var last: Int64 = 0
+
+    /// When the changes so far are to be looked at; `nil` if there were none.
+    var deadline: Int64? { first.map { min($0 + Self.longest, last + Self.quiet) } }
+
+    /// Something changed.
+    mutating func changed(at now: Int64) {
+        first = first ?? now
+        last = now
+    }
+
+    /// Time went by; returns whether the changes are to be looked at now, and then forgets them.
+    mutating func opens(at now: Int64) -> Bool {
+        guard let deadline, now >= deadline else { return false }
+        first = nil
+        return true
+    }
+}

@@ -1,0 +1,225 @@
+import Bluebonnet
+import CSystem
+
+/// What is known of the way to an address.
+enum NetworkPath: Hashable, Sendable {
+    /// Packets would take this way, over this link.
+    case through(NetworkRoute, NetworkLink)
+    /// There is no way.
+    case none
+    /// The kernel did not say.
+    case unknown
+
+    /// What an error means that the kernel answers with instead of a route.
+    init(error: Int32) {
+        switch error {
+        // No route; routes that say so: unreachable, prohibit, blackhole; the link or the kind of address is not there.
+        case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENXIO, ESRCH, EAGAIN, EAFNOSUPPORT,
+            EOPNOTSUPP:
+            self = .none
+        default: self = .unknown
+        }
+    }
+
+    /// The status of an address that this is the way to.
+    func status(of address: IPAddress) -> NetworkReachabilityManager.Status {
+        guard case .through(let route, let link) = self else { return self == .none ? .notReachable : .unknown }
+        guard route.kind != .refused, !route.isDead, link.isUp, link.isRunning,
+            !address.isLoopback || route.kind == .local
+        else { return .notReachable }
+        return .reachable(link.isCellular ? .cellular : .ethernetOrWiFi)
+    }
+
+    /// The status of the Internet at large, if this is the way there: it does not end in the machine itself.
+    var statusOfInternet: NetworkReachabilityManager.Status {
+        guard case .through(let route, let link) = self else { return status(of: IPAddress.internet[0]) }
+        return route.kind == .local || link.isLoopback ? .notReachable : status(of: IPAddress.internet[0])
+    }
+}
+
+extension NetworkReachabilityManager.Status {
+    /// What several ways to one destination mean together: one that works is enough, and one that is not known might.
+    init(of statuses: [Self]) {
+        let order: [Self] = [.reachable(.ethernetOrWiFi), .reachable(.cellular), .unknown]
+        self = order.first { statuses.contains($0) } ?? .notReachable
+    }
+}
+
+/// The way that packets to an address would take, as the kernel says when it is asked.
+struct NetworkRoute: Hashable, Sendable {
+    /// What becomes of the packets.
+    enum Kind: Hashable, Sendable {
+        /// They are sent.
+        case sent
+        /// They are for the machine itself.
+        case local
+        /// They are refused or dropped.
+        case refused
+    }
+
+    var kind: Kind
+    /// The number of the link that they leave by.
+    var link: UInt32?
+    /// Whether the kernel has seen that the link is down.
+    var isDead = false
+}
+
+extension NetworkRoute {
+    /// Reads the body of a message about a route; `nil` if it is too short for that.
+    init?(_ body: ArraySlice<UInt8>) {
+        // The family, two lengths of prefixes, the kind of service, the table, the origin, the scope, the kind, the flags.
+        guard let type: UInt8 = body.number(at: 7), let flags: UInt32 = body.number(at: 8) else { return nil }
+        let kind: Kind =
+            switch type {
+            case bb_rtn_local: .local
+            case bb_rtn_unicast...bb_rtn_multicast: .sent
+            default: .refused
+            }
+        self.init(kind: kind, isDead: flags & (bb_rtnh_dead | bb_rtnh_link_down) != 0)
+        for (type, value) in NetlinkAttributes(body, after: 12) {
+            switch type {
+            case bb_rta_link: link = value.number(at: 0)
+            case bb_rta_multipath where link == nil:
+                // The first of several ways: its length, flags, its weight, and the link's number.
+                link = value.number(at: 4)
+                let flags: UInt8 = value.number(at: 2) ?? 0
+                isDead = isDead || UInt32(flags) & (bb_rtnh_dead | bb_rtnh_link_down) != 0
+            case bb_rta_cache:
+                // Older kernels answer for IPv6 with a route that carries the error.
+                let error: UInt32 = value.number(at: 12) ?? 0
+                if error != 0 { self.kind = .refused }
+            default: break
+            }
+        }
+    }
+
+    /// The body of a question for the way to an address, by any link or by a certain one.
+    static func question(to address: IPAddress, by link: UInt32? = nil) -> [UInt8] {
+        var body = [UInt8](repeating: 0, count: 12)
+        body[0] = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
+        body[1] = UInt8(address.bytes.count * 8)
+        body.append(attribute: bb_rta_destination, address.bytes)
+        if let link {
+            var number: [UInt8] = []
+            number.append(number: link)
+            body.append(attribute: bb_rta_link, number)
+        }
+        return body
+    }
+}
+
+/// A link of the machine to a network, as the kernel describes it.
+struct NetworkLink: Hashable, Sendable {
+    var number: UInt32
+    /// Such as `eth0`.
+    var name = ""
+    /// The kind of a link that is made by software or its driver, such as `wwan`, `veth`, `wireguard`.
+    var kind = ""
+    /// What packets look like on it: the number of `ARPHRD_ETHER` and so on.
+    var hardware: UInt16 = 1
+    /// Whether somebody switched it on.
+    var isUp = true
+    /// Whether packets can be sent on it: the cable is in, the radio is connected.
+    var isRunning = true
+    var isLoopback = false
+
+    /// Whether it leads to a mobile network, as far as that can be seen.
+    ///
+    /// Seen by the kind (`wwan`, `rmnet`), by packets without a frame around them, as modems have them, or by the name:
+    /// the kernel calls a modem `wwan0`, systemd `ww` and its place, some drivers of telephones `rmnet` or `ccmni`. A
+    /// telephone line (`ppp0`), a telephone's hotspot and a tunnel through a mobile network cannot be told from others.
+    var isCellular: Bool {
+        ["wwan", "rmnet"].contains(kind) || [Self.rawIP, Self.rmnet].contains(hardware)
+            || ["ww", "rmnet", "ccmni"].contains { name.hasPrefix($0) }
+    }
+
+    private static let rawIP: UInt16 = 519
+    private static let rmnet: UInt16 = 530
+}
+
+extension NetworkLink {
+    /// Reads the body of a message about a link; `nil` if it is too short for that.
+    init?(_ body: ArraySlice<UInt8>) {
+        // A family and a byte to fill up, the hardware, the number, the flags, and which of these changed.
+        guard let hardware: UInt16 = body.number(at: 2), let number: UInt32 = body.number(at: 4),
+            let flags: UInt32 = body.number(at: 8), body.count >= 16
+        else { return nil }
+        self.init(
+            number: number, hardware: hardware, isUp: flags & bb_iff_up != 0, isRunning: flags & bb_iff_running != 0,
+            isLoopback: flags & bb_iff_loopback != 0)
+        for (type, value) in NetlinkAttributes(body, after: 16) {
+            switch type {
+            case bb_ifla_name: name = value.text
+            case bb_ifla_info: kind = NetlinkAttributes(value).first { $0.type == bb_ifla_info_kind }?.value.text ?? ""
+            default: break
+            }
+        }
+    }
+
+    /// The body of a question for a link.
+    static func question(_ number: UInt32) -> [UInt8] {
+        var body = [UInt8](repeating: 0, count: 4)
+        body.append(number: number)
+        body += [UInt8](repeating: 0, count: 8)
+        return body
+    }
+}
+
+extension NetworkPath {
+    /// Asks the kernel which ways packets take to addresses, which knows better than its tables tell.
+    ///
+    /// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
+    /// needs no privilege.
+    static func ways(to addresses: [IPAddress]) -> [NetworkPath] {
+        guard let socket = NetlinkSocket.forQuestions() else { return addresses.map { _ in .unknown } }
+        var questions = RouteQueries(socket: socket)
+        return addresses.map { questions.way(to: $0) }
+    }
+}
+
+/// Questions to the kernel, one after the other.
+private struct RouteQueries {
+    private enum Answer {
+        case body(ArraySlice<UInt8>)
+        case error(Int32)
+        case none
+    }
+
+    let socket: NetlinkSocket
+    var sequence: UInt32 = 0
+
+    mutating func way(to address: IPAddress) -> NetworkPath {
+        let zone = address.zoneNumber
+        guard zone != 0 else { return .none }
+        switch ask(bb_rtm_get_route, NetworkRoute.question(to: address, by: zone), for: bb_rtm_new_route) {
+        case .body(let body):
+            guard let route = NetworkRoute(body) else { return .unknown }
+            guard route.kind != .refused, let number = route.link else { return .none }
+            return way(by: route, over: number)
+        case .error(let error): return NetworkPath(error: error)
+        case .none: return .unknown
+        }
+    }
+
+    private mutating func way(by route: NetworkRoute, over number: UInt32) -> NetworkPath {
+        switch ask(bb_rtm_get_link, NetworkLink.question(number), for: bb_rtm_new_link) {
+        case .body(let body): NetworkLink(body).map { .through(route, $0) } ?? .unknown
+        case .error(let error): NetworkPath(error: error)
+        case .none: .unknown
+        }
+    }
+
+    private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> Answer {
+        sequence += 1
+        guard socket.send(NetlinkMessage.question(type, sequence: sequence, body: body)) else { return .none }
+        // The kernel answers within the call that asks. Other messages than the answer are not to be expected.
+        for _ in 0..<8 {
+            guard case .datagram(let bytes) = socket.receive() else { return .none }
+            for message in NetlinkDatagram(bytes).messages where message.sequence == sequence {
+                if let error = message.error { return .error(error) }
+                if message.type == answerType { return .body(message.body) }
+            }
+        }
+        return .none
+    }
+}

@@ -1,0 +1,205 @@
+import Bluebonnet
+
+/// Makes a watch for the first who observes a destination, shares it with the others, and ends it after the last.
+final class ReachabilityMonitors: Sendable {
+    typealias Status = NetworkReachabilityManager.Status
+
+    private struct State {
+        var watch: ReachabilityMonitor?
+        var observers = 0
+        var isClosed = false
+
+        /// Notes an observer; returns the watch for it, and whether that has to begin.
+        mutating func entered(_ make: () -> ReachabilityMonitor) -> (ReachabilityMonitor, isNew: Bool)? {
+            guard !isClosed else { return nil }
+            observers += 1
+            if let watch { return (watch, false) }
+            let made = make()
+            watch = made
+            return (made, true)
+        }
+
+        /// Notes that an observer left; returns the watch if it has to end.
+        mutating func left(_ left: ReachabilityMonitor) -> ReachabilityMonitor? {
+            guard watch === left else { return nil }
+            observers -= 1
+            return observers == 0 ? taken() : nil
+        }
+
+        mutating func taken() -> ReachabilityMonitor? {
+            observers = 0
+            return watch.take()
+        }
+    }
+
+    let target: ReachabilityTarget
+    private let watcher: NetworkChangeMonitor
+    private let state = Locked(State())
+
+    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor) {
+        self.target = target
+        self.watcher = watcher
+    }
+
+    /// A sequence of statuses: the one that is, once it is known, and each that differs from the one before.
+    func statuses() -> StreamOf<Status> {
+        StreamOf { self.observe() }
+    }
+
+    /// Ends all sequences; one that is asked for or begun later begins anew.
+    func end() {
+        state.withLock { $0.taken() }?.end()
+    }
+
+    /// Ends all sequences for good.
+    func close() {
+        let watch = state.withLock { state in
+            state.isClosed = true
+            return state.taken()
+        }
+        watch?.end()
+    }
+
+    private func observe() -> any StreamSource<Status> {
+        let entry = state.withLock { state in
+            state.entered { ReachabilityMonitor(target, watcher: watcher) }
+        }
+        guard let (watch, isNew) = entry else {
+            let ended = Broadcast<Status>()
+            ended.finish()
+            return ended.subscribe(bufferingPolicy: .latest)
+        }
+        // Ended by the observer: the others keep the watch. Ended by the watch: it is not the desk's any longer.
+        let source = watch.observers.subscribe(bufferingPolicy: .events) { _ in self.left(watch) }
+        if isNew { watch.begin() }
+        return source
+    }
+
+    private func left(_ watch: ReachabilityMonitor) {
+        state.withLock { $0.left(watch) }?.end()
+    }
+}
+
+/// Watches one destination for all who observe it, from the first to the last of them.
+///
+/// What it does it does on the network's loop, but for ``begin()`` and ``end()``.
+private final class ReachabilityMonitor: Sendable {
+    typealias Status = NetworkReachabilityManager.Status
+
+    private enum Phase {
+        case created
+        case listening(NetworkChangeMonitor.ListenerID)
+        case over
+    }
+
+    private struct State {
+        var phase = Phase.created
+        var latest: Status?
+        var isLookingUp = false
+        /// Whether the network changed while a name was looked up.
+        var needsAnotherLookUp = false
+        var retryDelay = ReachabilityMonitor.firstRetryDelay
+        var retryTimer: TimerID?
+    }
+
+    /// How long until a name that was not found is looked up again, without a change: this, then twice as long each time.
+    private static let firstRetryDelay = Duration.seconds(1)
+    private static let longestRetryDelay = Duration.seconds(30)
+
+    /// Whom the statuses are handed to.
+    let observers = Broadcast<Status>()
+
+    private let target: ReachabilityTarget
+    private let watcher: NetworkChangeMonitor
+    private let state = Locked(State())
+
+    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor) {
+        self.target = target
+        self.watcher = watcher
+    }
+
+    /// Begins; called once.
+    func begin() {
+        let id = watcher.add { [weak self] loop in self?.networkMayHaveChanged(loop) }
+        let isOver = state.withLock { state in
+            guard case .created = state.phase else { return true }
+            state.phase = .listening(id)
+            return false
+        }
+        if isOver { watcher.remove(id) }
+    }
+
+    /// Ends it, also before it has begun; those who observe come to the end.
+    func end() {
+        let id = state.withLock { state -> NetworkChangeMonitor.ListenerID? in
+            defer { state.phase = .over }
+            if case .listening(let id) = state.phase { return id }
+            return nil
+        }
+        if let id { watcher.remove(id) }
+        observers.finish()
+    }
+
+    private var isOver: Bool { state.withLock { if case .over = $0.phase { true } else { false } } }
+
+    // MARK: On the loop
+
+    private func networkMayHaveChanged(_ loop: EventLoop) {
+        guard !isOver else { return }
+        guard target.hasName else { return report() }
+        // Addresses that are known tell at once what those of tomorrow will tell later.
+        if target.isLookedUp { report() }
+        lookUp(loop)
+    }
+
+    private func lookUp(_ loop: EventLoop) {
+        let (begins, timer) = state.withLock { state in
+            defer { state.isLookingUp = true }
+            if state.isLookingUp { state.needsAnotherLookUp = true }
+            return (!state.isLookingUp, state.retryTimer.take())
+        }
+        if let timer { loop.cancel(timer) }
+        guard begins else { return }
+        target.lookUp { [weak self] in
+            loop.submit { self?.lookedUp(loop) }
+        }
+    }
+
+    private func lookedUp(_ loop: EventLoop) {
+        guard !isOver else { return }
+        report()
+        let isWanted = state.withLock { state in
+            state.isLookingUp = false
+            defer { state.needsAnotherLookUp = false }
+            return state.needsAnotherLookUp
+        }
+        if isWanted {
+            lookUp(loop)
+        } else if target.didLastLookUpFail {
+            lookUpLater(loop)
+        } else {
+            state.withLock { $0.retryDelay = Self.firstRetryDelay }
+        }
+    }
+
+    private func lookUpLater(_ loop: EventLoop) {
+        let delay = state.withLock { state in
+            defer { state.retryDelay = min(state.retryDelay * 2, Self.longestRetryDelay) }
+            return state.retryDelay
+        }
+        let timer = loop.schedule(after: delay) { [weak self] in
+            guard let self, !isOver else { return }
+            lookUp(loop)
+        }
+        state.withLock { $0.retryTimer = timer }
+    }
+
+    private func report() {
+        let status = target.status()
+        let isNew = state.withLock { state in
+            defer { state.latest = status }
+            return state.latest != status
+        }
+        if isNew { observers.send(status) }
+    }
+}

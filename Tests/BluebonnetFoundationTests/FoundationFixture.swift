@@ -1,0 +1,58 @@
+import BluebonnetFoundation
+import BluebonnetTesting
+import Foundation
+import Testing
+
+/// What the tests of this module share.
+enum FoundationFixture {
+    /// Makes a session with limits that keep a test from hanging, and without a proxy.
+    static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
+        var configuration = Session.Configuration()
+        configuration.proxy = .none
+        configuration.timeouts = Timeouts(connect: .seconds(20), idle: .seconds(20))
+        configure(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    static func url(_ text: String = "http://example.com/a") throws -> URL { try #require(URL(string: text)) }
+
+    /// Bytes that do not repeat themselves where pieces, whose sizes are powers of two, begin.
+    static func bytes(_ count: Int) -> Data {
+        var data = Data(capacity: count + pattern.count)
+        while data.count < count { data.append(pattern) }
+        return data.prefix(count)
+    }
+
+    private static let pattern = Data((0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+
+    /// Runs what blocks on a thread of its own.
+    static func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            Thread { continuation.resume(returning: body()) }.start()
+        }
+    }
+}
+
+/// What httpbin says of a request.
+struct Echo: Decodable {
+    let args: [String: Texts]?
+    let data: String?
+    let form: [String: Texts]?
+    let headers: [String: String]
+    let method: String?
+    let url: String
+
+    /// The values of a name, of which httpbin makes a list when there are several.
+    struct Texts: Decodable, Equatable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
+        let texts: [String]
+
+        init(stringLiteral text: String) { texts = [text] }
+
+        init(arrayLiteral texts: String...) { self.texts = texts }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            texts = try (try? container.decode([String].self)) ?? [container.decode(String.self)]
+        }
+    }
+}

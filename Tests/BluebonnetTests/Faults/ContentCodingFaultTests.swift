@@ -1,0 +1,179 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+@testable import Bluebonnet
+
+@Suite(.timeLimit(.minutes(1))) struct ContentCodingFaultTests {
+    @Test(arguments: ["gzip", "x-gzip", "deflate", "br", "zstd", "gzip, br"])
+    func `a body that is not compressed as it says`(_ coding: String) async throws {
+        let server = try await LocalServer { router in
+            let headers: HTTPHeaders = ["Content-Encoding": coding]
+            router.get("/text", .text(String(repeating: "plain text ", count: 1000), headers: headers))
+            router.get("/bytes", .data(Data(repeating: 0x9d, count: 20_000), headers: headers))
+        }
+        let session = TestHarness.session()
+        for path in ["/text", "/bytes"] {
+            let task = session.request(server.url(path)).serializingData()
+            try await TestHarness.expect(
+                task, in: session, failsWith: .invalidResponse(.undecodableContent),
+                saying: "the body does not decode as its Content-Encoding says", "[GET \(server.url(path))]")
+            #expect(await task.response.response?.statusCode == 200)
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["gzip", "deflate", "br", "zstd"])
+    func `a compressed body that ends too early`(_ coding: String) async throws {
+        let whole = try #require(Self.compressed[coding])
+        let server = try await LocalServer { router in
+            router.get("/whole", .data(Data(whole), headers: ["Content-Encoding": coding]))
+            router.get("/half", .data(Data(whole.prefix(whole.count / 2)), headers: ["Content-Encoding": coding]))
+        }
+        let session = TestHarness.session()
+        #expect(
+            try await session.request(server.url("/whole")).serializingString().value == "hello hello hello hello\n")
+        let answer = await session.request(server.url("/half")).serializingString().response
+        // The framing is right, but not all of the content is there.
+        #expect(answer.error?.kind == .invalidResponse(.undecodableContent), "\(answer)")
+        #expect(answer.error?.detail == "the content ends too early")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["gzip", "deflate"])
+    func `a compressed body with a wrong checksum or rubbish behind it`(_ coding: String) async throws {
+        var wrong = try #require(Self.compressed[coding])
+        wrong[wrong.count - (coding == "gzip" ? 8 : 1)] ^= 0xff
+        let server = try await LocalServer { [wrong] router in
+            router.get("/wrong", .data(Data(wrong), headers: ["Content-Encoding": coding]))
+        }
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request(server.url("/wrong")).serializingString(), in: session,
+            failsWith: .invalidResponse(.undecodableContent))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["nonsense", "exi", "gzip, nonsense", "identity2", "chunked"])
+    func `a coding that nobody asked for`(_ coding: String) async throws {
+        let server = try await LocalServer { router in
+            router.get("/a", .text("text", headers: ["Content-Encoding": coding]))
+        }
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request(server.url("/a")).serializingString(), in: session,
+            failsWith: .invalidResponse(.undecodableContent),
+            saying: "the body does not decode as its Content-Encoding says")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a part of a compressed representation ends anywhere, and several codings are undone`() async throws {
+        let gzip = Data(try #require(Self.compressed["gzip"]))
+        let deflater = try #require(Deflater(.deflate))
+        let twice = deflater.compress(gzip) + deflater.finish()
+        let server = try await LocalServer { router in
+            router.get("/part", .data(gzip.dropLast(8), status: 206, headers: ["Content-Encoding": "gzip"]))
+            router.get("/twice", .data(twice, headers: ["Content-Encoding": "gzip, deflate"]))
+            let headers = HTTPHeaders([.contentEncoding("GZIP"), .contentEncoding("deflate")])
+            router.get("/fields", .data(twice, headers: headers))
+            router.get("/members", .data(gzip + gzip, headers: ["Content-Encoding": "gzip"]))
+        }
+        let session = TestHarness.session()
+        let text = "hello hello hello hello\n"
+        for (path, expected) in [("part", text), ("twice", text), ("fields", text), ("members", text + text)] {
+            #expect(try await session.request(server.url("/\(path)")).serializingString().value == expected, "\(path)")
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    @Test(arguments: ["gzip, chunked", "GZIP , chunked", "deflate", "chunked, nonsense", "br"])
+    func `a transfer coding that nobody asked for, which libcurl would decode`(_ coding: String) async throws {
+        let gzip = try #require(Self.compressed["gzip"])
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n"
+        let size = String(gzip.count, radix: 16)
+        let server = try await TestHarness.server(
+            answering: Array((head + size + "\r\n").utf8) + gzip + Array("\r\n0\r\n\r\n".utf8))
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request(server.url("/a")).serializingData(), in: session, failsWith: .invalidResponse(.malformed))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `compressed bodies that are slow, byte by byte`() async throws {
+        let bodies = Self.compressed
+        let server = try await LocalServer { router in
+            for (coding, body) in bodies {
+                router.get("/\(coding)") { _ in
+                    .stream(headers: ["Content-Encoding": coding]) { writer in
+                        for byte in body { try await writer.write([byte]) }
+                    }
+                }
+            }
+        }
+        let session = TestHarness.session()
+        for coding in bodies.keys {
+            let request = session.request(server.url("/\(coding)"))
+            #expect(try await request.serializingString().value == "hello hello hello hello\n", "\(coding)")
+            #expect(request.downloadProgress.completed == 24)
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `more codings than anyone needs`() async throws {
+        let server = try await LocalServer { router in
+            let codings = Array(repeating: "gzip", count: 1000).joined(separator: ", ")
+            router.get("/a", .text("text", headers: ["Content-Encoding": codings]))
+        }
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request(server.url("/a")).serializingString(), in: session,
+            failsWith: .invalidResponse(.undecodableContent))
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `nothing is decoded where the session says so`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a", .text("text", headers: ["Content-Encoding": "gzip"]))
+        }
+        let session = TestHarness.session { $0.decodesContent = false }
+        let answer = await session.request(server.url("/a")).serializingString().response
+        #expect(answer.value == "text")
+        #expect(try await server.nextRequest().headers["Accept-Encoding"] == nil)
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `an empty body needs no decoding`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/a", .status(200, headers: ["Content-Encoding": "gzip"]))
+            router.get("/b", .status(204, headers: ["Content-Encoding": "gzip"]))
+        }
+        let session = TestHarness.session()
+        for path in ["/a", "/b"] {
+            for method in [HTTPMethod.get, .head] {
+                let task = session.request(server.url(path), method: method)
+                    .serializingData(emptyResponseCodes: [200, 204])
+                #expect(try await task.value.isEmpty)
+            }
+        }
+        try await TestHarness.end(session, server)
+    }
+
+    /// "hello hello hello hello" and a line feed.
+    private static let compressed: [String: [UInt8]] = [
+        "gzip": [
+            0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8,
+            0x40, 0x27, 0xb9, 0x00, 0x00, 0x88, 0x59, 0x0b, 0x18, 0x00, 0x00, 0x00,
+        ],
+        "deflate": [
+            0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x40, 0x27, 0xb9, 0x00, 0x70, 0xbe, 0x08, 0xbb,
+        ],
+        "zstd": [
+            0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x6d, 0x00, 0x00, 0x38, 0x68, 0x65, 0x6c, 0x6c, 0x6f, 0x20, 0x0a,
+            0x01, 0x00, 0x99, 0x4b, 0x11, 0xa8, 0x7c, 0x2e, 0xa8,
+        ],
+        "br": [
+            0x1b, 0x17, 0x00, 0xf8, 0x8d, 0x94, 0x6e, 0xde, 0x44, 0x55, 0x86, 0xd6, 0x0a, 0x20, 0x6c, 0x6f, 0x4a,
+            0x11, 0x79, 0xe2, 0x80, 0xae, 0x16,
+        ],
+    ]
+}

@@ -1,0 +1,154 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// Peers that keep libcurl busy with frames that belong to no response.
+///
+/// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs last until
+/// the server ends them, after 20 s; nghttp2 ends that one by itself.
+@Suite(.timeLimit(.minutes(2)), .measuresTime, .serialized) struct FloodTests {
+    // MARK: What is seen, as a table
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var time: Int64 = 60_000_000
+        var read: [Int32: UInt64] = [5: 1_000_000]
+        var told: UInt64 = 0
+        var call: UInt64 = 7
+        let cut: Int32?
+    }
+
+    static let rows = [
+        Row(testDescription: "much came in, nothing was told", cut: 5),
+        Row(testDescription: "not for long yet", time: 49_000_000, cut: nil),
+        Row(testDescription: "another call", call: 9, cut: nil),
+        Row(testDescription: "a body came in", told: 900_000, cut: nil),
+        Row(testDescription: "a body in small frames came in", told: 70_000, cut: nil),
+        Row(testDescription: "a byte now and then", told: 1000, cut: 5),
+        Row(testDescription: "busy with something else than the socket", read: [5: 1000], cut: nil),
+        Row(testDescription: "the one of two that sends", read: [5: 1000, 6: 500_000], cut: 6),
+        Row(testDescription: "no socket", read: [:], cut: nil),
+    ]
+
+    @Test(arguments: rows) func `a connection is cut off when much came in and little was told`(_ row: Row) {
+        let first = FloodGuard.FloodSample(call: 7, told: 0, time: 0, read: [5: 0])
+        let now = FloodGuard.FloodSample(call: row.call, told: row.told, time: row.time, read: row.read)
+        #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
+    }
+
+    /// Libcurl before 8.2 closes sockets without a word, and a file may have the number then.
+    @Test func `a descriptor that is somebody else's by now is left alone`() throws {
+        let watch = FloodMonitor(told: ReportedByteCounts())
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        watch.opened(descriptor)
+        let file = unsafe open("/dev/zero", O_RDONLY)
+        try #require(descriptor >= 0 && file >= 0 && dup2(file, descriptor) == descriptor)
+        #expect(!watch.end(descriptor))
+        var byte: UInt8 = 1
+        #expect(unsafe read(descriptor, &byte, 1) == 1 && byte == 0)
+        _ = watch.close(descriptor)
+        close(file)
+    }
+
+    // MARK: On the wire
+
+    static let kinds = ["data", "priority", "altsvc", "ping", "window"]
+
+    /// The limits are compared with those of a server that is silent, in the same run.
+    @Test(arguments: kinds) func `a flood ends typed, in the time that a silent server takes at most`(
+        _ kind: String
+    ) async throws {
+        let session = try TestHarness.trustingSession {
+            $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(2))
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        let stall = try TestServers.misbehavingHTTP2.url("/stall")
+        #expect(await session.request(stall).serializingData().response.error?.kind == .timedOut(.total))
+        let silent = clock.now - start
+        let url = try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)")
+        let error = try #require(await session.request(url, method: .post).serializingData().response.error)
+        // Newer ones call it lost when nghttp2 ends it.
+        let isLost = kind == "ping" && error.kind == .connection(.lost)
+        #expect(error.kind == .connection(.http2) || error.kind == .timedOut(.total) || isLost, "\(error)")
+        let flooded = clock.now - start - silent
+        #expect(flooded < silent + .milliseconds(500), "\(flooded), and \(silent) in silence")
+        await session.shutdown()
+    }
+
+    @Test(arguments: kinds) func `others on the session go on beside a flood`(_ kind: String) async throws {
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = try TestHarness.trustingSession {
+            $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(10))
+        }
+        let other = TestHarness.session()
+        let flood = session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)"), method: .post)
+        let task = flood.serializingData()
+        let clock = ContinuousClock()
+        func delay(of session: Session) async throws -> Duration {
+            let start = clock.now
+            #expect(try await session.request(control.url("/")).serializingString().value == "right")
+            return clock.now - start
+        }
+        // How much longer it takes than on a session without a flood, at the same time.
+        var slowest = Duration.zero
+        while !flood.isFinished {
+            async let beside = delay(of: session)
+            async let apart = delay(of: other)
+            slowest = max(slowest, try await beside - apart)
+        }
+        #expect(await task.response.error != nil)
+        // Far from the 12 s that it was; the machine may be slow.
+        #expect(slowest < .seconds(2), "\(slowest)")
+        print("a neighbour of a flood of \(kind) waits \(slowest) longer")
+        await session.shutdown()
+        await other.shutdown()
+        await control.stop()
+    }
+
+    @Test(
+        .enabled(
+            if: Libcurl.version < 0x08_01_00,
+            "a newer libcurl comes back between frames of this kind, and the request's own limits end it"))
+    func `a request that may be repeated is sent again, once, on another connection`() async throws {
+        let session = try TestHarness.trustingSession()
+        let url = try TestServers.misbehavingHTTP2.url("/flood-once?kind=priority&key=\(UUID().uuidString)")
+        let answer = await session.request(url).serializingString().response
+        #expect(answer.error == nil && answer.response?.statusCode == 200, "\(answer)")
+        let error = await session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=priority"))
+            .serializingString().response.error
+        #expect(error?.kind == .connection(.http2))
+        #expect(error?.description.contains(FloodGuard.words) == true)
+        await session.shutdown()
+    }
+
+    /// Compared with the time limit of a request to a silent server: the flood lasts ten times as long.
+    @Test func `cancelling is answered at once`() async throws {
+        let session = try TestHarness.trustingSession()
+        let other = try TestHarness.trustingSession {
+            $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(2))
+        }
+        let clock = ContinuousClock()
+        var start = clock.now
+        let stall = try TestServers.misbehavingHTTP2.url("/stall")
+        #expect(await other.request(stall).serializingData().response.error?.kind == .timedOut(.total))
+        let silent = clock.now - start
+        let key = UUID().uuidString
+        let request = session.request(
+            try TestServers.misbehavingHTTP2.url("/flood?kind=data&key=\(key)"), method: .post)
+        let task = request.serializingData()
+        async let response = task.response
+        _ = try await other.request(try TestServers.misbehavingHTTP2.url("/begun?key=\(key)")).serializingData().value
+        start = clock.now
+        request.cancel()
+        let error = await response.error
+        #expect(clock.now - start < silent)
+        #expect(error?.kind == .cancelled || error?.kind == .connection(.http2), "\(String(describing: error))")
+        await other.shutdown()
+        await session.shutdown()
+    }
+}

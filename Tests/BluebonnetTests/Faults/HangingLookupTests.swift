@@ -1,0 +1,43 @@
+import Bluebonnet
+import BluebonnetTesting
+import Foundation
+import Glibc
+import Testing
+
+/// Names whose lookup hangs.
+///
+/// Without ``BlockingLookups``, whoever cancels one waits for its thread, and so do all requests on the loop.
+@Suite(.timeLimit(.minutes(1))) struct HangingLookupTests {
+    /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
+    ///
+    /// For a name without a dot, the system's resolver reads the file of host aliases first: here a pipe, for which it
+    /// waits. In a process of its own, for its environment and for the case that its loop hangs.
+    @Test(arguments: [false, true])
+    func `a session that is shut down meanwhile does not hold up others on its loop`(isCancelled: Bool) async {
+        await #expect(processExitsWith: .success) { [isCancelled] in
+            let directory = try TestDirectory()
+            let pipe = directory.path("aliases")
+            precondition(unsafe mkfifo(pipe, 0o600) == 0 && setenv("HOSTALIASES", pipe, 1) == 0)
+            alarm(30)
+            let server = try await LocalServer { $0.get("/", .text("right")) }
+            let loop = EventLoop(name: "shared")
+            let session = TestHarness.session { $0.eventLoop = loop }
+            let neighbour = TestHarness.session { $0.eventLoop = loop }
+            let task = session.request("http://hanging/").serializingData()
+            task.resume()
+            // Opened when the lookup reads it; that goes on when it is closed.
+            let writer = await withCheckedContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(returning: unsafe open(pipe, O_WRONLY | O_CLOEXEC)) }
+            }
+            precondition(writer >= 0)
+            let end = Task { await session.shutdown() }
+            if isCancelled { task.cancel() } else { end.cancel() }
+            let error = await task.response.error
+            precondition(error?.kind == .cancelled, "\(String(describing: error))")
+            await end.value
+            let answer = try await neighbour.request(server.url("/")).serializingString().value
+            precondition(answer == "right")
+            close(writer)
+        }
+    }
+}

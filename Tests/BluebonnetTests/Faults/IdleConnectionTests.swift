@@ -1,0 +1,312 @@
+import BluebonnetTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Bluebonnet
+
+/// What comes in on connections that no request uses.
+///
+/// Without ``IdleConnections``, it is the answer to the next request.
+@Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
+    // MARK: As a table
+
+    private static let rows: [(IdleConnections.Version, Readiness, IdleConnections.Action)] = [
+        (.http1, .readable, .end), (.http1, [.readable, .peerClosed], .end), (.http1, .hangup, .end),
+        (.http1, .error, .end),
+        (.http1Secure, .readable, .lookLater), (.http1Secure, [.readable, .peerClosed], .end),
+        (.http2, .readable, .nothing), (.http2, [.readable, .peerClosed], .end), (.http2, .hangup, .end),
+    ]
+
+    @Test(arguments: rows)
+    func `what is of no use any more is ended`(
+        _ version: IdleConnections.Version, _ readiness: Readiness, _ action: IdleConnections.Action
+    ) {
+        #expect(IdleConnections.action(on: version, readiness) == action)
+    }
+
+    // MARK: HTTP/1.1
+
+    private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"
+
+    @Test(arguments: [false, true])
+    func `an answer that nobody asked for is not taken for the next one`(closes: Bool) async throws {
+        let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"]
+        for surplus in answers + ["H"] {
+            let (begin, sent) = (Gate(), Gate())
+            let steps: [LocalServer.Script.Step] = [
+                .bytes(Self.first), .wait { await begin.wait() }, .bytes(surplus), .wait { sent.open() },
+            ]
+            let script = LocalServer.Script(steps + (closes ? [.close] : [.waitForRequest, .stall]))
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get("/first", .script(script))
+            }
+            let session = TestHarness.session()
+            #expect(try await session.request(server.url("/first")).serializingString().value == "first")
+            begin.open()
+            await sent.wait()
+            for _ in 1...6 {
+                let answer = await session.request(server.url("/")).serializingString().response
+                #expect(answer.value == "right", "\(answer)")
+            }
+            await session.shutdown()
+            await server.stop()
+        }
+    }
+
+    @Test func `what comes with the first answer is not taken for the next one`() async throws {
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let server = try await LocalServer { router in
+            router.get("/", .text("right"))
+            router.get("/first", .script(.bytes(Self.first + evil), .waitForRequest, .stall))
+        }
+        let session = TestHarness.session()
+        for _ in 1...20 {
+            #expect(try await session.request(server.url("/first")).serializingString().value == "first")
+            let answer = await session.request(server.url("/")).serializingString().response
+            #expect(answer.value == "right", "\(answer)")
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
+    @Test func `an answer that comes late, after one that came early, is not taken for the next one`() async throws {
+        let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
+        let sent = Counter()
+        let server = try await LocalServer.scripted(
+            .bytes(early), .waitForRequest, .bytes("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+            .wait { sent.next() }, .waitForRequest, .stall)
+        let session = TestHarness.session()
+        for number in 1...50 {
+            let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [200, 404]).response
+            // Which of the two is first is a race that nobody can decide, unless the late one had come before the request.
+            try #require(answer.response?.statusCode == 200, "\(number): \(answer)")
+            while sent.value < number {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    /// Libcurl has all of the answer when it pauses, and ends it without a look at the socket.
+    @Test(arguments: [false, true])
+    func `what comes while a body is held back is not taken for the next answer`(closes: Bool) async throws {
+        let head = "HTTP/1.1 200 OK\r\n"
+        let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
+        let evil = head + "Content-Length: 4\r\n\r\nevil"
+        for _ in 1...10 {
+            let (judged, sent) = (Gate(), Gate())
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get(
+                    "/first",
+                    .script(
+                        .bytes(answer), .wait { await judged.wait() }, .bytes(evil), .wait { sent.open() },
+                        closes ? .close : .stall))
+            }
+            let session = TestHarness.session()
+            let task = session.streamRequest(server.url("/first")).validate { _, _ in
+                judged.open()
+                // It comes before the head is accepted, unless the server has no thread for that long.
+                for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
+                return .success(())
+            }.streamTask()
+            let (bytes, error) = await StreamFixture.body(task.bytes)
+            #expect(error == nil)
+            #expect(bytes == Data("first".utf8))
+            await sent.wait()
+            let next = await session.request(server.url("/")).serializingString().response
+            #expect(next.value == "right", "\(next)")
+            await session.shutdown()
+            await server.stop()
+        }
+    }
+
+    /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
+    @Test func `what comes behind an answer is not taken for that of a request that waits for the connection`()
+        async throws
+    {
+        // Libcurl reads a buffer first, then what is missing of the body; it leaves in the socket what is behind that.
+        let body = String(repeating: "x", count: 40_000)
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let answers = "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)\(evil)"
+        for _ in 1...10 {
+            let (asked, gate) = (Gate(), Gate())
+            let server = try await LocalServer { router in
+                router.get("/", .text("right"))
+                router.get(
+                    "/first",
+                    .script(
+                        .wait {
+                            asked.open()
+                            await gate.wait()
+                        }, .bytes(answers), .waitForRequest, .stall))
+            }
+            let session = TestHarness.session {
+                $0.connectionLimits.perHost = 1
+                $0.receiveBufferBytes = 32 * 1024
+            }
+            let first = session.request(server.url("/first")).serializingString()
+            first.resume()
+            await asked.wait()
+            let second = session.request(server.url("/")).serializingString()
+            second.resume()
+            // The loop has given it to libcurl.
+            _ = try await session.cookies.all()
+            gate.open()
+            #expect(try await first.value == body)
+            let answer = await second.response
+            #expect(answer.value == "right", "\(answer)")
+            await session.shutdown()
+            await server.stop()
+        }
+    }
+
+    /// Libcurl takes the host for one that multiplexes then, and has requests share connections that cannot.
+    @Test func `a status line that claims HTTP/2 does not have requests share a connection`() async throws {
+        let server = try await LocalServer { router in
+            router.get("/claim", .script(.bytes("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok"), .serve))
+            router.get("/echo") { request in .text(request.query ?? "") }
+        }
+        let session = TestHarness.session()
+        for round in 1...10 {
+            _ = await session.request(server.url("/claim")).serializingString().response
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<16 {
+                    group.addTask {
+                        let query = "\(round)-\(String(repeating: "x", count: number * 997))"
+                        let answer = await session.request(server.url("/echo?\(query)")).serializingString().response
+                        #expect(answer.value == query, "\(String(describing: answer.error))")
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        await session.shutdown()
+        await server.stop()
+    }
+
+    /// The claim counts for libcurl when it has read the status line, whatever becomes of the head.
+    @Test(arguments: [
+        "HTTP/2 200 OK\r\n", "HTTP/2 103 Early Hints\r\n\r\n", "HTTP/2 200 OK\r\n\tX: y\r\n\r\n",
+    ])
+    func `a claim of HTTP/2 in a head that is not complete does not have requests share a connection`(
+        _ head: String
+    ) async throws {
+        let (claims, claimed) = AsyncStream.makeStream(of: Void.self)
+        let (releases, release) = AsyncStream.makeStream(of: Void.self)
+        let server = try await LocalServer { router in
+            router.get("/claim", .script(.bytes(head), .wait { claimed.yield() }, .stall))
+            router.get("/held") { _ in
+                for await _ in releases { break }
+                return .text("held")
+            }
+            router.get("/echo") { request in .text(request.query ?? "") }
+        }
+        let control = try await LocalServer { $0.get("/", .text("right")) }
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: .seconds(60), idle: .seconds(60)) }
+        let held = session.request(server.url("/held")).serializingString()
+        async let heldAnswer = held.response
+        async let claim = session.request(server.url("/claim")).serializingString().response
+        for await _ in claims { break }
+        // What has come in before this answer has been read, too.
+        #expect(try await session.request(control.url("/")).serializingString().value == "right")
+        for number in 0..<3 {
+            let answer = await session.request(server.url("/echo?\(number)")).serializingString().response
+            #expect(answer.value == "\(number)", "\(String(describing: answer.error))")
+        }
+        release.finish()
+        #expect(await heldAnswer.value == "held")
+        await session.cancelAllRequests()
+        _ = await claim
+        await session.shutdown()
+        await server.stop()
+        await control.stop()
+    }
+
+    // MARK: TLS
+
+    private struct Answer: Decodable { let connection: Int }
+
+    /// The connections that served so many requests, each begun when the server has sent all that follows the answer before.
+    private static func connections(of count: Int, to server: IdleTLSServer) async throws -> Set<Int> {
+        let session = try TestHarness.trustingSession()
+        var connections: Set<Int> = []
+        for number in 1...count {
+            let answer = try await session.request(server.url).validate().serializingDecodable(Answer.self).value
+            connections.insert(answer.connection)
+            while server.epilogueCount < number {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+        await session.shutdown()
+        return connections
+    }
+
+    @Test(arguments: [
+        [IdleTLSServer.Epilogue.ticket], [.keyUpdate(asksBack: false)], [.keyUpdate(asksBack: true)],
+        [.ticket, .keyUpdate(asksBack: true), .ticket],
+    ])
+    func `tickets and new keys do not cost the connection`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+        let server = try IdleTLSServer(after: epilogues)
+        defer { server.stop() }
+        let connections = try await Self.connections(of: 100, to: server)
+        // Libcurl 8.0 to 8.14.1 drops an idle connection on which any byte waits, a ticket's too.
+        #expect(connections == [1] || !IdleConnections.readsSurplus)
+    }
+
+    private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+
+    @Test(arguments: [
+        [IdleTLSServer.Epilogue.bytes(evil)], [.ticket, .bytes(evil)], [.keyUpdate(asksBack: true), .bytes("H")],
+        [.bytes("HTTP/1.1 408 Request Timeout\r\n\r\n"), .end], [.ticket, .end],
+    ])
+    func `what nobody asked for costs a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+        let server = try IdleTLSServer(after: epilogues)
+        defer { server.stop() }
+        #expect(try await Self.connections(of: 20, to: server).count == 20)
+    }
+
+    // MARK: HTTP/2
+
+    /// Waits until the server has sent what follows an answer, as it says on another connection.
+    private static func waitForEnd(_ key: String) async throws {
+        let session = try TestHarness.trustingSession()
+        let url = try TestServers.misbehavingHTTP2.url("/ended?key=\(key)")
+        _ = try await session.request(url).validate().serializingData().value
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["", "ping", "settings", "ping,settings", "goaway", "ping,goaway"])
+    func `a connection that ended while it was idle is not used again`(_ frames: String) async throws {
+        let session = try TestHarness.trustingSession()
+        for _ in 1...10 {
+            let key = UUID().uuidString
+            let url = try TestServers.misbehavingHTTP2.url("/then?frames=\(frames)&key=\(key)")
+            let answer = await session.request(url, method: .post).serializingString().response
+            #expect(answer.error == nil, "\(answer)")
+            try await Self.waitForEnd(key)
+        }
+        await session.shutdown()
+    }
+
+    @Test func `PINGs do not cost the connection`() async throws {
+        let session = try TestHarness.trustingSession()
+        struct Answer: Decodable { let connection: Int }
+        var connections: Set<Int> = []
+        for _ in 1...100 {
+            let key = UUID().uuidString
+            let url = try TestServers.misbehavingHTTP2.url("/ping-later?key=\(key)")
+            connections.insert(try await session.request(url).serializingDecodable(Answer.self).value.connection)
+            try await Self.waitForEnd(key)
+        }
+        #expect(connections.count == 1)
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,22 @@
+import Bluebonnet
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Somebody on the way to a server with TLS, who has no key, writes an answer into the connection.
+@Suite(.timeLimit(.minutes(1))) struct InjectedAnswerTests {
+    /// Without TLS, what a server leaves in a connection that it resets is its answer to a refused upload.
+    @Test func `what comes in the clear is no answer to an upload with TLS`() async throws {
+        let session = try TestHarness.trustingSession {
+            $0.httpVersion = .http1_1
+            $0.continueTimeout = nil
+        }
+        let url = try TestServers.misbehavingHTTP2.url("/injected")
+        for _ in 0..<20 {
+            let answer = await session.upload(Data(count: 8 << 20), to: url).serializingString().response
+            #expect(answer.response == nil && answer.value == nil, "\(answer)")
+            #expect(answer.error?.isConnectionFailure == true, "\(String(describing: answer.error))")
+        }
+        await session.shutdown()
+    }
+}

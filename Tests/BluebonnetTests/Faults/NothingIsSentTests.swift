@@ -1,0 +1,61 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Testing
+
+/// What must not reach a server.
+@Suite(.timeLimit(.minutes(1))) struct NothingIsSentTests {
+    @Test func `a request that is refused by a session on its way down is not sent, though it had to be encoded`()
+        async throws
+    {
+        let gate = Gate()
+        let server = try await LocalServer { router in
+            router.get("/first") { _ in
+                await gate.wait()
+                return .text("first")
+            }
+            router.post("/second", .text("second"))
+        }
+        // The first is held back for as long as the machine takes for the others.
+        let session = TestHarness.session { $0.timeouts.idle = nil }
+        let first = session.request(server.url("/first")).serializingString()
+        _ = try await server.nextRequest()
+        async let shutdown: Void = session.shutdown()
+        // Requests are taken until the shutdown has begun, and refused from then on.
+        var kind: RequestError.Kind?
+        var answered = 0
+        repeat {
+            let second = session.request(server.url("/second"), method: .post, parameters: ["pay": 1], encoder: .json)
+            kind = await second.serializingString().response.error?.kind
+            if kind == nil { answered += 1 }
+        } while kind == nil
+        #expect(kind == .sessionShutDown)
+        gate.open()
+        #expect(try await first.value == "first")
+        await shutdown
+        #expect(server.requests.count { $0.path == "/second" } == answered)
+        await server.stop()
+    }
+
+    @Test func `a request that is suspended at once is not sent before it is resumed, on a handle used before`()
+        async throws
+    {
+        let server = try await LocalServer { router in
+            router.get("/warm", .text("warm"))
+            router.get("/held", .text("held"))
+        }
+        let session = TestHarness.session()
+        // On the loop's own thread, suspending comes right after starting, before libcurl has run.
+        try await withTaskExecutorPreference(session.executor) {
+            #expect(try await session.request(server.url("/warm")).serializingString().value == "warm")
+            let request = session.request(server.url("/held"))
+            let task = request.serializingString()
+            request.suspend()
+            for _ in 0..<3 { _ = try await session.request(server.url("/warm")).serializingString().value }
+            #expect(server.requests.allSatisfy { $0.path == "/warm" })
+            request.resume()
+            #expect(try await task.value == "held")
+        }
+        try await TestHarness.end(session, server)
+    }
+}

@@ -1,0 +1,63 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// What the system does not have, and what errors say of it.
+@Suite(.timeLimit(.minutes(1))) struct ShortageTests {
+    @Test func `out of descriptors, the error says so, and the session works again later`() async {
+        await #expect(processExitsWith: .success) {
+            let (first, second) = (
+                try await LocalServer { $0.get("/", .text("right")) },
+                try await LocalServer { $0.get("/", .text("right")) }
+            )
+            let session = TestHarness.session()
+            let before = try await session.request(first.url("/")).serializingString().value
+            precondition(before == "right")
+            var limit = rlimit(rlim_cur: 200, rlim_max: 200)
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [Int32] = []
+            while true {
+                let descriptor = dup(0)
+                guard descriptor >= 0 else { break }
+                taken.append(descriptor)
+            }
+            let error = await session.request(second.url("/")).serializingString().response.error
+            for descriptor in taken { close(descriptor) }
+            precondition(error?.kind == .connection(.failed), "\(String(describing: error))")
+            precondition(error?.description.contains("Too many open files") == true, "\(String(describing: error))")
+            let after = try await session.request(second.url("/")).serializingString().value
+            precondition(after == "right")
+        }
+    }
+
+    @Test func `without a thread for the loop, requests fail and say so`() async {
+        await #expect(processExitsWith: .success) {
+            let server = try await LocalServer { $0.get("/", .text("right")) }
+            // Libcurl, Swift's pool and this process have what they need from now on.
+            let warm = TestHarness.session()
+            let before = try await warm.request(server.url("/")).serializingString().value
+            precondition(before == "right")
+            // Nothing is waited for: Swift's clock has its thread from the first sleep on.
+            try await Task.sleep(for: .milliseconds(1))
+            let session = TestHarness.session()
+            // A thread needs address space for its stack.
+            let used = try ProcessResources.now().virtualKiB << 10
+            let resource = __rlimit_resource_t(RLIMIT_AS.rawValue)
+            var limit = rlimit()
+            precondition(unsafe getrlimit(resource, &limit) == 0)
+            let previous = limit
+            limit.rlim_cur = UInt(used) + (4 << 20)
+            precondition(unsafe setrlimit(resource, &limit) == 0)
+            let error = await session.request(server.url("/")).serializingString().response.error
+            limit = previous
+            precondition(unsafe setrlimit(resource, &limit) == 0)
+            precondition(error?.kind == .connection(.failed), "\(String(describing: error))")
+            precondition(error?.description.contains("no thread") == true, "\(String(describing: error))")
+            let after = try await session.request(server.url("/")).serializingString().value
+            precondition(after == "right")
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import Testing
+
+/// What the sources may not hold, whatever the compiler thinks of it.
+struct SourceRulesTests {
+    /// The files that may step outside of what the compiler checks, each with a line that says why it is safe.
+    private static let unsafeFiles: Set<String> = [
+        "Sources/Bluebonnet/Interception/Compression/Deflater.swift",
+        "Sources/Bluebonnet/Serialization/Streams/LineFramer.swift",
+        "Sources/Bluebonnet/Serialization/SystemCharset.swift",
+        "Sources/Bluebonnet/Tasks/SerializingTask.swift",
+        "Sources/Bluebonnet/Transport/Locked.swift",
+        "Sources/Bluebonnet/Transport/Resumption.swift",
+        "Sources/BluebonnetCallbacks/HandlerSlot.swift",
+        "Sources/BluebonnetCompatibility/QueueExecutor.swift",
+        "Sources/BluebonnetFoundation/Encoding/ParameterValue.swift",
+        "Sources/BluebonnetFoundation/ObjectSerializers.swift",
+        "Sources/BluebonnetFoundation/Streams/BodyInputStream.swift",
+        "Sources/BluebonnetFoundation/Streams/ConditionLock.swift",
+        "Sources/BluebonnetFoundation/Streams/RequestBody+InputStream.swift",
+        "Sources/BluebonnetReachability/NameResolver.swift",
+        "Sources/BluebonnetReachability/Netlink.swift",
+        "Sources/BluebonnetTesting/Server/ServerCore.swift",
+        "Sources/BluebonnetTesting/Wire/Socket.swift",
+    ]
+
+    /// The folders that talk to the system, to libcurl, to the decoders that it uses, and to OpenSSL.
+    private static let unsafeFolders = [
+        "Sources/Bluebonnet/System/", "Sources/Bluebonnet/Transport/ContentCoding/",
+        "Sources/Bluebonnet/Transport/Curl/",
+        "Sources/Bluebonnet/Transport/OpenSSL/",
+    ]
+
+    private static func mayBeUnsafe(_ path: String) -> Bool {
+        unsafeFiles.contains(path) || unsafeFolders.contains { path.hasPrefix($0) }
+    }
+
+    private let tree: SourceTree
+
+    init() throws {
+        tree = try SourceTree()
+    }
+
+    // At a declaration of our own, `@preconcurrency` lets callers in Swift 5 mode do as they did; that is no step aside.
+    private static let uncheckedWords = [
+        "@unchecked", "nonisolated(unsafe)", "@preconcurrency import", "assumeIsolated",
+    ]
+
+    @Test(arguments: uncheckedWords)
+    func `what the compiler does not check is in the files that may hold it, and justified`(_ word: String) throws {
+        for file in try tree.files(in: "Sources") {
+            for line in file.code where line.text.contains(word) {
+                let place = "\(file.path):\(line.number)"
+                #expect(Self.mayBeUnsafe(file.path), "\(place): \(word) may not be used here")
+                guard word == "@unchecked" || word == "nonisolated(unsafe)" else { continue }
+                #expect(file.isJustified(line.number), "\(place): a line with `Safety:` says why this is safe")
+            }
+        }
+    }
+
+    @Test func `unsafe code is in the files that may hold it, each with a line that says why it is safe`() throws {
+        let word = try Regex(#"(^|[^\w.])unsafe\s|@unsafe|@safe\b|unsafeBitCast|Unmanaged|OpaquePointer"#)
+        for file in try tree.files(in: "Sources") {
+            guard let line = file.code.first(where: { $0.text.firstMatch(of: word) != nil }) else { continue }
+            #expect(Self.mayBeUnsafe(file.path), "\(file.path):\(line.number): unsafe code may not be here")
+            #expect(file.text.contains("Safety:"), "\(file.path): a line with `Safety:` says why this is safe")
+        }
+    }
+
+    @Test func `the core imports FoundationEssentials and never Foundation`() throws {
+        let allowed: Set<String> = [
+            "FoundationEssentials", "Synchronization", "Glibc", "CCurl", "COpenSSL", "CZlib", "CSystem",
+        ]
+        for folder in ["Sources/Bluebonnet", "Sources/BluebonnetReachability", "Sources/BluebonnetTesting"] {
+            let modules = folder.hasSuffix("/Bluebonnet") ? allowed : allowed.union(["Bluebonnet"])
+            for file in try tree.files(in: folder) {
+                for line in file.code {
+                    guard let module = Self.importedModule(line.text) else { continue }
+                    #expect(modules.contains(module), "\(file.path):\(line.number): imports \(module)")
+                }
+            }
+        }
+    }
+
+    @Test func `C modules are nobody's business outside`() throws {
+        for file in try tree.files(in: "Sources") {
+            for line in file.code {
+                guard let module = Self.importedModule(line.text), module == "Glibc" || module.hasPrefix("C") else {
+                    continue
+                }
+                let isOpen = ["public ", "package ", "@_exported"].contains { line.text.contains($0) }
+                #expect(!isOpen, "\(file.path):\(line.number): \(module) is imported for others to see")
+            }
+        }
+    }
+
+    @Test func `libcurl, OpenSSL and the reactor are known to the transport alone`() throws {
+        let words = ["import CCurl", "import COpenSSL", "Libcurl.", "Reactor", "curl_", "OpenSSLBuffer"]
+        for file in try tree.files(in: "Sources/Bluebonnet") where !file.path.contains("/Transport/") {
+            for line in file.code where file.path != "Sources/Bluebonnet/System/Digest.swift" {
+                #expect(!words.contains { line.text.contains($0) }, "\(file.path):\(line.number)")
+            }
+        }
+    }
+
+    @Test func `a workaround says which versions have the fault, and a test what happens without it`() throws {
+        let tests = try tree.files(in: "Tests/BluebonnetTests").map(\.text).joined()
+        for file in try tree.files(in: "Sources/Bluebonnet/Transport/Curl/Workarounds") {
+            #expect(file.text.contains(/7\.8\d|8\.\d+|1\.1\.0/), "\(file.path) names no version")
+            let name = file.path.split(separator: "/").last?.split(separator: ".").first ?? ""
+            #expect(tests.contains("ithout ``\(name)``"), "\(file.path)")
+        }
+    }
+
+    @Test func `no decision hangs on the text of an error but where libcurl gives nothing else`() throws {
+        let reading = /(detail|message|errorMessage|words)\??\.(contains|hasPrefix|hasSuffix|firstRange|starts)\(/
+        for file in try tree.files(in: "Sources/Bluebonnet")
+        where !file.path.hasSuffix("/Workarounds/CurlErrorText.swift") {
+            for line in file.code { #expect(!line.text.contains(reading), "\(file.path):\(line.number)") }
+        }
+    }
+
+    private static func importedModule(_ line: String) -> String? {
+        let words = line.split(separator: " ")
+        guard let index = words.firstIndex(of: "import"), index + 1 < words.count,
+            words[..<index].allSatisfy({
+                ["public", "package", "internal", "private", "fileprivate"].contains($0) || $0.hasPrefix("@")
+            })
+        else { return nil }
+        let kinds = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+        let name =
+            kinds.contains(String(words[index + 1])) && index + 2 < words.count ? words[index + 2] : words[index + 1]
+        return String(name.prefix { $0 != "." })
+    }
+
+    @Test(arguments: [#"try!"#, #" as! "#, #"fatalError("#, #"DispatchQueue"#, #"Thread.sleep"#, #"Task.sleep"#])
+    func `nothing in the library traps, blocks or sleeps`(_ word: String) throws {
+        for file in try ["Sources/Bluebonnet", "Sources/BluebonnetReachability"].flatMap(tree.files) {
+            for line in file.code {
+                #expect(!line.text.contains(word), "\(file.path):\(line.number): \(word)")
+            }
+        }
+    }
+}

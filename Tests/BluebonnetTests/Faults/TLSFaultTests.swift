@@ -1,0 +1,138 @@
+import Bluebonnet
+import BluebonnetTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TLSFaultTests {
+    @Test(arguments: [
+        (TestServers.expiredCertificate, RequestError.TrustReason.certificateExpired, "has expired"),
+        (.wrongHost, .hostMismatch, "is for other hosts"), (.selfSigned, .selfSigned, "is signed by itself"),
+        (.untrustedAuthority, .untrustedIssuer, "no trusted authority vouches for"),
+    ])
+    func `a certificate that cannot be trusted`(
+        _ server: TestServers, reason: RequestError.TrustReason, words: String
+    ) async throws {
+        let session = try TestHarness.trustingSession()
+        let url = try server.url("/small.json?token=hidden")
+        let task = session.request(url).serializingData()
+        let error = try await TestHarness.expect(task, in: session, failsWith: .trust(reason), saying: words)
+        #expect(error.isTrustFailure && !error.description.contains("hidden"))
+        #expect(await task.response.response == nil)
+        await session.shutdown()
+    }
+
+    @Test func `a right certificate of an authority that the system does not know`() async throws {
+        let session = TestHarness.session()
+        for server in [TestServers.nginxTLS, .misbehavingHTTP2, .httpbinHTTP2] {
+            try await TestHarness.expect(
+                session.request(try server.url("/")).serializingData(), in: session,
+                failsWith: .trust(.untrustedIssuer),
+                saying: "no trusted authority vouches for the server's certificate")
+        }
+        await session.shutdown()
+    }
+
+    @Test func `a certificate that signs itself is trusted when it is the authority`() async throws {
+        let file = try TestCertificates().selfSigned
+        let session = TestHarness.session { $0.tls.caFile = file }
+        let value = try await session.request(try TestServers.selfSigned.url("/small.json")).serializingData().value
+        #expect(!value.isEmpty)
+        await session.shutdown()
+    }
+
+    @Test func `trust is not carried over to another session`() async throws {
+        let url = try TestServers.nginxTLS.url("/small.json")
+        let trusting = try TestHarness.trustingSession()
+        #expect(try await !trusting.request(url).serializingData().value.isEmpty)
+        let other = TestHarness.session()
+        try await TestHarness.expect(
+            other.request(url).serializingData(), in: other, failsWith: .trust(.untrustedIssuer))
+        await trusting.shutdown()
+        await other.shutdown()
+    }
+
+    @Test(arguments: ["/no/such/file.pem", "/", "", "/dev/null"])
+    func `a file of authorities that is none`(_ file: String) async throws {
+        let session = TestHarness.session { $0.tls.caFile = file }
+        try await TestHarness.expect(
+            session.request(try TestServers.nginxTLS.url("/small.json")).serializingData(), in: session,
+            failsWith: .trust(.configuration), saying: "the TLS configuration cannot be used")
+        await session.shutdown()
+    }
+
+    @Test func `a file of authorities that is garbage`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "bluebonnet-\(UUID().uuidString).pem")
+        try Data("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let session = TestHarness.session { $0.tls.caFile = file.path }
+        try await TestHarness.expect(
+            session.request(try TestServers.nginxTLS.url("/small.json")).serializingData(), in: session,
+            failsWith: .trust(.configuration), saying: "the TLS configuration cannot be used")
+        await session.shutdown()
+    }
+
+    @Test func `a server that speaks HTTP where TLS is expected`() async throws {
+        let server = try await LocalServer.scripted(
+            .waitForBytes(1), .bytes("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request("https://127.0.0.1:\(server.port)/a").serializingData(), in: session,
+            failsWith: .trust(.handshake), saying: "the TLS handshake failed", "wrong version number")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a server that speaks TLS where HTTP is expected`() async throws {
+        let session = TestHarness.session()
+        let url = try TestServers.misbehavingHTTP2.url("/ok").absoluteString.replacing("https:", with: "http:")
+        let error = try #require(await session.request(url).serializingData().response.error)
+        let isSaidSo =
+            switch error.kind {
+            case .invalidResponse(.malformed), .connection(.lost): true
+            default: false
+            }
+        #expect(isSaidSo, "\(error)")
+        await session.shutdown()
+    }
+
+    @Test(arguments: [true, false])
+    func `a connection that ends in the handshake`(resetting: Bool) async throws {
+        let server = try await LocalServer.scripted(.waitForBytes(1), resetting ? .reset : .close)
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request("https://127.0.0.1:\(server.port)/a").serializingData(), in: session,
+            failsWith: .trust(.handshake), saying: "the TLS handshake failed", "[GET https://127.0.0.1:")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a server that alerts in the handshake`() async throws {
+        // A fatal alert: handshake_failure (RFC 8446 §6).
+        let server = try await LocalServer.scripted(.waitForBytes(1), .bytes([0x15, 0x03, 0x03, 0, 2, 2, 40]))
+        let session = TestHarness.session()
+        try await TestHarness.expect(
+            session.request("https://127.0.0.1:\(server.port)/a").serializingData(), in: session,
+            failsWith: .trust(.handshake), saying: "the TLS handshake failed", "handshake failure")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a handshake that stalls is a connection that takes too long`() async throws {
+        let server = try await LocalServer.scripted(.waitForBytes(1), .stall)
+        let session = TestHarness.session { $0.timeouts = Timeouts(connect: .milliseconds(150), idle: .seconds(20)) }
+        try await TestHarness.expect(
+            session.request("https://127.0.0.1:\(server.port)/a").serializingData(), in: session,
+            failsWith: .timedOut(.connect), saying: "connecting took too long")
+        try await TestHarness.end(session, server)
+    }
+
+    @Test func `a session goes on after a certificate was refused`() async throws {
+        let session = try TestHarness.trustingSession()
+        for _ in 1...3 {
+            try await TestHarness.expect(
+                session.request(try TestServers.selfSigned.url("/small.json")).serializingData(), in: session,
+                failsWith: .trust(.selfSigned))
+            let value = try await session.request(try TestServers.nginxTLS.url("/small.json")).serializingData().value
+            #expect(!value.isEmpty)
+        }
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import Bluebonnet
+
+/// When libcurl is to look for what it has left lying.
+///
+/// Without ``UnreadStreams``, a body on a connection without other streams never ends with libcurl 7.88, now and then.
+@Suite(.enabled(if: UnreadStreams.isGuarded, "a newer libcurl leaves nothing lying")) struct UnreadStreamsTests {
+    @Test func `libcurl looks a moment after something came in, and again while that brings more`() {
+        var streams = UnreadStreams()
+        streams.turnEnds(at: 0, wasReading: false, isIdle: false)
+        #expect(streams.due == nil)
+        streams.received()
+        streams.turnEnds(at: 10, wasReading: false, isIdle: false)
+        #expect(streams.due == 5_000_010)
+        // A busy stream puts nothing off.
+        streams.received()
+        streams.turnEnds(at: 20, wasReading: false, isIdle: false)
+        #expect(streams.due == 5_000_010)
+        let isEarly = streams.areDue(at: 5_000_009)
+        let isDue = streams.areDue(at: 5_000_010)
+        #expect(!isEarly && isDue && streams.due == nil)
+        streams.received()
+        streams.turnEnds(at: 5_000_010, wasReading: true, isIdle: false)
+        #expect(streams.due == 5_000_010)
+    }
+
+    @Test func `libcurl is left alone when there are no transfers`() {
+        var streams = UnreadStreams()
+        streams.received()
+        streams.turnEnds(at: 0, wasReading: false, isIdle: true)
+        #expect(streams.due == nil)
+    }
+}

@@ -1,0 +1,29 @@
+/// Holds those who judge up until the test says so.
+actor EvaluationGate {
+    private var isOpen = false
+    private var arrivals = 0
+    private var judges: [CheckedContinuation<Void, Never>] = []
+    private var watchers: [(count: Int, CheckedContinuation<Void, Never>)] = []
+
+    /// How many have come.
+    var count: Int { arrivals }
+
+    /// Waits until the gate is open; cancellation changes nothing.
+    func pass() async {
+        arrivals += 1
+        for watcher in watchers where watcher.count <= arrivals { watcher.1.resume() }
+        watchers.removeAll { $0.count <= arrivals }
+        if !isOpen { await withCheckedContinuation { judges.append($0) } }
+    }
+
+    /// Waits until so many have come.
+    func arrival(_ count: Int = 1) async {
+        if arrivals < count { await withCheckedContinuation { watchers.append((count, $0)) } }
+    }
+
+    func open() {
+        isOpen = true
+        for judge in judges { judge.resume() }
+        judges.removeAll()
+    }
+}
