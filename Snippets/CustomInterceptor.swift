@@ -58,7 +58,7 @@ enum CustomInterceptor {
         // snippet.several
         // Adapters before interceptors, each in its order; the first retrier with an opinion has it.
         let interceptor = Interceptor(
-            adapters: [.gzipCompressor, .rateLimiter(requestsPerSecond: 100, burst: 10)],
+            adapters: [.gzipCompressor, RateLimiter(requestsPerSecond: 100, burst: 10)],
             retriers: [.retryPolicy],
             interceptors: [Mirrors(urls: urls)])
         let session = Session(interceptor: interceptor)

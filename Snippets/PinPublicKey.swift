@@ -26,7 +26,7 @@ enum PinPublicKey {
         let next = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         // snippet.pin
         let keys = [try PublicKey(pin: current), try PublicKey(pin: next)]
-        let manager = ServerTrustManager(evaluators: ["localhost": .publicKeys(keys)])
+        let manager = ServerTrustManager(evaluators: ["localhost": PublicKeysTrustEvaluator(keys: keys)])
         let session = Session(configuration: configuration, serverTrustManager: manager)
         let response = await session.request(url).serializingString().response
         // snippet.end
@@ -38,7 +38,7 @@ enum PinPublicKey {
     static func refuse(_ url: URL, _ configuration: Session.Configuration) async {
         // snippet.refuse
         let other = PublicKey(subjectPublicKeyInfo: Data("that of another key".utf8))
-        let manager = ServerTrustManager(evaluators: ["localhost": .publicKeys([other])])
+        let manager = ServerTrustManager(evaluators: ["localhost": PublicKeysTrustEvaluator(keys: [other])])
         let session = Session(configuration: configuration, serverTrustManager: manager)
         let error = await session.request(url).serializingString().response.error
         if error?.kind == .trust(.publicKeyPinningFailed) { print("Nothing was sent. \(error?.detail ?? "")") }

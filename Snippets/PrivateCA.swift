@@ -45,7 +45,10 @@ enum PrivateCA {
         let authority = try Certificate.all(inFile: file)
         let manager = ServerTrustManager(
             allHostsMustBeEvaluated: false,
-            evaluators: ["localhost": .pinnedCertificates(authority, acceptSelfSignedCertificates: true)])
+            evaluators: [
+                "localhost": PinnedCertificatesTrustEvaluator(
+                    certificates: authority, acceptSelfSignedCertificates: true)
+            ])
         let session = Session(serverTrustManager: manager)
         // snippet.end
         print("For one host: \(try await status(of: url, session))")

@@ -52,7 +52,7 @@ enum Reachability {
         // What fails because there is no network waits for one, half a minute at most. Then it is tried again, and if
         // names are not found yet, for example, once more after a while.
         let session = Session(
-            interceptor: Interceptor(retriers: [.offlineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
+            interceptor: Interceptor(retriers: [OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
         // snippet.end
 
         // snippet.explain

@@ -17,7 +17,7 @@ enum Retries {
                 }
             }
             router.post("/orders", .status(503))
-            router.put("/orders", .status(503))
+            router.on("/orders", method: .put, .status(503))
         }
         let url = server.url("/report")
 
@@ -49,7 +49,7 @@ enum Retries {
         // snippet.request
         // A server that knows an order by its key takes it once, however often it is sent.
         let order = session.request(orders, method: .post, headers: ["Idempotency-Key": "4711"]).validate()
-            .retry(using: .retryPolicy(retryLimit: 1, retryableHTTPMethods: [.post], maximumDelay: .seconds(5)))
+            .retry(using: RetryPolicy(retryLimit: 1, retryableHTTPMethods: [.post], maximumDelay: .seconds(5)))
         // snippet.end
         let error = await order.serializingData().response.error
         print("The same with a key: status \(error?.statusCode ?? 0) after \(order.retryCount) retry.")

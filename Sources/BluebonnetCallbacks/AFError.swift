@@ -276,9 +276,9 @@ extension AFError {
     }
 }
 
-extension AFError: LocalizedError, CustomStringConvertible {
+extension AFError: LocalizedError, Described {
     /// The error in one sentence, without secrets.
-    public var description: String {
+    package var text: String {
         switch self {
         case .explicitlyCancelled: "The request was cancelled."
         case .invalidURL(let url): "This is not a URL that can be requested: \(url)."

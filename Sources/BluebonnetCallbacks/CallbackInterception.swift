@@ -177,14 +177,14 @@ extension CallbackAuthenticator {
 }
 
 /// Changes a request, and calls a completion handler with it.
-public typealias AdaptHandler =
+package typealias AdaptHandler =
     @Sendable (
         _ urlRequest: URLRequest, _ session: Session,
         _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) -> Void
 
 /// Decides about a request that failed, and calls a completion handler with that.
-public typealias RetryHandler =
+package typealias RetryHandler =
     @Sendable (
         _ request: any Request, _ session: Session, _ error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void
@@ -196,7 +196,13 @@ extension Adapter {
     /// Creates an adapter of a closure that answers by a completion handler; see `CallbackRequestAdapter`.
     ///
     /// - Parameter adaptHandler: Gets the request, its session and the completion handler.
-    @preconcurrency public init(_ adaptHandler: @escaping AdaptHandler) {
+    @preconcurrency public init(
+        _ adaptHandler:
+            @escaping @Sendable (
+                _ urlRequest: URLRequest, _ session: Session,
+                _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+            ) -> Void
+    ) {
         self.init { request, state in
             try await Callbacks.adapt(request) { adaptHandler($0, state.session, $1) }
         }
@@ -207,7 +213,13 @@ extension Retrier {
     /// Creates a retrier of a closure that answers by a completion handler; see `CallbackRequestRetrier`.
     ///
     /// - Parameter retryHandler: Gets the request, its session, the error and the completion handler.
-    @preconcurrency public init(_ retryHandler: @escaping RetryHandler) {
+    @preconcurrency public init(
+        _ retryHandler:
+            @escaping @Sendable (
+                _ request: any Request, _ session: Session, _ error: any Error,
+                _ completion: @escaping @Sendable (RetryResult) -> Void
+            ) -> Void
+    ) {
         self.init { request, session, error in
             await Callbacks.retry(error) { retryHandler(request, session, $0, $1) }
         }
@@ -220,25 +232,59 @@ extension Interceptor {
     /// - Parameters:
     ///   - adaptHandler: Changes requests.
     ///   - retryHandler: Decides about requests that failed.
-    @preconcurrency public init(adaptHandler: @escaping AdaptHandler, retryHandler: @escaping RetryHandler) {
+    @preconcurrency public init(
+        adaptHandler:
+            @escaping @Sendable (
+                _ urlRequest: URLRequest, _ session: Session,
+                _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+            ) -> Void,
+        retryHandler:
+            @escaping @Sendable (
+                _ request: any Request, _ session: Session, _ error: any Error,
+                _ completion: @escaping @Sendable (RetryResult) -> Void
+            ) -> Void
+    ) {
         self.init(adapters: [Adapter(adaptHandler)], retriers: [Retrier(retryHandler)])
     }
 }
 
 extension RequestAdapter where Self == Adapter {
     /// An adapter of a closure that answers by a completion handler.
-    @preconcurrency public static func adapter(using closure: @escaping AdaptHandler) -> Adapter { Adapter(closure) }
+    @preconcurrency public static func adapter(
+        using closure:
+            @escaping @Sendable (
+                _ urlRequest: URLRequest, _ session: Session,
+                _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+            ) -> Void
+    ) -> Adapter { Adapter(closure) }
 }
 
 extension RequestRetrier where Self == Retrier {
     /// A retrier of a closure that answers by a completion handler.
-    @preconcurrency public static func retrier(using closure: @escaping RetryHandler) -> Retrier { Retrier(closure) }
+    @preconcurrency public static func retrier(
+        using closure:
+            @escaping @Sendable (
+                _ request: any Request, _ session: Session, _ error: any Error,
+                _ completion: @escaping @Sendable (RetryResult) -> Void
+            ) -> Void
+    ) -> Retrier { Retrier(closure) }
 }
 
 extension RequestInterceptor where Self == Interceptor {
     /// An interceptor of closures that answer by completion handlers.
     @preconcurrency
-    public static func interceptor(adapter: @escaping AdaptHandler, retrier: @escaping RetryHandler) -> Interceptor {
+    public static func interceptor(
+        adapter:
+            @escaping @Sendable (
+                _ urlRequest: URLRequest, _ session: Session,
+                _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+            ) -> Void,
+        retrier:
+            @escaping @Sendable (
+                _ request: any Request, _ session: Session, _ error: any Error,
+                _ completion: @escaping @Sendable (RetryResult) -> Void
+            ) -> Void
+    ) -> Interceptor {
         Interceptor(adaptHandler: adapter, retryHandler: retrier)
     }
 }

@@ -8,7 +8,7 @@ nonisolated extension DataStreamRequest {
     public typealias Handler<Success: Sendable, Failure: Error> =
         @Sendable (_ stream: Stream<Success, Failure>) throws -> Void
     /// As ``Handler``, on the main actor.
-    public typealias MainHandler<Success: Sendable, Failure: Error> =
+    package typealias MainHandler<Success: Sendable, Failure: Error> =
         @MainActor (_ stream: Stream<Success, Failure>) throws -> Void
 
     /// Calls a handler on a queue with each piece of the body as it comes in, and with the end of the request.
@@ -26,7 +26,9 @@ nonisolated extension DataStreamRequest {
         handle(on: queue, stream, mapError: \.self) { $0.streamingData() }
     }
     /// As ``responseStream(on:stream:)``, on the main queue.
-    @discardableResult public func responseStream(stream: @escaping MainHandler<Data, Never>) -> Self {
+    @discardableResult public func responseStream(
+        stream: @escaping @MainActor (_ stream: Stream<Data, Never>) throws -> Void
+    ) -> Self {
         responseStream(on: .main, stream: onMain(stream))
     }
 
@@ -39,7 +41,8 @@ nonisolated extension DataStreamRequest {
     }
     /// As ``responseStream(using:on:stream:)``, on the main queue.
     @discardableResult public func responseStream<Serializer: DataStreamSerializer>(
-        using serializer: Serializer, stream: @escaping MainHandler<Serializer.SerializedObject, AFError>
+        using serializer: Serializer,
+        stream: @escaping @MainActor (_ stream: Stream<Serializer.SerializedObject, AFError>) throws -> Void
     ) -> Self { responseStream(using: serializer, on: .main, stream: onMain(stream)) }
 
     /// As ``responseStream(on:stream:)``, with the body as text; no character is cut apart.
@@ -48,7 +51,9 @@ nonisolated extension DataStreamRequest {
         handle(on: queue, stream, mapError: \.self) { $0.streamingStrings() }
     }
     /// As ``responseStreamString(on:stream:)``, on the main queue.
-    @discardableResult public func responseStreamString(stream: @escaping MainHandler<String, Never>) -> Self {
+    @discardableResult public func responseStreamString(
+        stream: @escaping @MainActor (_ stream: Stream<String, Never>) throws -> Void
+    ) -> Self {
         responseStreamString(on: .main, stream: onMain(stream))
     }
 
@@ -68,7 +73,8 @@ nonisolated extension DataStreamRequest {
     /// As ``responseStreamDecodable(of:on:using:preprocessor:stream:)``, on the main queue.
     @discardableResult public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, using decoder: any DataDecoder = JSONDecoder(),
-        preprocessor: (any DataPreprocessor)? = nil, stream: @escaping MainHandler<Value, AFError>
+        preprocessor: (any DataPreprocessor)? = nil,
+        stream: @escaping @MainActor (_ stream: Stream<Value, AFError>) throws -> Void
     ) -> Self {
         responseStreamDecodable(
             of: type, on: .main, using: decoder, preprocessor: preprocessor, stream: onMain(stream))

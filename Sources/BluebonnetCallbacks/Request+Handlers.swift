@@ -180,10 +180,4 @@ nonisolated extension Session {
     public func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
         cancelAllRequests(completingOn: .main) { onMain { completion?() }(()) }
     }
-
-    /// As ``cancelAllRequests(completingOn:completion:)``.
-    @preconcurrency
-    public func cancelAllRequests(completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
-        cancelAllRequests(completingOn: queue, completion: completion)
-    }
 }

@@ -44,4 +44,18 @@ extension Session {
             interceptor: interceptor, eventMonitors: eventMonitors,
             startRequestsImmediately: startRequestsImmediately)
     }
+
+    /// Cancels every request that was made so far, and calls a closure on a queue when all of them have been answered.
+    ///
+    /// The same as `cancelAllRequests(completingOn:completion:)`.
+    ///
+    /// - Parameters:
+    ///   - queue: Where the closure is called.
+    ///   - completion: Called once.
+    @preconcurrency
+    public nonisolated func cancelAllRequests(
+        completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void
+    ) {
+        cancelAllRequests(completingOn: queue, completion: completion)
+    }
 }

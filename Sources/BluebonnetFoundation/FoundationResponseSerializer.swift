@@ -89,7 +89,7 @@ extension StringResponseSerializer {
 
 extension JSONObjectSerializer {
     /// Returns the objects, in Foundation's terms; see `FoundationResponseSerializer`.
-    public func serialize(
+    package func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> any Sendable { try value(request, response, data, error) }
 }

@@ -81,7 +81,7 @@ extension Request {
     /// - Parameter credential: The credential.
     /// - Returns: The request.
     @discardableResult
-    public nonisolated func authenticate(using credential: URLCredential) -> Self {
+    package nonisolated func authenticate(using credential: URLCredential) -> Self {
         guard let credential = Credential(credential) else { return self }
         return authenticate(using: credential)
     }
@@ -174,7 +174,7 @@ extension Progress {
     /// one from one thread or actor only.
     ///
     /// - Parameter transfer: How far the body is.
-    public func update(to transfer: TransferProgress) {
+    package func update(to transfer: TransferProgress) {
         let total = transfer.total.map { $0 == 0 ? 1 : $0 } ?? -1
         let completed = transfer.total == 0 ? 1 : transfer.completed
         if totalUnitCount != total { totalUnitCount = total }

@@ -1,20 +1,20 @@
-public import Bluebonnet
-public import Foundation
+package import Bluebonnet
+package import Foundation
 
 /// Makes Foundation's objects of JSON: dictionaries, arrays, strings, numbers and `NSNull`, to be cast.
 ///
 /// They are `any Sendable`, and so can be handed from one queue to another: `value as? [String: Any]` works as it always
 /// has, and numbers cast to whatever holds them. An empty body, where one is right, is `NSNull`. Decoding into a type of
 /// your own, or a `JSONValue`, is better.
-public struct JSONObjectSerializer: SynchronousResponseSerializer {
+package struct JSONObjectSerializer: SynchronousResponseSerializer {
     /// What the body goes through first.
-    public let dataPreprocessor: any DataPreprocessor
+    package let dataPreprocessor: any DataPreprocessor
     /// The status codes with which an empty body is right.
-    public let emptyResponseCodes: Set<Int>
+    package let emptyResponseCodes: Set<Int>
     /// The methods with which an empty body is right.
-    public let emptyRequestMethods: Set<HTTPMethod>
+    package let emptyRequestMethods: Set<HTTPMethod>
     /// How the text is read.
-    public let options: JSONSerialization.ReadingOptions
+    package let options: JSONSerialization.ReadingOptions
 
     /// Creates a serializer.
     ///
@@ -23,7 +23,7 @@ public struct JSONObjectSerializer: SynchronousResponseSerializer {
     ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
     ///   - options: How the text is read; any value may be at the top by default.
-    public init(
+    package init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = JSONObjectSerializer.defaultEmptyResponseCodes,
         emptyRequestMethods: Set<HTTPMethod> = JSONObjectSerializer.defaultEmptyRequestMethods,
@@ -40,7 +40,7 @@ public struct JSONObjectSerializer: SynchronousResponseSerializer {
     /// - Parameter input: The exchange.
     /// - Returns: The topmost object.
     /// - Throws: `.serialization(.jsonSerializationFailed)`; what the preprocessor throws.
-    public func serialize(_ input: SerializerInput) throws -> any Sendable {
+    package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
             return FoundationObject.sendable(try JSONSerialization.jsonObject(with: data, options: options))
@@ -51,18 +51,18 @@ public struct JSONObjectSerializer: SynchronousResponseSerializer {
 }
 
 /// Makes Foundation's objects of a property list: dictionaries, arrays, strings, numbers, dates and data, to be cast.
-public struct PropertyListObjectSerializer: SynchronousResponseSerializer {
+package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// What the body goes through first.
-    public let dataPreprocessor: any DataPreprocessor
+    package let dataPreprocessor: any DataPreprocessor
     /// How the list is read.
-    public let options: PropertyListSerialization.ReadOptions
+    package let options: PropertyListSerialization.ReadOptions
 
     /// Creates a serializer.
     ///
     /// - Parameters:
     ///   - dataPreprocessor: What the body goes through first; nothing by default.
     ///   - options: How the list is read.
-    public init(
+    package init(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = []
     ) {
         self.dataPreprocessor = dataPreprocessor
@@ -74,7 +74,7 @@ public struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     /// - Parameter input: The exchange.
     /// - Returns: The topmost object; `NSNull` for an empty body, where one is right.
     /// - Throws: `.serialization(.decodingFailed)`; what the preprocessor throws.
-    public func serialize(_ input: SerializerInput) throws -> any Sendable {
+    package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
             // Safety: the pointer to where the format would be noted is nil.

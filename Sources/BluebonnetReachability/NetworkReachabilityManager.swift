@@ -143,7 +143,7 @@ public final class NetworkReachabilityManager: Sendable {
 
 extension NetworkReachabilityManager: ConnectivityMonitoring {
     /// Whether there is a way now, or it is not known that there is none.
-    public var isConnected: Bool { status != .notReachable }
+    package var isConnected: Bool { status != .notReachable }
 
     /// Returns when there is a way, or when it is not known that there is none.
     ///
@@ -151,7 +151,7 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
-    public func waitUntilConnected() async throws {
+    package func waitUntilConnected() async throws {
         for await status in waiters.statuses() where status != .notReachable { return }
         throw CancellationError()
     }
@@ -162,7 +162,7 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: Who knows about it.
-    public func connectivity(toHost host: String) -> any ConnectivityMonitoring {
+    package func connectivity(toHost host: String) -> any ConnectivityMonitoring {
         guard listeners.target.destination == .internet, let destination = ReachabilityDestination(host: host),
             case .addresses = destination
         else { return self }

@@ -2,7 +2,7 @@ public import Bluebonnet
 import FoundationEssentials
 
 /// Tells whether the machine has a network.
-public protocol ConnectivityMonitoring: Sendable {
+package protocol ConnectivityMonitoring: Sendable {
     /// Whether there is a network now, as far as is known.
     var isConnected: Bool { get }
 
@@ -26,54 +26,66 @@ extension ConnectivityMonitoring {
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: This monitor.
-    public func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
+    package func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
 }
 
 /// Holds requests that failed without a network until there is one, and tries them again then.
 ///
 /// Only failures count that happen before a request is sent (no name resolved, no connection made), so that it may be
 /// one of any method whose body can be sent a second time, and only while the monitor says that there is no network.
-/// Each request waits for itself, at most ``maximumWait``; after that the failure stands. Cancelling it ends the wait.
+/// Each request waits for itself, at most as long as `maximumWait`; after that the failure stands. Cancelling it ends the wait.
 ///
-/// Without a monitor of your own, the kernel is asked for the way to the Internet at large (``NetworkReachabilityManager``),
+/// Without a monitor, the kernel is asked for the way to the Internet at large (``NetworkReachabilityManager``),
 /// or to the host if its URL has an address: a server on the machine itself that refuses is not waited for. Requests by
 /// a proxy are judged by their own host.
 ///
 /// Names may be found a moment later than routes. Have a `RetryPolicy` come after this one, which tries the request once
-/// more then: `Interceptor(retriers: [.offlineRetrier(), .retryPolicy])`.
+/// more then: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// Who knows whether there is a network.
-    public let monitor: any ConnectivityMonitoring
+    package let monitor: any ConnectivityMonitoring
 
     /// How long a request waits for the network; 5 s by default.
-    public let maximumWait: Duration
+    package let maximumWait: Duration
 
     /// How often a request may be tried again, other retriers' retries included; 5 by default.
-    public let retryLimit: UInt
+    package let retryLimit: UInt
 
     private let isOfflineError: @Sendable (any Error) -> Bool
 
     /// The failures that a missing network may be the cause of, all of them before the request is sent.
-    public static let offlineErrorKinds: Set<RequestError.Kind> = [
+    package static let offlineErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.failed),
         .timedOut(.connect),
     ]
 
+    @usableFromInline static let isOfflineErrorKind: @Sendable (any Error) -> Bool = { error in
+        (error as? RequestError).map { offlineErrorKinds.contains($0.kind) } ?? false
+    }
+
     /// Creates a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: Who knows whether there is a network; the kernel is asked by default.
+    ///   - monitor: Knows whether there is a network; by default the way to the Internet at large is asked for.
     ///   - maximumWait: How long a request waits for the network.
     ///   - retryLimit: How often a request may be tried again.
-    ///   - isOfflineError: Says whether a failure may be that of a missing network; those of ``offlineErrorKinds`` by
-    ///     default. Runs on the global pool.
+    ///   - isOfflineError: Says whether a failure may be that of a missing network; by default the failures of name
+    ///     resolution and connecting may be. Runs on the global pool.
     public init(
-        monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
-        isOfflineError: @escaping @Sendable (any Error) -> Bool = { error in
-            (error as? RequestError).map { OfflineRetrier.offlineErrorKinds.contains($0.kind) } ?? false
-        }
+        monitor: NetworkReachabilityManager? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
     ) {
-        self.monitor = monitor ?? NetworkReachabilityManager.ofInternet
+        self.init(
+            monitor: (monitor ?? .ofInternet) as any ConnectivityMonitoring, maximumWait: maximumWait,
+            retryLimit: retryLimit, isOfflineError: isOfflineError)
+    }
+
+    /// Creates a retrier that asks any monitor.
+    package init(
+        monitor: any ConnectivityMonitoring, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
+    ) {
+        self.monitor = monitor
         self.maximumWait = maximumWait
         self.retryLimit = retryLimit
         self.isOfflineError = isOfflineError
@@ -127,7 +139,9 @@ extension RequestRetrier where Self == OfflineRetrier {
     ///   - monitor: Who knows whether there is a network; the kernel is asked by default.
     ///   - maximumWait: How long a request waits for the network.
     /// - Returns: The retrier.
-    public static func offlineRetrier(
+    package static func offlineRetrier(
         monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5)
-    ) -> OfflineRetrier { OfflineRetrier(monitor: monitor, maximumWait: maximumWait) }
+    ) -> OfflineRetrier {
+        OfflineRetrier(monitor: monitor ?? NetworkReachabilityManager.ofInternet, maximumWait: maximumWait)
+    }
 }

@@ -8,34 +8,34 @@ import Bluebonnet
 ///     router.get("/late") { _ in await gate.wait(); return .ok }
 /// }
 /// ```
-public final class Gate: Sendable {
+package final class Gate: Sendable {
     private let state: ObservedState<Bool>
 
     /// Creates a gate.
     ///
     /// - Parameter isOpen: Whether it is open from the beginning.
-    public init(isOpen: Bool = false) {
+    package init(isOpen: Bool = false) {
         state = ObservedState(isOpen)
     }
 
     /// Whether it is open.
-    public var isOpen: Bool { state.read { $0 } }
+    package var isOpen: Bool { state.read { $0 } }
 
     /// How many tasks wait.
-    public var waiterCount: Int { state.waiterCount }
+    package var waiterCount: Int { state.waiterCount }
 
     /// Lets everyone pass, those who wait and those who come.
-    public func open() {
+    package func open() {
         state.change { $0 = true }
     }
 
     /// Holds everyone back who comes from now on.
-    public func close() {
+    package func close() {
         state.change { $0 = false }
     }
 
     /// Returns when the gate is open, or when the task is cancelled.
-    public func wait() async {
+    package func wait() async {
         try? await state.wait { $0 ? .success(()) : nil }
     }
 }

@@ -28,7 +28,7 @@ public struct CachedResponse: Sendable {
     ///   - response: The head.
     ///   - data: The body.
     ///   - storagePolicy: Where it may be kept; everywhere by default.
-    public init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
+    package init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
         self.response = response
         self.data = data
         self.storagePolicy = storagePolicy
@@ -106,7 +106,7 @@ public struct ResponseCacher: CachedResponseHandler {
     }
 
     /// What to do with a response that may be stored.
-    public let behavior: Behavior
+    package let behavior: Behavior
 
     /// Creates a handler.
     ///

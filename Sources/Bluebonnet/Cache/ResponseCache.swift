@@ -23,13 +23,13 @@ public import FoundationEssentials
 /// is emptied, or not read again by this process.
 public final class ResponseCache: Sendable {
     /// How many bytes of memory the responses may take, about.
-    public let memoryCapacity: Int
+    package let memoryCapacity: Int
 
     /// How many bytes the files may have; 0 without a directory.
-    public let diskCapacity: Int
+    package let diskCapacity: Int
 
     /// Where the files are; `nil` when there are none.
-    public let directory: URL?
+    package let directory: URL?
 
     /// The present.
     let now: @Sendable () -> Date
@@ -197,7 +197,7 @@ extension ResponseCache {
         /// How many were answered with a stored response that the server had confirmed.
         public internal(set) var validations = 0
         /// How many were answered with a stale response, since the server could not answer (RFC 5861 §4).
-        public internal(set) var standIns = 0
+        package internal(set) var standIns = 0
         /// How many were answered by the network, although the cache might have answered them.
         public internal(set) var misses = 0
         /// How many responses were stored, freshened ones included.
@@ -211,6 +211,6 @@ extension ResponseCache {
         public internal(set) var diskBytes = 0
 
         /// Creates statistics of a cache that was not used.
-        public init() {}
+        package init() {}
     }
 }

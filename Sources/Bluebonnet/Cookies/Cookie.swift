@@ -61,7 +61,7 @@ public struct Cookie: Hashable, Sendable {
     }
 
     /// Whether the cookie is sent to the very host only that set it.
-    public var isHostOnly: Bool { !includesSubdomains }
+    package var isHostOnly: Bool { !includesSubdomains }
 
     /// Whether the cookie lasts as long as its session.
     public var isSessionCookie: Bool { expires == nil }
@@ -70,7 +70,7 @@ public struct Cookie: Hashable, Sendable {
     ///
     /// - Parameter date: The time in question; now by default.
     /// - Returns: Whether the cookie is not sent any more at that time.
-    public func isExpired(at date: Date = Date()) -> Bool {
+    package func isExpired(at date: Date = Date()) -> Bool {
         expires.map { $0 <= date } ?? false
     }
 
@@ -81,20 +81,14 @@ public struct Cookie: Hashable, Sendable {
     }
 }
 
-extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Cookie: SecretKeeping {
     /// The name and where the cookie is sent, without its value.
-    public var description: String {
+    package var text: String {
         let host = includesSubdomains ? "*.\(domain)" : domain
         return "Cookie(\(name)=\(Redaction.placeholder) for \(host)\(path)\(isSecure ? ", secure" : ""))"
     }
 
-    /// The ``description``.
-    public var debugDescription: String { description }
-
-    /// A mirror without the value.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["name": name, "domain": domain, "path": path], displayStyle: .struct)
-    }
+    package var shownParts: KeyValuePairs<String, Any> { ["name": name, "domain": domain, "path": path] }
 }
 
 extension Cookie {
@@ -151,7 +145,7 @@ extension Cookie {
     ///
     /// - Parameter line: Seven fields that tabs separate: domain, whether subdomains are included, path, whether it is
     ///   secure, expiry in seconds since 1970 or 0, name, value. `#HttpOnly_` may stand in front.
-    public init?(netscapeLine line: some StringProtocol) {
+    package init?(netscapeLine line: some StringProtocol) {
         var line = Substring(line)
         while let last = line.utf8.last, last == 0x0a || last == 0x0d { line = Substring(line.utf8.dropLast()) }
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
@@ -171,7 +165,7 @@ extension Cookie {
     /// The cookie as a line of a Netscape cookie file, without a line end.
     ///
     /// It shows the value.
-    public var netscapeLine: String {
+    package var netscapeLine: String {
         let fields = [
             (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
             includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(expirySeconds), name,

@@ -8,7 +8,7 @@ extension Cookie {
     ///   - date: The time of the request; now by default.
     /// - Returns: Whether host and path are those of the cookie, a secure one is asked for by `https` or on this machine,
     ///   and the cookie has not expired.
-    public func isSent(to url: URL, at date: Date = Date()) -> Bool {
+    package func isSent(to url: URL, at date: Date = Date()) -> Bool {
         guard let target = CookieTarget(url), !isExpired(at: date), !isSecure || target.isSecure else { return false }
         return matches(host: target.host) && matches(path: target.path)
     }

@@ -97,7 +97,7 @@ public struct CookieStore: Sendable {
     /// Deletes the cookies that have no expiry, as a browser does when it is closed.
     ///
     /// - Throws: `.sessionShutDown`.
-    public func deleteSessionCookies() async throws(RequestError) {
+    package func deleteSessionCookies() async throws(RequestError) {
         try await storage?.changeCookies(.deleteSessionCookies)
     }
 

@@ -1,111 +1,120 @@
 public import FoundationEssentials
 import Glibc
 
-/// Says where a downloaded file goes.
-///
-/// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a small
-/// file (`.name.part.resume`) that a later process can go on from. Under the destination's own name there never is less
-/// than all of it. What is written is not flushed to the disk. The file gets the permissions that the process's umask
-/// leaves; one in the temporary directory is for its owner only.
-public struct DownloadDestination: Sendable {
-    /// Chooses a place for a file when its response is known.
+extension DownloadRequest {
+    /// Says where a downloaded file goes.
     ///
-    /// Called once the body is complete, on the global pool, with the URL of the partial file, which it leaves alone, and
-    /// the head of the response.
-    public typealias Chooser =
-        @Sendable (_ temporaryURL: URL, _ response: HTTPResponse) -> (destinationURL: URL, options: DownloadOptions)
+    /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a small
+    /// file (`.name.part.resume`) that a later process can go on from. Under the destination's own name there never is less
+    /// than all of it. What is written is not flushed to the disk. The file gets the permissions that the process's umask
+    /// leaves; one in the temporary directory is for its owner only.
+    public struct Destination: Sendable {
+        enum Place: Sendable {
+            case file(URL)
+            case directory(URL)
+            case temporary
+            case custom(@Sendable (URL, HTTPResponse) -> (destinationURL: URL, options: Options))
+        }
 
-    enum Place: Sendable {
-        case file(URL)
-        case directory(URL)
-        case temporary
-        case custom(Chooser)
-    }
+        let place: Place
+        let options: Options
 
-    let place: Place
-    let options: DownloadOptions
+        /// Returns the destination of a file with a given name.
+        ///
+        /// - Parameters:
+        ///   - url: The URL of the file.
+        ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
+        /// - Returns: The destination.
+        public static func file(_ url: URL, options: Options = []) -> Destination {
+            Destination(place: .file(url), options: options)
+        }
 
-    /// Returns the destination of a file with a given name.
-    ///
-    /// - Parameters:
-    ///   - url: The URL of the file.
-    ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
-    /// - Returns: The destination.
-    public static func file(_ url: URL, options: DownloadOptions = []) -> DownloadDestination {
-        DownloadDestination(place: .file(url), options: options)
-    }
+        /// Returns the destination of a file in a directory, under the name that the response suggests.
+        ///
+        /// The name is ``HTTPResponse/suggestedFilename``, made harmless: it stays in the directory and is not hidden. When
+        /// there is a file of that name, a number is added (`report 2.pdf`), unless `removePreviousFile` is among the options.
+        ///
+        /// - Parameters:
+        ///   - url: The URL of the directory.
+        ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
+        /// - Returns: The destination.
+        public static func directory(_ url: URL, options: Options = []) -> Destination {
+            Destination(place: .directory(url), options: options)
+        }
 
-    /// Returns the destination of a file in a directory, under the name that the response suggests.
-    ///
-    /// The name is ``HTTPResponse/suggestedFilename``, made harmless: it stays in the directory and is not hidden. When
-    /// there is a file of that name, a number is added (`report 2.pdf`), unless `removePreviousFile` is among the options.
-    ///
-    /// - Parameters:
-    ///   - url: The URL of the directory.
-    ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
-    /// - Returns: The destination.
-    public static func directory(_ url: URL, options: DownloadOptions = []) -> DownloadDestination {
-        DownloadDestination(place: .directory(url), options: options)
-    }
+        /// A new file in the temporary directory, for its owner only; nobody removes it but its user.
+        public static var temporary: Destination { temporary(options: []) }
 
-    /// A new file in the temporary directory, for its owner only; nobody removes it but its user.
-    public static var temporary: DownloadDestination { temporary(options: []) }
+        /// Returns the destination of a new file in the temporary directory.
+        ///
+        /// - Parameter options: What to do when interrupted.
+        /// - Returns: The destination.
+        public static func temporary(options: Options) -> Destination {
+            Destination(place: .temporary, options: options)
+        }
 
-    /// Returns the destination of a new file in the temporary directory.
-    ///
-    /// - Parameter options: What to do when interrupted.
-    /// - Returns: The destination.
-    public static func temporary(options: DownloadOptions) -> DownloadDestination {
-        DownloadDestination(place: .temporary, options: options)
-    }
-
-    /// Returns a destination that is chosen when the body is complete.
-    ///
-    /// The partial file is in the temporary directory; from there the body is copied if the destination is on another
-    /// file system.
-    ///
-    /// - Parameters:
-    ///   - options: What to do when interrupted; the rest of the options is the closure's to choose.
-    ///   - chooser: Returns the URL of the file and what to do about directories and a previous file.
-    /// - Returns: The destination.
-    public static func custom(
-        options: DownloadOptions = [], _ chooser: @escaping Chooser
-    ) -> DownloadDestination {
-        DownloadDestination(place: .custom(chooser), options: options)
+        /// Returns a destination that is chosen when the body is complete.
+        ///
+        /// The partial file is in the temporary directory; from there the body is copied if the destination is on another
+        /// file system.
+        ///
+        /// - Parameters:
+        ///   - options: What to do when interrupted; the rest of the options is the closure's to choose.
+        ///   - chooser: Returns the URL of the file and what to do about directories and a previous file. Called once the body
+        ///     is complete, on the global pool, with the URL of the partial file, which it leaves alone, and the head of the
+        ///     response.
+        /// - Returns: The destination.
+        public static func custom(
+            options: Options = [],
+            _ chooser:
+                @escaping @Sendable (_ temporaryURL: URL, _ response: HTTPResponse) -> (
+                    destinationURL: URL, options: Options
+                )
+        ) -> Destination {
+            Destination(place: .custom(chooser), options: options)
+        }
     }
 }
 
-/// Says how a download treats the file system, and whether it goes on by itself when it is interrupted.
-public struct DownloadOptions: OptionSet, Sendable, Hashable {
-    /// The options as bits.
-    public let rawValue: Int
+extension DownloadRequest {
+    /// Says how a download treats the file system, and whether it goes on by itself when it is interrupted.
+    public struct Options: OptionSet, Sendable, Hashable {
+        /// The options as bits.
+        public let rawValue: Int
 
-    /// Creates a set of options.
-    ///
-    /// - Parameter rawValue: The options as bits.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
+        /// Creates a set of options.
+        ///
+        /// - Parameter rawValue: The options as bits.
+        public init(rawValue: Int) {
+            self.rawValue = rawValue
+        }
+
+        /// Makes the directories that lead to the destination and do not exist.
+        public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
+
+        /// Replaces a file that is at the destination already, at the moment when the new one is complete.
+        ///
+        /// A directory is never replaced; of a symbolic link, the link itself is. Without this option a download to an
+        /// existing file fails before anything is fetched.
+        public static let removePreviousFile = Options(rawValue: 1 << 1)
+
+        /// Goes on from where it was when the transfer is interrupted, without beginning again.
+        ///
+        /// Once some of the body is there, a connection that is lost or cannot be made, a time limit for connecting or silence
+        /// that runs out, and a body that ends too early are followed by another attempt for the rest, until five in a row
+        /// have fetched less than 1 KiB; the waits between them grow from half a second. A download to a named file also takes
+        /// up what an earlier one, in this process or another, left beside the destination, if that was asked of the same
+        /// URL. That the bytes belong together is the server's promise: where it gives no strong validator (RFC 9110 §8.8.1),
+        /// an interruption ends the download, and the next one begins again.
+        public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
-
-    /// Makes the directories that lead to the destination and do not exist.
-    public static let createIntermediateDirectories = DownloadOptions(rawValue: 1 << 0)
-
-    /// Replaces a file that is at the destination already, at the moment when the new one is complete.
-    ///
-    /// A directory is never replaced; of a symbolic link, the link itself is. Without this option a download to an
-    /// existing file fails before anything is fetched.
-    public static let removePreviousFile = DownloadOptions(rawValue: 1 << 1)
-
-    /// Goes on from where it was when the transfer is interrupted, without beginning again.
-    ///
-    /// Once some of the body is there, a connection that is lost or cannot be made, a time limit for connecting or silence
-    /// that runs out, and a body that ends too early are followed by another attempt for the rest, until five in a row
-    /// have fetched less than 1 KiB; the waits between them grow from half a second. A download to a named file also takes
-    /// up what an earlier one, in this process or another, left beside the destination, if that was asked of the same
-    /// URL. That the bytes belong together is the server's promise: where it gives no strong validator (RFC 9110 §8.8.1),
-    /// an interruption ends the download, and the next one begins again.
-    public static let automaticallyResume = DownloadOptions(rawValue: 1 << 2)
 }
+
+/// The name of ``DownloadRequest/Destination`` within the package.
+package typealias DownloadDestination = DownloadRequest.Destination
+
+/// The name of ``DownloadRequest/Options`` within the package.
+package typealias DownloadOptions = DownloadRequest.Options
 
 /// A destination as paths, checked.
 ///

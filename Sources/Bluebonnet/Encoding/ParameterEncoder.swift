@@ -102,10 +102,10 @@ extension HTTPRequest {
 /// Sets `Content-Type: application/x-plist` unless the request has a content type.
 public struct PropertyListParameterEncoder: ParameterEncoder {
     /// Encodes as an XML property list.
-    public static let `default` = PropertyListParameterEncoder(format: .xml)
+    package static let `default` = PropertyListParameterEncoder(format: .xml)
 
     /// Encodes as a binary property list.
-    public static let binary = PropertyListParameterEncoder(format: .binary)
+    package static let binary = PropertyListParameterEncoder(format: .binary)
 
     private let encoder: PropertyListEncoder
 
@@ -145,7 +145,7 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
     ///
     /// - Parameter encoder: What does the work; it must not be changed afterwards.
     /// - Returns: The encoder.
-    public static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
+    package static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
         PropertyListParameterEncoder(encoder: encoder)
     }
 }
@@ -179,10 +179,10 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     public static let `default` = URLEncodedFormParameterEncoder()
 
     /// What makes the pairs.
-    public let encoder: URLEncodedFormEncoder
+    package let encoder: URLEncodedFormEncoder
 
     /// Where the pairs go.
-    public let destination: Destination
+    package let destination: Destination
 
     /// Creates an encoder.
     ///

@@ -18,34 +18,34 @@ public struct URLEncodedFormEncoder: Sendable {
     ///
     /// Sorted are the encoded pairs, as text. That goes for the elements of an array too: where their order matters, turn
     /// this off.
-    public let alphabetizeKeyValuePairs: Bool
+    package let alphabetizeKeyValuePairs: Bool
 
     /// How the keys of an array's elements are made.
-    public let arrayEncoding: ArrayEncoding
+    package let arrayEncoding: ArrayEncoding
 
     /// How truth values come out.
-    public let boolEncoding: BoolEncoding
+    package let boolEncoding: BoolEncoding
 
     /// How `Data` comes out.
-    public let dataEncoding: DataEncoding
+    package let dataEncoding: DataEncoding
 
     /// How dates come out.
-    public let dateEncoding: DateEncoding
+    package let dateEncoding: DateEncoding
 
     /// How whole keys, with the keys around them, are converted.
-    public let keyEncoding: KeyEncoding
+    package let keyEncoding: KeyEncoding
 
     /// How a nested key is appended to the key around it.
-    public let keyPathEncoding: KeyPathEncoding
+    package let keyPathEncoding: KeyPathEncoding
 
     /// How a missing value comes out.
-    public let nilEncoding: NilEncoding
+    package let nilEncoding: NilEncoding
 
     /// How spaces come out.
-    public let spaceEncoding: SpaceEncoding
+    package let spaceEncoding: SpaceEncoding
 
     /// The characters that come out as they are; all others are percent-encoded.
-    public let allowedCharacters: AllowedCharacters
+    package let allowedCharacters: AllowedCharacters
 
     /// Creates an encoder.
     ///

@@ -2,7 +2,7 @@
 extension RequestError {
     /// Says what happened to the connection.
     @nonexhaustive
-    public enum ConnectionReason: Hashable, Sendable, CustomStringConvertible {
+    public enum ConnectionReason: Hashable, Sendable, Described {
         /// The host's name could not be resolved.
         case nameNotResolved
         /// The proxy's name could not be resolved.
@@ -22,7 +22,7 @@ extension RequestError {
         case failed
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .nameNotResolved: "the host's name could not be resolved"
             case .proxyNameNotResolved: "the proxy's name could not be resolved"
@@ -38,7 +38,7 @@ extension RequestError {
 
     /// Names the time limit that ran out.
     @nonexhaustive
-    public enum TimeoutStage: Hashable, Sendable, CustomStringConvertible {
+    public enum TimeoutStage: Hashable, Sendable, Described {
         /// Waiting until the session's limits allowed a connection took too long.
         case pool
         /// Name lookup, connecting and TLS together took too long.
@@ -49,7 +49,7 @@ extension RequestError {
         case total
 
         /// The time limit in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .pool: "waiting for a free connection took too long"
             case .connect: "connecting took too long"
@@ -61,7 +61,7 @@ extension RequestError {
 
     /// Says why the server was not trusted.
     @nonexhaustive
-    public enum TrustReason: Hashable, Sendable, CustomStringConvertible {
+    public enum TrustReason: Hashable, Sendable, Described {
         /// The certificate has expired or is not valid yet.
         case certificateExpired
         /// No trusted authority vouches for the certificate.
@@ -100,7 +100,7 @@ extension RequestError {
         case notEvaluated
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .certificateExpired: "the server's certificate has expired or is not valid yet"
             case .untrustedIssuer: "no trusted authority vouches for the server's certificate"
@@ -126,7 +126,7 @@ extension RequestError {
 
     /// Says what is known of the revocation of a certificate that is not accepted.
     @nonexhaustive
-    public enum RevocationReason: Hashable, Sendable, CustomStringConvertible {
+    public enum RevocationReason: Hashable, Sendable, Described {
         /// It was revoked.
         case revoked
         /// Whoever was asked does not know it.
@@ -141,7 +141,7 @@ extension RequestError {
         case replayedResponse
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .revoked: "a certificate of the server's was revoked"
             case .unknown: "the responder does not know the server's certificate"
@@ -155,7 +155,7 @@ extension RequestError {
 
     /// Says what is wrong with a response.
     @nonexhaustive
-    public enum InvalidResponseReason: Hashable, Sendable, CustomStringConvertible {
+    public enum InvalidResponseReason: Hashable, Sendable, Described {
         /// The status line, a field or the framing breaks the rules of HTTP.
         case malformed
         /// The head is larger than the limit, in bytes.
@@ -170,7 +170,7 @@ extension RequestError {
         case http2Stream
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .malformed: "the response is malformed"
             case .headTooLarge(let limit): "the head of the response is larger than \(limit) bytes"
@@ -184,7 +184,7 @@ extension RequestError {
 
     /// Says which check a response failed.
     @nonexhaustive
-    public enum ValidationReason: Hashable, Sendable, CustomStringConvertible {
+    public enum ValidationReason: Hashable, Sendable, Described {
         /// The status code is not an acceptable one.
         case unacceptableStatusCode(Int)
         /// The response has a body, but no content type.
@@ -195,7 +195,7 @@ extension RequestError {
         case customValidationFailed
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .unacceptableStatusCode(let code): "the status code \(code) is not acceptable"
             case .missingContentType(let acceptable):
@@ -209,7 +209,7 @@ extension RequestError {
 
     /// Says why a response could not be turned into a value.
     @nonexhaustive
-    public enum SerializationReason: Hashable, Sendable, CustomStringConvertible {
+    public enum SerializationReason: Hashable, Sendable, Described {
         /// The body is empty, and neither the method nor the status code allows that.
         case inputDataNilOrZeroLength
         /// The body is empty, allowed, but the type has no value for that.
@@ -224,7 +224,7 @@ extension RequestError {
         case customSerializationFailed
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .inputDataNilOrZeroLength: "the response has no body"
             case .invalidEmptyResponse(let type): "the response has no body, and \(type) has no value for that"
@@ -238,7 +238,7 @@ extension RequestError {
 
     /// Says why a downloaded body could not be kept.
     @nonexhaustive
-    public enum DownloadReason: Hashable, Sendable, CustomStringConvertible {
+    public enum DownloadReason: Hashable, Sendable, Described {
         /// The destination is not the URL of a file.
         case destinationInvalid(String)
         /// There is a file at the destination already, and it is not to be removed.
@@ -259,7 +259,7 @@ extension RequestError {
         case cannotResume(statusCode: Int)
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .destinationInvalid(let url): "the destination \(url) is not a file's URL"
             case .destinationExists(let path): "there is a file at \(path) already"
@@ -276,14 +276,14 @@ extension RequestError {
 
     /// Says why there is no stream of server-sent events.
     @nonexhaustive
-    public enum EventSourceReason: Hashable, Sendable, CustomStringConvertible {
+    public enum EventSourceReason: Hashable, Sendable, Described {
         /// The status code is not 200.
         case unacceptableStatusCode(Int)
         /// The content type is not `text/event-stream`.
         case unacceptableContentType(String?)
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .unacceptableStatusCode(let code): "there is no event stream: the status code is \(code)"
             case .unacceptableContentType(let type):

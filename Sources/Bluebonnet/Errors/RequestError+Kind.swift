@@ -1,7 +1,7 @@
 extension RequestError {
     /// Names a failure.
     @nonexhaustive
-    public enum Kind: Hashable, Sendable, CustomStringConvertible {
+    public enum Kind: Hashable, Sendable, Described {
         /// The text is not a URL that can be requested; ``RequestError/url`` has the text, redacted like a URL.
         case invalidURL
         /// The request cannot be sent as it is.
@@ -51,7 +51,7 @@ extension RequestError {
         case `internal`
 
         /// The failure in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .invalidURL: "not a URL that can be requested"
             case .invalidRequest(let reason): reason.description
@@ -82,7 +82,7 @@ extension RequestError {
 
     /// Says why a request cannot be sent as it is.
     @nonexhaustive
-    public enum InvalidRequestReason: Hashable, Sendable, CustomStringConvertible {
+    public enum InvalidRequestReason: Hashable, Sendable, Described {
         /// The scheme is neither `http` nor `https`.
         case unsupportedScheme(String)
         /// The method is not a token (RFC 9110 §5.6.2).
@@ -99,7 +99,7 @@ extension RequestError {
         case conversion
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .unsupportedScheme(let scheme): "the scheme \"\(scheme)\" is not supported, only http and https are"
             case .method(let method): "the method \(method.debugDescription) is not a token"
@@ -114,17 +114,17 @@ extension RequestError {
 
     /// Says why parameters could not be encoded.
     @nonexhaustive
-    public enum ParameterEncodingReason: Hashable, Sendable, CustomStringConvertible {
+    public enum ParameterEncodingReason: Hashable, Sendable, Described {
         /// The encoder threw; see ``RequestError/underlying``.
         case encoderFailed
 
         /// The reason in a few words.
-        public var description: String { "the parameters could not be encoded" }
+        package var text: String { "the parameters could not be encoded" }
     }
 
     /// Says why a multipart form could not be encoded.
     @nonexhaustive
-    public enum MultipartEncodingReason: Hashable, Sendable, CustomStringConvertible {
+    public enum MultipartEncodingReason: Hashable, Sendable, Described {
         /// The URL is not one of a file.
         case bodyPartURLInvalid(String)
         /// The file's URL has no last component to make a file name of.
@@ -153,7 +153,7 @@ extension RequestError {
         case outputFileWriteFailed(String)
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .bodyPartURLInvalid(let url): "a part of the form is to be read from \(url), which is not a file's URL"
             case .bodyPartFilenameInvalid(let url): "a part of the form has no file name in \(url)"
@@ -176,7 +176,7 @@ extension RequestError {
 
     /// Says what is wrong with a request's body.
     @nonexhaustive
-    public enum RequestBodyReason: Hashable, Sendable, CustomStringConvertible {
+    public enum RequestBodyReason: Hashable, Sendable, Described {
         /// The URL is not one of a file.
         case notAFileURL(String)
         /// The file cannot be opened or read; the detail has the system's words.
@@ -191,7 +191,7 @@ extension RequestError {
         case notReplayable
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .notAFileURL(let url): "the body is to be read from \(url), which is not a file's URL"
             case .fileUnreadable(let path): "the body's file \(path) cannot be read"
@@ -205,7 +205,7 @@ extension RequestError {
 
     /// Says why a redirect is not followed.
     @nonexhaustive
-    public enum RedirectReason: Hashable, Sendable, CustomStringConvertible {
+    public enum RedirectReason: Hashable, Sendable, Described {
         /// There were as many redirects as are allowed, and one more.
         case tooMany(limit: Int)
         /// The request was led back to where it had been, in the same way.
@@ -220,7 +220,7 @@ extension RequestError {
         case invalidRequest
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .tooMany(let limit): "the request was redirected more than \(limit) times"
             case .loop(let url): "the request is redirected in a circle, back to \(url)"
@@ -234,17 +234,17 @@ extension RequestError {
 
     /// Says why there is no answer without the network.
     @nonexhaustive
-    public enum CacheReason: Hashable, Sendable, CustomStringConvertible {
+    public enum CacheReason: Hashable, Sendable, Described {
         /// Nothing is stored that could be the answer, or the request's kind is not answered with what is stored.
         case notStored
 
         /// The reason in a few words.
-        public var description: String { "no stored response can be the answer, and the network must not be asked" }
+        package var text: String { "no stored response can be the answer, and the network must not be asked" }
     }
 
     /// Says why a challenge cannot be answered.
     @nonexhaustive
-    public enum AuthenticationReason: Hashable, Sendable, CustomStringConvertible {
+    public enum AuthenticationReason: Hashable, Sendable, Described {
         /// The server offers no algorithm for Digest that libcurl gets right: MD5 and SHA-256.
         case unsupportedDigestAlgorithm(String)
         /// The server offers no quality of protection for Digest that libcurl gets right: `auth`, or for a request
@@ -254,7 +254,7 @@ extension RequestError {
         case unsupportedScheme(String)
 
         /// The reason in a few words.
-        public var description: String {
+        package var text: String {
             switch self {
             case .unsupportedDigestAlgorithm(let name):
                 "the server asks for Digest with \(name.debugDescription), which is not supported"
@@ -267,7 +267,7 @@ extension RequestError {
 
     /// Says why a cookie is not kept, or a file of cookies cannot be used.
     @nonexhaustive
-    public enum CookieReason: Hashable, Sendable, CustomStringConvertible {
+    public enum CookieReason: Hashable, Sendable, Described {
         /// The session keeps no cookies.
         case notKept
         /// The value of `Set-Cookie` has not the form of a cookie.
@@ -298,7 +298,7 @@ extension RequestError {
         case fileUnwritable(path: String)
 
         /// The reason in a few words, without the cookie's value.
-        public var description: String {
+        package var text: String {
             switch self {
             case .notKept: "the session keeps no cookies"
             case .malformed: "the value of Set-Cookie is not a cookie"

@@ -168,9 +168,9 @@ public struct RequestError: Error, Sendable {
     public var statusCode: Int? { if case .validation(.unacceptableStatusCode(let code)) = kind { code } else { nil } }
 }
 
-extension RequestError: CustomStringConvertible {
+extension RequestError: SecretKeeping {
     /// What went wrong, where and for which URL, in one line without secrets.
-    public var description: String {
+    package var text: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }
         if let underlying { text += ": \(Self.words(of: underlying))" }
@@ -191,21 +191,20 @@ extension RequestError: CustomStringConvertible {
     }
 }
 
-extension RequestError: CustomReflectable {
-    /// A mirror without secrets: of the body, its length alone, and of the error that caused this one, its words.
-    public var customMirror: Mirror {
-        let children: KeyValuePairs<String, Any> = [
+extension RequestError {
+    /// Of the body, the length alone; of the error that caused this one, the text.
+    package var shownParts: KeyValuePairs<String, Any> {
+        [
             "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,
             "method": method?.rawValue as Any, "url": url as Any, "attempts": attempts, "response": response as Any,
             "body": body.map { "\($0.count) bytes" } as Any,
             "resumeData": resumeData.map { "\($0.count) bytes" } as Any,
             "origin": origin,
         ]
-        return Mirror(self, children: children, displayStyle: .struct)
     }
 }
 
 extension RequestError: LocalizedError {
-    /// The ``description``, so that Foundation's `localizedDescription` says it.
+    /// The description, so that Foundation's `localizedDescription` says it.
     public var errorDescription: String? { description }
 }

@@ -22,17 +22,11 @@ import FoundationEssentials
 /// closed when the loop is left. Cancelling the task ends any wait for the next event, closes the connection at once and
 /// throws `.cancelled`.
 public struct EventSource: AsyncSequence, Sendable {
-    /// An event of the stream.
-    public typealias Element = ServerSentEvent
-
-    /// What ends the sequence when waiting does not help.
-    public typealias Failure = RequestError
-
     /// Makes a connection with these fields in its request, and waits for the head of the response.
     typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
 
     /// How the source reconnects.
-    public let configuration: Configuration
+    package let configuration: Configuration
 
     private let open: Open
     private let timing: Timing
@@ -71,9 +65,6 @@ public struct EventSource: AsyncSequence, Sendable {
 
     /// Receives the events of an ``EventSource``.
     public struct Iterator: AsyncIteratorProtocol {
-        /// What ends the sequence when waiting does not help.
-        public typealias Failure = RequestError
-
         fileprivate let run: EventSourceRun
 
         /// Returns the next event, waiting and reconnecting for it.

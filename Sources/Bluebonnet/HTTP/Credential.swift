@@ -49,15 +49,9 @@ public struct Credential: Hashable, Sendable {
     }
 }
 
-extension Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Credential: SecretKeeping {
     /// Says that it is a credential, and nothing that is secret.
-    public var description: String { "Credential(…)" }
-
-    /// The ``description``.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var text: String { "Credential(…)" }
 }
 
 /// What a server or a proxy asks for before it serves a request (RFC 9110 §11.3).

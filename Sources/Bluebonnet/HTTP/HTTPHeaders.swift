@@ -183,9 +183,9 @@ extension HTTPHeaders: ExpressibleByArrayLiteral {
     }
 }
 
-extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
+extension HTTPHeaders: Described, CustomReflectable {
     /// A line for each field, with the values of fields that carry secrets redacted.
-    public var description: String {
+    package var text: String {
         fields.map(\.description).joined(separator: "\n")
     }
 
@@ -242,16 +242,13 @@ extension HTTPHeader: Hashable {
     }
 }
 
-extension HTTPHeader: CustomStringConvertible, CustomReflectable {
+extension HTTPHeader: SecretKeeping {
     /// The header as `Name: value`, without its secrets.
     ///
     /// The value of a field that carries secrets by its name is redacted; one that holds a URL is redacted like a URL.
-    public var description: String { "\(name): \(Redaction.fieldValue(self))" }
+    package var text: String { "\(name): \(Redaction.fieldValue(self))" }
 
-    /// A mirror that shows no more than ``description``.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["name": name, "value": Redaction.fieldValue(self)], displayStyle: .struct)
-    }
+    package var shownParts: KeyValuePairs<String, Any> { ["name": name, "value": Redaction.fieldValue(self)] }
 }
 
 extension HTTPHeader {
@@ -269,7 +266,7 @@ extension HTTPHeader {
 
     /// Returns an `Accept-Language` header.
     ///
-    /// - Parameter value: The languages; ``defaultAcceptLanguage`` is what the environment asks for.
+    /// - Parameter value: The languages.
     /// - Returns: The header.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
@@ -332,7 +329,7 @@ extension HTTPHeader {
 
     /// Returns a `User-Agent` header.
     ///
-    /// - Parameter value: The products; ``defaultUserAgent`` is what sessions send.
+    /// - Parameter value: The products.
     /// - Returns: The header.
     public static func userAgent(_ value: String) -> HTTPHeader { HTTPHeader(name: "User-Agent", value: value) }
 
@@ -350,16 +347,16 @@ extension HTTPHeader {
     ///
     /// Read once, from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG` as gettext does: at most six, such as
     /// `de-DE;q=1.0, en;q=0.9`; English where the environment names none.
-    public static let defaultAcceptLanguage = acceptLanguage(
+    package static let defaultAcceptLanguage = acceptLanguage(
         languages(in: ProcessInfo.processInfo.environment).enumerated()
             .map { "\($1);q=\($0 == 0 ? "1.0" : "0.\(10 - $0)")" }
             .joined(separator: ", "))
 
     /// The content codings that are decoded, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
-    public static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
+    package static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
 
     /// Names the program and this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
-    public static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first))
+    package static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first))
 
     /// Returns the language tags (RFC 5646) that an environment asks for.
     package static func languages(in environment: [String: String]) -> [String] {

@@ -191,19 +191,17 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+extension HTTPRequest: SecretKeeping {
     /// The method and the URL without its secrets.
-    public var description: String { "\(method.rawValue) \(url.redactedDescription)" }
+    package var text: String { "\(method.rawValue) \(url.redactedDescription)" }
 
-    /// A mirror without secrets: of the body, its length alone.
-    public var customMirror: Mirror {
-        let children: KeyValuePairs<String, Any> = [
+    package var shownParts: KeyValuePairs<String, Any> {
+        [
             "method": method.rawValue, "url": url.redactedDescription, "headers": headers, "body": body as Any,
             "timeouts": timeouts as Any, "httpVersion": httpVersion as Any, "credential": credential as Any,
             "handlesCookies": handlesCookies, "proxy": proxy as Any, "priority": priority as Any,
             "cachePolicy": cachePolicy as Any,
         ]
-        return Mirror(self, children: children, displayStyle: .struct)
     }
 }
 
@@ -254,9 +252,9 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     }
 }
 
-extension HTTPMethod: CustomStringConvertible {
+extension HTTPMethod: Described {
     /// The method as it is sent.
-    public var description: String { rawValue }
+    package var text: String { rawValue }
 }
 
 /// Says which version of HTTP a request should be sent in.
@@ -285,7 +283,7 @@ public struct HTTPPriority: Hashable, Sendable {
     public let isIncremental: Bool
 
     /// The share of the connection in proportion to that of other requests: 1 to 256; HTTP/2's own default is 16.
-    public let weight: Int
+    package let weight: Int
 
     /// Creates a priority as RFC 9218 has it, with the weight that fits.
     ///
@@ -301,7 +299,7 @@ public struct HTTPPriority: Hashable, Sendable {
     /// Creates a priority of a weight, with the urgency that fits: from 1 for 256 to 5 for less than 4.
     ///
     /// - Parameter weight: The share; brought into the range of 1 to 256.
-    public init(weight: Int) {
+    package init(weight: Int) {
         let weight = min(256, max(1, weight))
         self.weight = weight
         urgency = Self.weights.dropFirst().firstIndex { $0 <= weight } ?? 3

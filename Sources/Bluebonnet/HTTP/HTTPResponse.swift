@@ -71,17 +71,15 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-extension HTTPResponse: CustomStringConvertible, CustomReflectable {
+extension HTTPResponse: SecretKeeping {
     /// The version, the status code and the URL without its secrets, in one line.
-    public var description: String { "\(httpVersion) \(statusCode) \(url.redactedDescription)" }
+    package var text: String { "\(httpVersion) \(statusCode) \(url.redactedDescription)" }
 
-    /// A mirror without secrets.
-    public var customMirror: Mirror {
-        let children: KeyValuePairs<String, Any> = [
+    package var shownParts: KeyValuePairs<String, Any> {
+        [
             "url": url.redactedDescription, "statusCode": statusCode, "httpVersion": httpVersion,
             "reasonPhrase": reasonPhrase as Any, "headers": headers, "history": history,
         ]
-        return Mirror(self, children: children, displayStyle: .struct)
     }
 }
 
@@ -131,9 +129,9 @@ public enum HTTPVersion: Hashable, Sendable {
     case http2
 }
 
-extension HTTPVersion: CustomStringConvertible {
+extension HTTPVersion: Described {
     /// The version as it is written in a status line, such as `HTTP/1.1`, or `HTTP/2`.
-    public var description: String {
+    package var text: String {
         switch self {
         case .http1_0: "HTTP/1.0"
         case .http1_1: "HTTP/1.1"

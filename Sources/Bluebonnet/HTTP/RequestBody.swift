@@ -109,12 +109,9 @@ public struct RequestBody: Sendable {
     }
 }
 
-extension RequestBody: CustomStringConvertible, CustomReflectable {
+extension RequestBody: SecretKeeping {
     /// The body's length, if it is known, but not its content.
-    public var description: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
-
-    /// A mirror that does not show the body's content.
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var text: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
 }
 
 /// Where the bytes of a body come from that is not in memory.
@@ -163,23 +160,24 @@ package struct OpenBody: Sendable {
 }
 
 extension RequestBody {
-    /// The bytes of the body in pieces, as they would be sent.
+    /// The bytes of the body in pieces, as they would be sent; no piece is empty.
     ///
     /// Every `for await` opens the body anew; one that is not replayable can be opened once, by whoever comes first:
-    /// reading it here leaves nothing to send.
-    public var pieces: Pieces { Pieces(body: self) }
+    /// reading it here leaves nothing to send. The loop may wait for a disk. It throws `.requestBody(…)` or
+    /// `.multipartEncoding(…)` for a body that cannot be read, or what the sequence throws that the body is made of.
+    public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }
 
     /// The bytes of a body in pieces, none of them empty.
-    public struct Pieces: AsyncSequence, Sendable {
+    package struct Pieces: AsyncSequence, Sendable {
         fileprivate let body: RequestBody
 
         /// Creates a reader of the body.
         ///
         /// - Returns: The iterator; it opens the body with the first piece.
-        public func makeAsyncIterator() -> Iterator { Iterator(body: body) }
+        package func makeAsyncIterator() -> Iterator { Iterator(body: body) }
 
         /// Reads a body.
-        public struct Iterator: AsyncIteratorProtocol {
+        package struct Iterator: AsyncIteratorProtocol {
             /// The body, until it is opened.
             private var body: RequestBody?
             private var reader: (any BodyReader)?
@@ -193,7 +191,7 @@ extension RequestBody {
             /// - Returns: The bytes, or `nil` at the end of the body and after an error.
             /// - Throws: `.requestBody(…)` or `.multipartEncoding(…)` for a body that cannot be read, or what the sequence
             ///   throws that it is made of.
-            public mutating func next() async throws -> Data? {
+            package mutating func next() async throws -> Data? {
                 if let body = body.take() {
                     if let data = body.data { return data.isEmpty ? nil : data }
                     reader = try body.open()?.makeReader()

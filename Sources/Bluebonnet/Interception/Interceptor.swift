@@ -101,7 +101,7 @@ extension RequestInterceptor where Self == Interceptor {
     ///   - adapt: Gets a request and whose it is, and returns it as it is to be sent. Runs on the global pool.
     ///   - retry: Gets a request, its session and why it failed, and returns what to do. Runs on the global pool.
     /// - Returns: The interceptor.
-    public static func interceptor(
+    package static func interceptor(
         adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,
         retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Interceptor { Interceptor(adapt: adapt, retry: retry) }

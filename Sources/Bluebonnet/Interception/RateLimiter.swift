@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// Lets no more requests go to a host than so many in a second.
 ///
@@ -61,7 +61,7 @@ public final class RateLimiter: RequestInterceptor {
     ///
     /// - Parameter url: The URL.
     /// - Returns: Their number.
-    public func waitingCount(for url: URL) -> Int {
+    package func waitingCount(for url: URL) -> Int {
         mailbox.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
     }
 
@@ -122,7 +122,7 @@ extension RequestAdapter where Self == RateLimiter {
     ///   - requestsPerSecond: How many requests a second may go to one host in the long run.
     ///   - burst: How many may go at once after a while without any; 1 by default.
     /// - Returns: The limiter.
-    public static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
+    package static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
         RateLimiter(requestsPerSecond: requestsPerSecond, burst: burst)
     }
 }

@@ -63,7 +63,7 @@ public struct RequestAdapterState: Sendable {
     ///   - requestID: Names the request.
     ///   - session: The session of the request.
     ///   - retryCount: How often the request was tried again.
-    public init(requestID: RequestID, session: Session, retryCount: Int = 0) {
+    package init(requestID: RequestID, session: Session, retryCount: Int = 0) {
         self.requestID = requestID
         self.session = session
         self.retryCount = retryCount
@@ -103,7 +103,7 @@ public enum RetryResult: Sendable {
 
 extension RetryResult {
     /// Whether the request is to be tried again.
-    public var isRetrying: Bool {
+    package var isRetrying: Bool {
         switch self {
         case .retry, .retryWithDelay: true
         case .doNotRetry, .doNotRetryWithError: false
@@ -111,8 +111,8 @@ extension RetryResult {
     }
 
     /// How long to wait before trying again, if a delay is asked for.
-    public var delay: Duration? { if case .retryWithDelay(let delay) = self { delay } else { nil } }
+    package var delay: Duration? { if case .retryWithDelay(let delay) = self { delay } else { nil } }
 
     /// The error to report, if there is one.
-    public var error: (any Error)? { if case .doNotRetryWithError(let error) = self { error } else { nil } }
+    package var error: (any Error)? { if case .doNotRetryWithError(let error) = self { error } else { nil } }
 }

@@ -12,7 +12,7 @@ extension HTTPRequest {
     ///   - defaultHeaders: The fields that are sent unless the request has fields of their names.
     ///   - revealingSecrets: Whether secrets are shown, so that the command does what the request does.
     /// - Returns: The command, one option a line.
-    public func cURLDescription(defaultHeaders: HTTPHeaders = [:], revealingSecrets: Bool = false) -> String {
+    package func cURLDescription(defaultHeaders: HTTPHeaders = [:], revealingSecrets: Bool = false) -> String {
         CURLCommand(request: self, defaultHeaders: defaultHeaders, revealsSecrets: revealingSecrets).text
     }
 }

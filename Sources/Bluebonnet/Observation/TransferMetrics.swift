@@ -33,7 +33,7 @@ public struct TransferMetrics: Hashable, Sendable {
 }
 
 /// One end of a connection.
-public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
+public struct SocketAddress: Hashable, Sendable, Described {
     /// The numeric IP address.
     public var host: String
 
@@ -51,7 +51,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The address as in a URL: `127.0.0.1:80`, `[::1]:80`.
-    public var description: String {
+    package var text: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 }

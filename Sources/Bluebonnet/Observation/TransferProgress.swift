@@ -20,7 +20,7 @@ public struct TransferProgress: Hashable, Sendable {
     ///   - completed: How many bytes are done.
     ///   - total: How many bytes there will be, if that is known.
     ///   - bytesPerSecond: How many bytes come or go per second, if that is known.
-    public init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
+    package init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
         self.completed = completed
         self.total = total
         self.bytesPerSecond = bytesPerSecond

@@ -11,7 +11,7 @@ extension DataStreamRequest {
         /// - Parameters:
         ///   - event: What happened.
         ///   - request: The request that ``cancel()`` cancels.
-        public init(event: Event<Success, Failure>, request: DataStreamRequest) {
+        package init(event: Event<Success, Failure>, request: DataStreamRequest) {
             self.event = event
             self.request = request
         }
@@ -60,7 +60,7 @@ extension DataStreamRequest {
         ///   - response: The head of the response.
         ///   - metrics: What was measured.
         ///   - error: Why the request failed.
-        public init(
+        package init(
             request: HTTPRequest?, response: HTTPResponse?, metrics: TransferMetrics?, error: RequestError?
         ) {
             self.request = request

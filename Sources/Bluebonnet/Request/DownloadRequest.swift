@@ -17,12 +17,6 @@ public import FoundationEssentials
 /// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
 /// pool.
 public actor DownloadRequest: Request {
-    /// Says where a file goes.
-    public typealias Destination = DownloadDestination
-
-    /// Says how a file gets to its destination.
-    public typealias Options = DownloadOptions
-
     /// Leads Bluebonnet to what all kinds of request share.
     public nonisolated let reference: RequestReference
 

@@ -247,7 +247,7 @@ extension Request {
     /// A `curl` command for the request with the session's fields, to be pasted into a shell.
     ///
     /// - Parameter revealingSecrets: Whether secrets are shown, so that the command does what the request does; `false`
-    ///   by default, which shows placeholders, as ``HTTPRequest/cURLDescription(defaultHeaders:revealingSecrets:)`` says.
+    ///   by default, which shows placeholders.
     /// - Returns: The command, or a comment when no request was made so far.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
         // One that has not been started may be one that cannot be, and what is no URL cannot be redacted like one.
@@ -260,7 +260,7 @@ extension Request {
 // MARK: Words
 
 /// Names a request within the process.
-public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+public struct RequestID: Hashable, Sendable, Described {
     let number: UInt64
 
     private static let last = Atomic<UInt64>(0)
@@ -270,7 +270,7 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The number of the request, counted from 1.
-    public var description: String { "\(number)" }
+    package var text: String { "\(number)" }
 }
 
 /// Says where a request is in its life.

@@ -23,6 +23,8 @@ final class SerializationSlot: Sendable {
         var waiting: [Resumption<Void>] = []
         /// Called with the answer, in the order in which they were added.
         var handlers: [@Sendable (Answer) -> Void] = []
+        /// Whether somebody calls handlers now, who then calls those too that are added meanwhile.
+        var isCalling = false
         /// Ends a serializer that was attached when the request had been answered.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
@@ -128,23 +130,34 @@ final class SerializationSlot: Sendable {
     ///
     /// - Parameter isOnPool: Whether code of the user's may run here.
     func deliver(isOnPool: Bool = true) {
-        let (waiting, handlers, answer) = state.withLock { state in
-            guard case .made(let answer) = state.phase else {
-                return ([], [], nil) as ([Resumption<Void>], [@Sendable (Answer) -> Void], Answer?)
-            }
+        let (waiting, answer) = state.withLock { state in
+            guard case .made(let answer) = state.phase else { return ([], nil) as ([Resumption<Void>], Answer?) }
             state.phase = .delivered(answer)
-            defer { (state.waiting, state.handlers) = ([], []) }
-            return (state.waiting, state.handlers, answer)
+            state.isCalling = !state.handlers.isEmpty
+            defer { state.waiting = [] }
+            return (state.waiting, state.isCalling ? answer : nil)
         }
         for continuation in waiting { continuation.resume() }
-        guard let answer, !handlers.isEmpty else { return }
-        guard isOnPool else { return Self.callInTask(handlers, with: answer) }
-        for handler in handlers { handler(answer) }
+        guard let answer else { return }
+        guard isOnPool else { return callHandlersInTask(with: answer) }
+        callHandlers(with: answer)
+    }
+
+    /// Calls the handlers, and those that are added meanwhile, one after the other.
+    private func callHandlers(with answer: Answer) {
+        while true {
+            let handlers = state.withLock { state in
+                state.isCalling = !state.handlers.isEmpty
+                return exchange(&state.handlers, with: [])
+            }
+            if handlers.isEmpty { return }
+            for handler in handlers { handler(answer) }
+        }
     }
 
     @inline(never)
-    private static func callInTask(_ handlers: [@Sendable (Answer) -> Void], with answer: Answer) {
-        Task { for handler in handlers { handler(answer) } }
+    private func callHandlersInTask(with answer: Answer) {
+        Task { callHandlers(with: answer) }
     }
 
     private func input(of attempt: CompletedAttempt) throws(RequestError) -> SerializerInput {
@@ -194,11 +207,12 @@ final class SerializationSlot: Sendable {
     /// Has a closure called with the answer, on the global pool.
     func handle(_ handler: @escaping @Sendable (Answer) -> Void) {
         let answer = state.withLock { state -> Answer? in
-            if case .delivered(let answer) = state.phase { return answer }
             state.handlers.append(handler)
-            return nil
+            guard case .delivered(let answer) = state.phase, !state.isCalling else { return nil }
+            state.isCalling = true
+            return answer
         }
-        if let answer { Self.callInTask([handler], with: answer) }
+        if let answer { callHandlersInTask(with: answer) }
     }
 
     /// Waits for the answer.

@@ -107,7 +107,7 @@ extension SerializingRequest {
     ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
     /// - Returns: The task.
-    public nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
+    package nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: PropertyListDecoder = PropertyListDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -125,7 +125,7 @@ extension SerializingRequest {
     ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
     ///     default.
     /// - Returns: The task.
-    public nonisolated func serializingResponse<Serializer: SynchronousResponseSerializer>(
+    package nonisolated func serializingResponse<Serializer: SynchronousResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> SerializingTask<Self, Serializer.SerializedObject> {
         task(PreparedSerializer(serializer), automaticallyCancelling)

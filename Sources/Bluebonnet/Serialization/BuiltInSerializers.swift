@@ -45,7 +45,7 @@ extension ResponseSerializer where Self == DataResponseSerializer {
     ///
     /// - Parameter dataPreprocessor: What the body goes through first.
     /// - Returns: The serializer.
-    public static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
+    package static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
         DataResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
@@ -65,7 +65,7 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     public let dataPreprocessor: any DataPreprocessor
 
     /// The encoding, whatever the response says; `nil` to find it out.
-    public let encoding: String.Encoding?
+    package let encoding: String.Encoding?
 
     /// The methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
@@ -112,7 +112,7 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     ///
     /// - Parameter encoding: The encoding.
     /// - Returns: The serializer.
-    public static func string(encoding: String.Encoding) -> StringResponseSerializer {
+    package static func string(encoding: String.Encoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }
 }
@@ -169,7 +169,7 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     ///
     /// - Parameter dataPreprocessor: What the body goes through first.
     /// - Returns: The serializer.
-    public static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
+    package static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
         JSONResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
@@ -183,7 +183,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     public let dataPreprocessor: any DataPreprocessor
 
     /// What decodes the body.
-    public let decoder: any DataDecoder
+    package let decoder: any DataDecoder
 
     /// The methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
@@ -252,7 +252,7 @@ extension ResponseSerializer {
     ///
     /// - Parameter type: The type to decode.
     /// - Returns: The serializer.
-    public static func propertyList<Value: Decodable & Sendable>(
+    package static func propertyList<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(decoder: PropertyListDecoder())

@@ -235,10 +235,9 @@ extension JSONParser {
 }
 
 /// Says where a text stops being JSON, and why.
-public struct JSONParsingError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct JSONParsingError: Error, Hashable, Sendable, Described {
     /// Names what is wrong.
-    @nonexhaustive
-    public enum Reason: Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
         /// The text ends before the value does.
         case unexpectedEnd
         /// A byte cannot stand where it does.
@@ -258,13 +257,13 @@ public struct JSONParsingError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// What is wrong.
-    public let reason: Reason
+    package let reason: Reason
 
     /// How many bytes of the text come before the place.
     public let offset: Int
 
     /// What is wrong and where, in one line; nothing of the text itself is in it.
-    public var description: String {
+    package var text: String {
         let text =
             switch reason {
             case .unexpectedEnd: "the JSON text ends too early"

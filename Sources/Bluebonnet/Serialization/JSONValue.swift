@@ -59,16 +59,16 @@ extension JSONValue {
     ///
     /// - Parameter prettyPrinted: Whether the text is broken into indented lines.
     /// - Returns: The text.
-    public func encode(prettyPrinted: Bool = false) -> Data {
+    package func encode(prettyPrinted: Bool = false) -> Data {
         var writer = JSONWriter(isPretty: prettyPrinted)
         writer.write(self)
         return Data(writer.bytes)
     }
 }
 
-extension JSONValue: CustomStringConvertible {
+extension JSONValue: Described {
     /// The value as JSON text in one line, the members of objects sorted by name.
-    public var description: String { String(decoding: encode(), as: UTF8.self) }
+    package var text: String { String(decoding: encode(), as: UTF8.self) }
 
     /// The value as JSON text in indented lines, the members of objects sorted by name.
     public var prettyDescription: String { String(decoding: encode(prettyPrinted: true), as: UTF8.self) }
@@ -89,7 +89,7 @@ extension JSONValue {
     }
 
     /// Whether this is `null`.
-    public var isNull: Bool { self == .null }
+    package var isNull: Bool { self == .null }
 
     /// The truth value, or `nil` when this is not one.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
@@ -280,7 +280,7 @@ extension JSONValue: Codable {
 ///
 /// ``JSONValue`` holds one for what neither `Int64` nor `Double` can: an integer beyond `Int64`, a magnitude beyond
 /// `Double`. No digit is lost.
-public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
+public struct JSONNumber: Hashable, Sendable, Described {
     /// The number as JSON writes it (RFC 8259 §6).
     public let text: String
 
@@ -298,9 +298,6 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     init(checked text: String) {
         self.text = text
     }
-
-    /// The number as JSON writes it.
-    public var description: String { text }
 }
 
 /// Writes JSON text.

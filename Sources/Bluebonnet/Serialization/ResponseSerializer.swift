@@ -14,7 +14,7 @@ public import FoundationEssentials
 /// ```
 ///
 /// The built-in ones are ``DataResponseSerializer``, ``StringResponseSerializer``, ``JSONResponseSerializer`` and
-/// ``DecodableResponseSerializer``; ``ClosureResponseSerializer`` is made of a closure.
+/// ``DecodableResponseSerializer``.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// The type of the value.
     associatedtype SerializedObject: Sendable
@@ -30,8 +30,8 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
 
     /// Makes the value.
     ///
-    /// The preprocessor and the rules for empty bodies are there for the implementation to use: see
-    /// ``preprocessedData(of:)``. Cancelling the request cancels the task in which this runs.
+    /// The preprocessor and the rules for empty bodies are there for the implementation to use; a built-in serializer
+    /// that the implementation calls applies its own. Cancelling the request cancels the task in which this runs.
     ///
     /// - Parameter input: The exchange.
     /// - Returns: The value.
@@ -59,7 +59,7 @@ extension ResponseSerializer {
     ///
     /// - Parameter input: The exchange.
     /// - Returns: Whether an empty body is right.
-    public func allowsEmptyBody(_ input: SerializerInput) -> Bool {
+    package func allowsEmptyBody(_ input: SerializerInput) -> Bool {
         if let method = input.request?.method, emptyRequestMethods.contains(method) { return true }
         guard let code = input.response?.statusCode else { return false }
         return emptyResponseCodes.contains(code)
@@ -73,7 +73,7 @@ extension ResponseSerializer {
     /// - Returns: The body, never empty, or `nil`.
     /// - Throws: ``RequestError`` `.serialization(.inputDataNilOrZeroLength)` when the body is empty and may not be;
     ///   what the preprocessor throws.
-    public func preprocessedData(of input: SerializerInput) throws -> Data? {
+    package func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed: there is nothing in it to remove.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
         guard data.isEmpty else { return data }
@@ -133,14 +133,14 @@ public struct SerializerInput: Sendable {
 }
 
 /// Makes a value with a closure: `ClosureResponseSerializer { input in … }`.
-public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
+package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
     private let body: @Sendable (SerializerInput) async throws -> SerializedObject
 
     /// Creates the serializer.
     ///
     /// - Parameter body: Makes the value. It is handed the body as it is, empty ones too. What it throws ends the attempt
     ///   as `.serialization(.customSerializationFailed)` with the thrown error as the underlying one.
-    public init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
+    package init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
         self.body = body
     }
 
@@ -149,7 +149,7 @@ public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSer
     /// - Parameter input: The exchange.
     /// - Returns: The value.
     /// - Throws: What the closure throws.
-    public func serialize(_ input: SerializerInput) async throws -> SerializedObject {
+    package func serialize(_ input: SerializerInput) async throws -> SerializedObject {
         try await body(input)
     }
 }
@@ -179,7 +179,7 @@ public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     public static let value = Empty()
 
     /// Creates the only value.
-    public init() {}
+    package init() {}
 
     /// Returns the only value.
     ///

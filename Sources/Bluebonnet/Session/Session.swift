@@ -85,7 +85,7 @@ public actor Session {
     public nonisolated var eventMonitors: [any RequestEventHandler] { context.eventMonitors }
 
     /// Who is told what happens to the requests, as one.
-    public nonisolated var eventMonitor: CompositeEventMonitor {
+    package nonisolated var eventMonitor: CompositeEventMonitor {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
 
@@ -101,7 +101,7 @@ public actor Session {
 
     /// Calls a closure with the requests that are under way or awaited.
     ///
-    /// Runs on the session's actor.
+    /// Runs in the caller's isolation. Requests may begin and end meanwhile.
     ///
     /// - Parameter perform: Gets the requests, in the order of their creation.
     /// - Returns: What the closure returns.

@@ -153,9 +153,9 @@ extension SerializedResponse where Source == DownloadRequest {
 
 // MARK: Descriptions
 
-extension SerializedResponse: CustomStringConvertible, CustomDebugStringConvertible {
+extension SerializedResponse: Described, CustomDebugStringConvertible {
     /// The value, or why there is none.
-    public var description: String { "\(result)" }
+    package var text: String { "\(result)" }
 
     /// What was sent and what came back, in blocks.
     ///

@@ -12,12 +12,6 @@
 /// a reader joins when a loop begins, gets the whole body, and holds the body back when it is slow. See
 /// ``DataStreamTask`` for several readers.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
-    /// A sequence of values never fails.
-    public typealias Failure = Never
-
-    /// Says which elements are kept for a slow observer.
-    public typealias BufferingPolicy = StreamBufferingPolicy
-
     private let makeSource: @Sendable () -> any StreamSource<Element>
 
     /// Creates a sequence each of whose observations begins with its loop.
@@ -34,9 +28,6 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Observes a ``StreamOf``.
     public struct Iterator: AsyncIteratorProtocol {
-        /// A sequence of values never fails.
-        public typealias Failure = Never
-
         fileprivate let source: any StreamSource<Element>
 
         /// Returns the next value, when there is one.
@@ -90,10 +81,10 @@ public enum StreamBufferingPolicy: Hashable, Sendable {
     case oldest(Int)
 
     /// Keeps the newest one: right for values of which only the latest counts, such as progress.
-    public static let latest = StreamBufferingPolicy.newest(1)
+    @usableFromInline package static let latest = StreamBufferingPolicy.newest(1)
 
     /// Keeps the newest 256: for events of which each one counts.
-    public static let events = StreamBufferingPolicy.newest(256)
+    package static let events = StreamBufferingPolicy.newest(256)
 }
 
 /// What an observer of a ``StreamOf`` takes its values from; dropping it ends the observation.

@@ -110,7 +110,7 @@ public struct Certificate: Sendable {
     public var publicKey: PublicKey { PublicKey(subjectPublicKeyInfo: x509.publicKey) }
 }
 
-extension Certificate: Hashable, CustomStringConvertible {
+extension Certificate: Hashable, Described {
     /// Whether two certificates have the same bytes.
     public static func == (left: Certificate, right: Certificate) -> Bool {
         left.x509 === right.x509 || left.derRepresentation == right.derRepresentation
@@ -120,14 +120,14 @@ extension Certificate: Hashable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { hasher.combine(derRepresentation) }
 
     /// The subject and the issuer.
-    public var description: String { "\(subject), issued by \(issuer)" }
+    package var text: String { "\(subject), issued by \(issuer)" }
 }
 
 /// A public key, known by the SHA-256 of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
 ///
 /// That is what `curl --pinnedpubkey` takes and what HPKP wrote: `sha256/` and the digest in Base64. It stays the same
 /// when a certificate is renewed for the same key.
-public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
+public struct PublicKey: Hashable, Sendable, Described {
     /// The digest.
     public let sha256: Data
 
@@ -174,7 +174,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     public var pin: String { "sha256/\(sha256.base64EncodedString())" }
 
     /// The pin.
-    public var description: String { pin }
+    package var text: String { pin }
 }
 
 /// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).

@@ -45,7 +45,7 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
     ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
     /// - Returns: The evaluator.
-    public static func publicKeys(
+    package static func publicKeys(
         _ keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
         PublicKeysTrustEvaluator(
@@ -115,7 +115,7 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
     ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
     ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
     /// - Returns: The evaluator.
-    public static func pinnedCertificates(
+    package static func pinnedCertificates(
         _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true,
         validateHost: Bool = true

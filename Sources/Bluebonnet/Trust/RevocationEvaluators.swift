@@ -85,7 +85,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     ///   - options: How revocation is checked; in any way by default.
     ///   - lists: Revocation lists; none by default.
     /// - Returns: The evaluator.
-    public static func revocation(
+    package static func revocation(
         performDefaultValidation: Bool = true, validateHost: Bool = true,
         options: RevocationTrustEvaluator.Options = .any, lists: [CertificateRevocationList] = []
     ) -> RevocationTrustEvaluator {
@@ -228,7 +228,7 @@ extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
     ///   - failure: What it means that nothing is known; `.hard` by default.
     ///   - session: Asks the responders; ``Session/default`` by default.
     /// - Returns: The evaluator.
-    public static func ocsp(
+    package static func ocsp(
         failure: OCSPTrustEvaluator.Failure = .hard, session: Session = .default
     ) -> OCSPTrustEvaluator {
         OCSPTrustEvaluator(failure: failure, session: session)

@@ -47,12 +47,12 @@ public struct ServerTrust: Sendable {
     }
 
     /// What OpenSSL makes of a chain.
-    public struct Verdict: Hashable, Sendable, CustomStringConvertible {
+    public struct Verdict: Hashable, Sendable, Described {
         /// The number that OpenSSL has for it (`X509_V_…`); 0 for a good chain.
-        public let code: Int
+        package let code: Int
 
         /// Which certificate of the chain is the bad one; 0 for the server's own.
-        public let depth: Int
+        package let depth: Int
 
         init(code: Int, depth: Int) {
             self.code = code
@@ -63,7 +63,7 @@ public struct ServerTrust: Sendable {
         public var isTrusted: Bool { code == 0 }
 
         /// OpenSSL's words.
-        public var description: String { Self.words(for: code) }
+        package var text: String { Self.words(for: code) }
     }
 
     /// The server's certificate and those that vouch for it, one by one, as far as that is proven.
@@ -98,7 +98,7 @@ public struct ServerTrust: Sendable {
     /// - Returns: The trust with the chain that leads to one of them.
     /// - Throws: A `.trust` error that says why not.
     @discardableResult
-    public func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
+    package func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }

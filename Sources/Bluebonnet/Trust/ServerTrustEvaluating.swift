@@ -120,7 +120,7 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
     ///
     /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
     /// - Returns: The evaluator.
-    public static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
+    package static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
         DefaultTrustEvaluator(validateHost: validateHost)
     }
 }
@@ -148,7 +148,7 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
     /// Accepts every server, whoever it is: never in production.
-    public static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
+    package static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
 /// Accepts servers that all of several evaluators accept.
@@ -182,7 +182,7 @@ extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
     ///
     /// - Parameter evaluators: The evaluators, asked in this order.
     /// - Returns: The evaluator.
-    public static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
+    package static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
         CompositeTrustEvaluator(evaluators: evaluators)
     }
 }
@@ -209,14 +209,14 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
 }
 
 /// Judges by a closure that is awaited.
-public struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
+package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) async throws -> Void
 
     /// Creates an evaluator.
     ///
     /// - Parameter evaluate: Gets what the server has shown and the host, and throws if the server is not trusted. Runs on
     ///   the global pool. What it does not check, nobody does.
-    public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
+    package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }
 
@@ -227,5 +227,5 @@ public struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     ///   - host: The host.
     /// - Throws: What the closure throws.
     @concurrent
-    public func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }
+    package func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }
 }

@@ -2,8 +2,8 @@
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
-///     "api.example.com": .publicKeys([try PublicKey(pin: "sha256/…")]),
-///     "*.example.com": .default(),
+///     "api.example.com": PublicKeysTrustEvaluator(keys: [try PublicKey(pin: "sha256/…")]),
+///     "*.example.com": DefaultTrustEvaluator(),
 /// ])
 /// let session = Session(serverTrustManager: manager)
 /// ```
@@ -11,7 +11,7 @@
 /// A session asks its manager once for each host, and keeps to the answer. HTTPS proxies are hosts, too.
 public struct ServerTrustManager: Sendable {
     /// Whether a request to a host without an evaluator fails; if not, libcurl judges that host as it does without a manager.
-    public let allHostsMustBeEvaluated: Bool
+    package let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
 

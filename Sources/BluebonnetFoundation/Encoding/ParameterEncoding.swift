@@ -50,15 +50,6 @@ extension ParameterEncoding {
 /// Keys are sorted; arrays and dictionaries become `key[]=…` and `key[name]=…`. `nil` and `NSNull` are left out. A value
 /// of a type that is not `Encodable` is sent as its description.
 public struct URLEncoding: ParameterEncoding {
-    /// Says where the pairs go.
-    public typealias Destination = URLEncodedFormParameterEncoder.Destination
-
-    /// Says how the elements of an array are named.
-    public typealias ArrayEncoding = URLEncodedFormEncoder.ArrayEncoding
-
-    /// Says how a `Bool` is written.
-    public typealias BoolEncoding = URLEncodedFormEncoder.BoolEncoding
-
     /// Encodes into the query of GET, HEAD and DELETE, and into the body of others.
     public static var `default`: URLEncoding { URLEncoding() }
 
@@ -69,13 +60,13 @@ public struct URLEncoding: ParameterEncoding {
     public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
     /// Where the pairs go.
-    public let destination: Destination
+    package let destination: URLEncodedFormParameterEncoder.Destination
 
     /// How the elements of an array are named.
-    public let arrayEncoding: ArrayEncoding
+    package let arrayEncoding: URLEncodedFormEncoder.ArrayEncoding
 
     /// How a `Bool` is written.
-    public let boolEncoding: BoolEncoding
+    package let boolEncoding: URLEncodedFormEncoder.BoolEncoding
 
     /// Creates an encoding.
     ///
@@ -84,8 +75,9 @@ public struct URLEncoding: ParameterEncoding {
     ///   - arrayEncoding: How the elements of an array are named; `key[]` by default.
     ///   - boolEncoding: How a `Bool` is written; `1` and `0` by default.
     public init(
-        destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
-        boolEncoding: BoolEncoding = .numeric
+        destination: URLEncodedFormParameterEncoder.Destination = .methodDependent,
+        arrayEncoding: URLEncodedFormEncoder.ArrayEncoding = .brackets,
+        boolEncoding: URLEncodedFormEncoder.BoolEncoding = .numeric
     ) {
         self.destination = destination
         self.arrayEncoding = arrayEncoding
@@ -145,7 +137,7 @@ private struct EncodableParameters: Encodable, Sendable {
 
 extension ParameterEncoding where Self == URLEncoding {
     /// Encodes parameters as URL-encoded pairs, into the query of GET, HEAD and DELETE, and into the body of others.
-    public static var urlEncoding: URLEncoding { .default }
+    package static var urlEncoding: URLEncoding { .default }
 }
 
 /// Encodes parameters as a JSON object into the body, with `JSONSerialization`.
@@ -164,7 +156,7 @@ public struct JSONEncoding: ParameterEncoding {
     public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
     /// How the JSON is written.
-    public let options: JSONSerialization.WritingOptions
+    package let options: JSONSerialization.WritingOptions
 
     /// Creates an encoding.
     ///
@@ -207,7 +199,7 @@ public struct JSONEncoding: ParameterEncoding {
 
 extension ParameterEncoding where Self == JSONEncoding {
     /// Encodes parameters as a JSON object into the body.
-    public static var jsonEncoding: JSONEncoding { .default }
+    package static var jsonEncoding: JSONEncoding { .default }
 }
 
 extension URLRequest {
@@ -225,8 +217,7 @@ extension URLRequest {
 /// Encodes parameters as a property list into the body, with `PropertyListSerialization`.
 public struct PropertyListEncoding: ParameterEncoding {
     /// Says why there is no property list.
-    @nonexhaustive
-    public enum Error: Swift.Error, Hashable, Sendable {
+    package enum Error: Swift.Error, Hashable, Sendable {
         /// A value is none that property lists have, such as `NSNull`.
         case invalidPropertyList
     }
@@ -241,10 +232,10 @@ public struct PropertyListEncoding: ParameterEncoding {
     public static var binary: PropertyListEncoding { PropertyListEncoding(format: .binary) }
 
     /// The form of the list.
-    public let format: PropertyListSerialization.PropertyListFormat
+    package let format: PropertyListSerialization.PropertyListFormat
 
     /// How the list is written, of which there are no choices now.
-    public let options: PropertyListSerialization.WriteOptions
+    package let options: PropertyListSerialization.WriteOptions
 
     /// Creates an encoding.
     ///
@@ -265,8 +256,8 @@ public struct PropertyListEncoding: ParameterEncoding {
     ///   - urlRequest: The request without them.
     ///   - parameters: What to encode; `nil` leaves the request as it is.
     /// - Returns: The request with them.
-    /// - Throws: What making the request throws, or `.parameterEncoding(.encoderFailed)` around why there is no property
-    ///   list, such as ``Error/invalidPropertyList``.
+    /// - Throws: What making the request throws, or `.parameterEncoding(.encoderFailed)` around the reason why
+    ///   there is no property list.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let parameters else { return request }

@@ -4,18 +4,12 @@ extension LocalServer {
     /// Reads the body of a request while it is being received; see ``Router/streaming(_:method:continue:_:)``.
     ///
     /// It is a sequence of pieces, and can also be asked for one after the other. What is not read stays on the
-    /// connection: of the body no more than ``Options/bodyWindowBytes`` and one piece are taken from the socket ahead of
+    /// connection: of the body no more than 256 KiB and one piece are taken from the socket ahead of
     /// the reader, and so the client has to wait.
     ///
     /// All copies of a reader read the same body; each piece goes to one of those who ask. The body can be read until
     /// the answer to the request is complete: in a route, and in the producer of a streamed response.
     public struct BodyReader: AsyncSequence, Sendable {
-        /// Bytes of the body, without the framing of a chunked one; never empty.
-        public typealias Element = Data
-
-        /// What ``read()`` throws.
-        public typealias Failure = LocalServer.Failure
-
         /// The length of the whole body in bytes, if the client said it; `nil` when it is chunked.
         public let length: Int?
 
@@ -29,7 +23,7 @@ extension LocalServer {
         /// How many bytes of the body were taken from the socket so far, read or not; from anywhere.
         public var bytesReceived: Int { counts.received.value }
 
-        /// Waits for bytes, and returns all that there are.
+        /// Waits for bytes, and returns all that there are, without the framing of a chunked body.
         ///
         /// Cancellation alone does not interrupt it, the end of the connection does.
         ///
@@ -61,17 +55,19 @@ extension LocalServer {
         /// Returns an iterator, which calls ``read()``.
         ///
         /// - Returns: The iterator.
-        public func makeAsyncIterator() -> Iterator { Iterator(reader: self) }
+        public func makeAsyncIterator() -> some AsyncIteratorProtocol<Data, LocalServer.Failure> {
+            Iterator(reader: self)
+        }
 
         /// Reads one piece after the other.
-        public struct Iterator: AsyncIteratorProtocol {
+        package struct Iterator: AsyncIteratorProtocol {
             let reader: BodyReader
 
             /// Waits for bytes, and returns all that there are; see ``BodyReader/read()``.
             ///
             /// - Returns: The next bytes; `nil` at the end of the body.
             /// - Throws: As ``BodyReader/read()``.
-            public mutating func next() async throws(LocalServer.Failure) -> Data? {
+            package mutating func next() async throws(LocalServer.Failure) -> Data? {
                 try await reader.read()
             }
 
@@ -80,7 +76,7 @@ extension LocalServer {
             /// - Parameter actor: The caller's isolation, which reading does not need.
             /// - Returns: The next bytes; `nil` at the end of the body.
             /// - Throws: As ``BodyReader/read()``.
-            public mutating func next(
+            package mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(LocalServer.Failure) -> Data? {
                 try await reader.read()
@@ -133,7 +129,7 @@ extension LocalServer {
         ///
         /// - Parameter bytes: The bytes.
         /// - Throws: As for data.
-        public func write(_ bytes: [UInt8]) async throws(Failure) {
+        package func write(_ bytes: [UInt8]) async throws(Failure) {
             try await write(Data(bytes))
         }
 

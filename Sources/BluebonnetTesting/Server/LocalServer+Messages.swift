@@ -24,17 +24,17 @@ extension LocalServer {
 
         /// The body, without the framing of a chunked one.
         ///
-        /// In a recorded request at most ``Options/recordedBodyBytes`` of it are kept.
+        /// In a recorded request at most 1 MiB of it is kept, unless the server was made with another limit.
         public internal(set) var body: Data
 
         /// The length of the whole body in bytes, also if less of it was kept.
         public internal(set) var bodyLength: Int
 
         /// Whether the body was sent with the chunked transfer coding (RFC 9112 §7.1).
-        public let bodyIsChunked: Bool
+        package let bodyIsChunked: Bool
 
         /// Whether all of the body was received; only ``Router/streaming(_:method:continue:_:)`` records others.
-        public internal(set) var bodyIsComplete = true
+        package internal(set) var bodyIsComplete = true
 
         /// The fields that came after a chunked body.
         public let trailers: HTTPHeaders
@@ -103,7 +103,7 @@ extension LocalServer {
     /// breaks the rules of HTTP on purpose is written byte by byte, as a ``Script``.
     public struct Response: Sendable {
         /// Sends a body; see ``stream(status:headers:length:_:)``.
-        public typealias Producer = @Sendable (BodyWriter) async throws -> Void
+        package typealias Producer = @Sendable (BodyWriter) async throws -> Void
 
         /// The status code.
         public var status: Int
@@ -115,7 +115,7 @@ extension LocalServer {
         public var headers: HTTPHeaders
 
         /// The body.
-        public var body: Body
+        package var body: Body
 
         /// Creates a response.
         ///
@@ -123,8 +123,12 @@ extension LocalServer {
         ///   - status: The status code.
         ///   - reason: The reason phrase; `nil` for the usual one.
         ///   - headers: The fields.
-        ///   - body: The body.
-        public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Body = .empty) {
+        ///   - body: The body; none by default.
+        public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
+            self.init(status: status, reason: reason, headers: headers, body: .data(body))
+        }
+
+        package init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Body) {
             self.status = status
             self.reason = reason
             self.headers = headers
@@ -132,7 +136,7 @@ extension LocalServer {
         }
 
         /// The body of a response.
-        public struct Body: Sendable {
+        package struct Body: Sendable {
             enum Storage: Sendable {
                 case data(Data)
                 case stream(length: Int?, Producer)
@@ -142,19 +146,19 @@ extension LocalServer {
             let storage: Storage
 
             /// No body.
-            public static let empty = Body(storage: .data(Data()))
+            package static let empty = Body(storage: .data(Data()))
 
             /// Returns a body of bytes.
             ///
             /// - Parameter data: The bytes.
             /// - Returns: The body.
-            public static func data(_ data: Data) -> Body { Body(storage: .data(data)) }
+            package static func data(_ data: Data) -> Body { Body(storage: .data(data)) }
 
             /// Returns a body of text in UTF-8.
             ///
             /// - Parameter text: The text.
             /// - Returns: The body.
-            public static func text(_ text: String) -> Body { .data(Data(text.utf8)) }
+            package static func text(_ text: String) -> Body { .data(Data(text.utf8)) }
         }
     }
 }
@@ -243,7 +247,8 @@ extension LocalServer.Response {
     ///     stops.
     /// - Returns: The response.
     public static func stream(
-        status: Int = 200, headers: HTTPHeaders = [:], length: Int? = nil, _ producer: @escaping Producer
+        status: Int = 200, headers: HTTPHeaders = [:], length: Int? = nil,
+        _ producer: @escaping @Sendable (_ writer: LocalServer.BodyWriter) async throws -> Void
     ) -> LocalServer.Response {
         LocalServer.Response(status: status, headers: headers, body: Body(storage: .stream(length: length, producer)))
     }

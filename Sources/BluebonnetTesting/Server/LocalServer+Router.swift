@@ -13,7 +13,7 @@ extension LocalServer {
     /// HEAD, too, unless there is one for HEAD.
     public struct Router: Sendable {
         /// Answers a request.
-        public typealias Handler = @Sendable (Request) async throws -> Response
+        package typealias Handler = @Sendable (Request) async throws -> Response
 
         /// How a route answers.
         enum Endpoint: Sendable {
@@ -34,7 +34,10 @@ extension LocalServer {
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
         ///   - method: The method; any if `nil`.
         ///   - handler: Makes the answer.
-        public mutating func on(_ path: String, method: HTTPMethod? = nil, _ handler: @escaping Handler) {
+        public mutating func on(
+            _ path: String, method: HTTPMethod? = nil,
+            _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
+        ) {
             table.set(.handler(handler), path: path, method: method)
         }
 
@@ -51,7 +54,9 @@ extension LocalServer {
         /// Answers requests that no other route answers.
         ///
         /// - Parameter handler: Makes the answer.
-        public mutating func otherwise(_ handler: @escaping Handler) {
+        public mutating func otherwise(
+            _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
+        ) {
             table.fallback = .handler(handler)
         }
 
@@ -66,7 +71,7 @@ extension LocalServer {
 
 extension LocalServer.Router {
     /// Answers a request of which the body is still to come.
-    public typealias StreamingHandler =
+    package typealias StreamingHandler =
         @Sendable (LocalServer.Request, LocalServer.BodyReader) async throws -> LocalServer.Response
 
     /// A route that reads the body itself.
@@ -92,7 +97,7 @@ extension LocalServer.Router {
     /// ```
     ///
     /// The request that the route gets has no body, no trailers, and the sequence number 0. It is recorded when its body
-    /// is complete, or when it is clear that it will not be; see ``LocalServer/Request/bodyIsComplete``.
+    /// is complete, or when it is clear that it will not be.
     ///
     /// While there is more that has not been read than the system's buffers hold, only a connection that is broken off
     /// (`RST`) shows; a route that does not read is not cancelled when the client ends its side then.
@@ -105,7 +110,10 @@ extension LocalServer.Router {
     ///     throws for a malformed body with the status that is in the error.
     public mutating func streaming(
         _ path: String, method: HTTPMethod? = nil, continue continues: LocalServer.ContinuePolicy = .immediately,
-        _ handler: @escaping StreamingHandler
+        _ handler:
+            @escaping @Sendable (
+                _ request: LocalServer.Request, _ body: LocalServer.BodyReader
+            ) async throws -> LocalServer.Response
     ) {
         table.set(.streaming(StreamingRoute(continues: continues, handler: handler)), path: path, method: method)
     }
@@ -117,7 +125,10 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func get(_ path: String, _ handler: @escaping Handler) { on(path, method: .get, handler) }
+    public mutating func get(
+        _ path: String,
+        _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
+    ) { on(path, method: .get, handler) }
 
     /// Answers GET requests for a path with always the same response, and HEAD requests.
     ///
@@ -131,21 +142,24 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer, of which the body is not sent.
-    public mutating func head(_ path: String, _ handler: @escaping Handler) { on(path, method: .head, handler) }
+    package mutating func head(_ path: String, _ handler: @escaping Handler) { on(path, method: .head, handler) }
 
     /// Answers HEAD requests for a path with always the same response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The answer.
-    public mutating func head(_ path: String, _ response: LocalServer.Response) { on(path, method: .head, response) }
+    package mutating func head(_ path: String, _ response: LocalServer.Response) { on(path, method: .head, response) }
 
     /// Answers POST requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func post(_ path: String, _ handler: @escaping Handler) { on(path, method: .post, handler) }
+    public mutating func post(
+        _ path: String,
+        _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
+    ) { on(path, method: .post, handler) }
 
     /// Answers POST requests for a path with always the same response.
     ///
@@ -159,42 +173,42 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func put(_ path: String, _ handler: @escaping Handler) { on(path, method: .put, handler) }
+    package mutating func put(_ path: String, _ handler: @escaping Handler) { on(path, method: .put, handler) }
 
     /// Answers PUT requests for a path with always the same response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The answer.
-    public mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
+    package mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
 
     /// Answers PATCH requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func patch(_ path: String, _ handler: @escaping Handler) { on(path, method: .patch, handler) }
+    package mutating func patch(_ path: String, _ handler: @escaping Handler) { on(path, method: .patch, handler) }
 
     /// Answers PATCH requests for a path with always the same response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The answer.
-    public mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
+    package mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
 
     /// Answers DELETE requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func delete(_ path: String, _ handler: @escaping Handler) { on(path, method: .delete, handler) }
+    package mutating func delete(_ path: String, _ handler: @escaping Handler) { on(path, method: .delete, handler) }
 
     /// Answers DELETE requests for a path with always the same response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
     ///   - response: The answer.
-    public mutating func delete(_ path: String, _ response: LocalServer.Response) {
+    package mutating func delete(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .delete, response)
     }
 
@@ -203,14 +217,14 @@ extension LocalServer.Router {
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
     ///   - handler: Makes the answer.
-    public mutating func options(_ path: String, _ handler: @escaping Handler) { on(path, method: .options, handler) }
+    package mutating func options(_ path: String, _ handler: @escaping Handler) { on(path, method: .options, handler) }
 
     /// Answers OPTIONS requests for a path with always the same response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
     ///   - response: The answer.
-    public mutating func options(_ path: String, _ response: LocalServer.Response) {
+    package mutating func options(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .options, response)
     }
 }

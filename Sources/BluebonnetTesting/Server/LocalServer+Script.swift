@@ -7,7 +7,7 @@ extension LocalServer {
     /// A script makes a server misbehave: it can send a head that is malformed, stop in the middle of a body, trickle,
     /// reset the connection. It stands for the answer of a route
     /// (``Response/script(_:)-(LocalServer.Script.Step...)``) or for a whole connection
-    /// (``LocalServer/scripted(options:_:)``). Each step begins when the one before it is done; after the last one the
+    /// (the `script` of a new ``LocalServer``). Each step begins when the one before it is done; after the last one the
     /// connection is closed as by ``Step/close``. When the client is gone, the script ends.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
@@ -54,13 +54,13 @@ extension LocalServer.Script.Step {
     ///
     /// - Parameter bytes: The bytes.
     /// - Returns: The step.
-    public static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(Data(bytes))) }
+    package static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(Data(bytes))) }
 
-    /// Sends text in UTF-8; done when the socket has taken all of it.
+    /// Sends text in UTF-8; the same as ``text(_:)``.
     ///
     /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
     /// - Returns: The step.
-    public static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
+    package static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
     /// Sends bytes; done when the socket has taken all of them.
     ///
@@ -68,7 +68,7 @@ extension LocalServer.Script.Step {
     /// - Returns: The step.
     public static func bytes(_ data: Data) -> Self { Self(kind: .send(data)) }
 
-    /// Sends text in UTF-8; the same as ``bytes(_:)-(String)``.
+    /// Sends text in UTF-8; done when the socket has taken all of it.
     ///
     /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
     /// - Returns: The step.
@@ -91,7 +91,7 @@ extension LocalServer.Script.Step {
     /// - Returns: The step.
     public static func pause(_ duration: Duration) -> Self { Self(kind: .pause(duration)) }
 
-    /// Waits for a closure to return, such as for a ``Gate`` to be opened.
+    /// Waits for a closure to return, such as for something to happen elsewhere.
     ///
     /// - Parameter condition: Runs on the global pool; cancelled when the client goes away or the server stops.
     /// - Returns: The step.

@@ -29,13 +29,26 @@ public final class LocalServer: Sendable {
     /// Starts a server that answers with routes.
     ///
     /// - Parameters:
-    ///   - options: The limits.
+    ///   - maximumBodyBytes: The longest body of a request that is accepted, in bytes; 1 GiB by default. A longer one is
+    ///     answered with 413, as soon as its length is known to be too much.
+    ///   - recordedBodyBytes: How much is kept of a recorded request's body, in bytes; 1 MiB by default.
     ///   - script: Returns what to do on a new connection, given its number (1 for the first), before or instead of
     ///     answering with routes (``Script/Step/serve``). Called on the server's thread: it must not block.
     ///   - routes: Sets the routes up; see ``Router``.
     /// - Throws: ``Failure/system(call:code:)`` when there is no descriptor or port left; what `routes` throws.
-    public init(
-        options: Options = Options(), script: (@Sendable (_ connection: Int) -> Script)? = nil,
+    public convenience init(
+        maximumBodyBytes: Int = 1024 * 1024 * 1024, recordedBodyBytes: Int = 1024 * 1024,
+        script: (@Sendable (_ connection: Int) -> Script)? = nil, _ routes: (inout Router) throws -> Void
+    ) async throws {
+        var options = Options()
+        options.maximumBodyBytes = maximumBodyBytes
+        options.recordedBodyBytes = recordedBodyBytes
+        try await self.init(options: options, script: script, routes)
+    }
+
+    /// Starts a server with all its limits.
+    package init(
+        options: Options, script: (@Sendable (_ connection: Int) -> Script)? = nil,
         _ routes: (inout Router) throws -> Void
     ) async throws {
         var router = Router()
@@ -72,7 +85,7 @@ public final class LocalServer: Sendable {
     ///     thread: it must not block.
     /// - Returns: The server.
     /// - Throws: ``Failure/system(call:code:)`` when there is no descriptor or port left.
-    public static func scripted(
+    package static func scripted(
         options: Options = Options(), _ script: @escaping @Sendable (_ connection: Int) -> Script
     ) async throws -> LocalServer {
         try await LocalServer(options: options, script: script) { _ in }
@@ -83,7 +96,7 @@ public final class LocalServer: Sendable {
     /// - Parameter steps: What to do on each connection.
     /// - Returns: The server.
     /// - Throws: ``Failure/system(call:code:)`` when there is no descriptor or port left.
-    public static func scripted(_ steps: Script.Step...) async throws -> LocalServer {
+    package static func scripted(_ steps: Script.Step...) async throws -> LocalServer {
         try await scripted { [script = Script(steps)] _ in script }
     }
 
@@ -140,45 +153,45 @@ public final class LocalServer: Sendable {
 
 extension LocalServer {
     /// Sets the limits of a server.
-    public struct Options: Hashable, Sendable {
+    package struct Options: Hashable, Sendable {
         /// The longest head of a request that is accepted, in bytes; 65,536 by default.
         ///
         /// A longer one is answered with 431, or with 414 when its first line alone is longer.
-        public var maximumHeadBytes = 64 * 1024
+        package var maximumHeadBytes = 64 * 1024
 
         /// The longest body of a request that is accepted, in bytes; 1 GiB by default.
         ///
         /// A longer one is answered with 413, as soon as its length is known to be too much.
-        public var maximumBodyBytes = 1024 * 1024 * 1024
+        package var maximumBodyBytes = 1024 * 1024 * 1024
 
         /// How many requests are kept in ``LocalServer/requests``, the latest; 10,000 by default.
-        public var recordedRequests = 10_000
+        package var recordedRequests = 10_000
 
         /// How much is kept of a recorded request's body, in bytes; 1 MiB by default.
-        public var recordedBodyBytes = 1024 * 1024
+        package var recordedBodyBytes = 1024 * 1024
 
         /// How much of a body is read ahead of a route that reads it piece by piece, in bytes; 256 KiB by default.
-        public var bodyWindowBytes = 256 * 1024
+        package var bodyWindowBytes = 256 * 1024
 
         /// The size of the system's receive buffer of each connection, in bytes; `nil` for what the system thinks best.
         ///
         /// The system doubles it, for its own needs. What a client can send that nobody reads is bounded by this, its own
         /// send buffer and ``bodyWindowBytes``.
-        public var receiveBufferBytes: Int?
+        package var receiveBufferBytes: Int?
 
         /// The size of the system's send buffer of each connection, in bytes; `nil` for what the system thinks best.
         ///
         /// The system doubles it, for its own needs. What can be sent to a client that does not read is bounded by this
         /// and its own receive buffer; left to itself, the system lets both grow to several MiB.
-        public var sendBufferBytes: Int?
+        package var sendBufferBytes: Int?
 
         /// Creates options with the default limits.
-        public init() {}
+        package init() {}
     }
 }
 
 extension LocalServer {
-    /// The requests that were received, the oldest first; at most the latest ``Options/recordedRequests``.
+    /// The requests that were received, the oldest first; at most the latest 10,000.
     ///
     /// A request is received when its body is complete; a script may also record one whose head is, and a route
     /// that reads the body itself (``Router/streaming(_:method:continue:_:)``) one whose body never was.
@@ -194,7 +207,7 @@ extension LocalServer {
     public var openConnectionCount: Int { record.read { $0.openConnectionCount } }
 
     /// Forgets the recorded requests; the counts go on.
-    public func forgetRequests() {
+    package func forgetRequests() {
         record.change { $0.forgetRequests() }
     }
 
@@ -228,32 +241,32 @@ extension LocalServer {
     ///
     /// - Parameter count: The number.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
-    public func waitForConnections(atLeast count: Int) async throws {
+    package func waitForConnections(atLeast count: Int) async throws {
         try await record.wait { $0.once($0.connectionCount >= count) }
     }
 }
 
 extension LocalServer {
     /// Counts the bytes that have gone over all connections of a server, heads and framing included.
-    public struct Traffic: Hashable, Sendable {
+    package struct Traffic: Hashable, Sendable {
         /// How many bytes the system has accepted from the server.
         ///
         /// The client need not have them: what it does not read fills the system's buffers first; see
-        /// ``Options/sendBufferBytes``.
-        public internal(set) var bytesSent = 0
+        /// the size of the send buffer.
+        package internal(set) var bytesSent = 0
 
         /// How many bytes the server has read.
-        public internal(set) var bytesReceived = 0
+        package internal(set) var bytesReceived = 0
     }
 
     /// The bytes that were sent and received so far.
-    public var traffic: Traffic { record.read { $0.traffic } }
+    package var traffic: Traffic { record.read { $0.traffic } }
 
     /// Waits until at least so many bytes were sent, over all connections.
     ///
     /// - Parameter count: The number of bytes.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
-    public func waitForBytesSent(atLeast count: Int) async throws {
+    package func waitForBytesSent(atLeast count: Int) async throws {
         try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesSent >= count) }
     }
 
@@ -261,7 +274,7 @@ extension LocalServer {
     ///
     /// - Parameter count: The number of bytes.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
-    public func waitForBytesReceived(atLeast count: Int) async throws {
+    package func waitForBytesReceived(atLeast count: Int) async throws {
         try await record.wait { $0.once(!$0.isStopped && $0.traffic.bytesReceived >= count) }
     }
 
@@ -274,7 +287,7 @@ extension LocalServer {
     /// - Returns: The bytes that were sent and received until then.
     /// - Throws: `CancellationError` when the task is cancelled, ``Failure/stopped`` when the server is.
     @discardableResult
-    public func waitForQuiet(of duration: Duration = .milliseconds(250)) async throws -> Traffic {
+    package func waitForQuiet(of duration: Duration = .milliseconds(250)) async throws -> Traffic {
         var last = traffic
         while true {
             try await Task.sleep(for: duration)
@@ -297,7 +310,7 @@ extension LocalServer {
         case stopped
         /// The client went away, or the server closed its connection.
         case connectionClosed
-        /// The request was received, but is not kept any more; see ``LocalServer/Options/recordedRequests``.
+        /// The request was received, but is not kept any more; see ``LocalServer/requests``.
         case notRecorded
         /// A body was written that is longer than the length which was promised, in bytes.
         case bodyTooLong(promised: Int)
@@ -306,9 +319,9 @@ extension LocalServer {
     }
 }
 
-extension LocalServer.Failure: CustomStringConvertible {
+extension LocalServer.Failure: Described {
     /// What went wrong, in one line.
-    public var description: String {
+    package var text: String {
         switch self {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"
         case .stopped: "the server was stopped"

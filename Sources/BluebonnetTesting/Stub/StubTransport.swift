@@ -16,7 +16,7 @@ public import FoundationEssentials
 /// there, too. Every exchange ends once, also when its closure never returns.
 public final class StubTransport: Transport {
     /// Answers a request; a `RequestError` that it throws is the failure, another error is the failure's cause.
-    public typealias Handler = @Sendable (HTTPRequest) async throws -> Response
+    package typealias Handler = @Sendable (HTTPRequest) async throws -> Response
 
     private struct State: Sendable {
         var table = StubTable()
@@ -33,8 +33,12 @@ public final class StubTransport: Transport {
     ///
     /// - Parameters:
     ///   - clock: The clock by which answers are delayed.
-    ///   - handler: Answers the requests that are not in the table; without it they fail.
-    public init(clock: any Clock<Duration> = ContinuousClock(), _ handler: Handler? = nil) {
+    ///   - handler: Answers the requests that are not in the table; without it they fail. A `RequestError` that it throws
+    ///     is the failure, another error is the failure's cause.
+    public init(
+        clock: any Clock<Duration> = ContinuousClock(),
+        _ handler: (@Sendable (_ request: HTTPRequest) async throws -> Response)? = nil
+    ) {
         self.clock = clock
         guard let handler else { return }
         state.change { $0.table.setFallback(handler) }
@@ -61,7 +65,10 @@ public final class StubTransport: Transport {
     ///   - method: The method; any if `nil`.
     ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
     ///   - handler: Makes the answer.
-    public func stub(_ method: HTTPMethod?, _ path: String, _ handler: @escaping Handler) {
+    public func stub(
+        _ method: HTTPMethod?, _ path: String,
+        _ handler: @escaping @Sendable (_ request: HTTPRequest) async throws -> Response
+    ) {
         replaceTable { $0.set(handler, method: method, path: path) }
     }
 
@@ -83,7 +90,7 @@ public final class StubTransport: Transport {
     public var requestCount: Int { state.read { $0.requests.count } }
 
     /// How many exchanges have not ended.
-    public var runningCount: Int { state.read { $0.exchanges.count } }
+    package var runningCount: Int { state.read { $0.exchanges.count } }
 
     /// Waits until a number of requests were started.
     ///
@@ -263,7 +270,7 @@ extension StubTransport.Response {
     ///   - headers: The fields; a content type is added if they have none.
     ///   - json: The value. One that cannot be encoded makes the exchange fail, with the encoder's error.
     /// - Returns: The response.
-    public static func response(
+    package static func response(
         status: Int = 200, headers: HTTPHeaders = [:], json: some Encodable
     ) -> Self {
         do {
@@ -281,30 +288,32 @@ extension StubTransport.Response {
     ///   - headers: The fields; a content type is added if they have none.
     ///   - text: The text.
     /// - Returns: The response.
-    public static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
+    package static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
         response(
             status: status, headers: headers.including(contentType: "text/plain; charset=utf-8"),
             body: Data(text.utf8))
     }
 
-    /// Returns a response with a value as JSON; short for ``response(status:headers:json:)``.
+    /// Returns a response with a value as JSON, with its keys sorted.
     ///
     /// - Parameters:
-    ///   - value: The value.
+    ///   - value: The value. One that cannot be encoded makes the exchange fail, with the encoder's error.
     ///   - status: The status code.
+    ///   - headers: The fields; a content type is added if they have none.
     /// - Returns: The response.
-    public static func json(_ value: some Encodable, status: Int = 200) -> Self {
-        response(status: status, json: value)
+    public static func json(_ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
+        response(status: status, headers: headers, json: value)
     }
 
-    /// Returns a response with text; short for ``response(status:headers:text:)``.
+    /// Returns a response with text in UTF-8.
     ///
     /// - Parameters:
     ///   - text: The text.
     ///   - status: The status code.
+    ///   - headers: The fields; a content type is added if they have none.
     /// - Returns: The response.
-    public static func text(_ text: String, status: Int = 200) -> Self {
-        response(status: status, text: text)
+    public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
+        response(status: status, headers: headers, text: text)
     }
 
     /// Returns a response without fields and body.

@@ -1,5 +1,6 @@
 import BluebonnetTesting
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 
@@ -36,6 +37,25 @@ import Testing
         #expect(await task.response.value == "petals")
         task.onCompletion { calls.note("late \($0.value ?? "")") }
         #expect(await calls.first(1) == ["late petals"])
+    }
+
+    @Test func `a closure that is added while an earlier one runs is called after it`() async {
+        let calls = Calls<String>()
+        let task = session().request(Self.url).serializingString()
+        task.onCompletion { _ in
+            task.onCompletion { _ in calls.note("second") }
+            usleep(50_000)
+            calls.note("first")
+        }
+        #expect(await calls.first(2) == ["first", "second"])
+    }
+
+    @Test func `closures that are added after the answer are called in their order`() async {
+        let calls = Calls<Int>()
+        let task = session().request(Self.url).serializingString()
+        _ = await task.response
+        for number in 0..<1_000 { task.onCompletion { _ in calls.note(number) } }
+        #expect(await calls.first(1_000) == Array(0..<1_000))
     }
 
     @Test func `a closure and whoever awaits get the same answer`() async {

@@ -54,7 +54,7 @@ public struct MultipartFormData: Sendable {
     /// Returns a boundary that no part holds, as far as chance can tell.
     ///
     /// - Returns: A boundary with 128 random bits; a token, so that it needs no quotes.
-    public static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
+    package static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
     public var contentType: String {
@@ -69,7 +69,7 @@ public struct MultipartFormData: Sendable {
     /// How many bytes the form has, delimiters and fields included.
     ///
     /// Looks up the files' sizes, each time and where it is called. `nil` when a sequence without a stated length is among
-    /// the parts, or the form cannot be sent as it is; ``length()`` says why.
+    /// the parts, or the form cannot be sent as it is.
     public var contentLength: Int64? {
         guard let length = try? length() else { return nil }
         return length
@@ -81,7 +81,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Returns: The number; `nil` when a sequence without a stated length is among the parts.
     /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or for the boundary.
-    public func length() throws(RequestError) -> Int64? {
+    package func length() throws(RequestError) -> Int64? {
         length(of: try preparedParts())
     }
 

@@ -18,20 +18,17 @@ import Synchronization
 /// the global pool; each refresh in a task of its own. A request that is cancelled neither waits any longer nor ends the
 /// refresh for others.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
-    /// What requests are authenticated with.
-    public typealias Credential = AuthenticatorType.Credential
-
     /// Limits how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
 
     /// Authenticates requests, and refreshes the credential.
-    public nonisolated let authenticator: AuthenticatorType
+    package nonisolated let authenticator: AuthenticatorType
 
     /// How often the credential may be refreshed; `nil` for any number of times.
-    public nonisolated let refreshWindow: RefreshWindow?
+    package nonisolated let refreshWindow: RefreshWindow?
 
     /// The credential of now; without one, requests fail with ``AuthenticationError/missingCredential``.
-    public private(set) var credential: Credential?
+    public private(set) var credential: AuthenticatorType.Credential?
 
     private let now: @Sendable () -> Duration
     private var state: RefreshState
@@ -48,7 +45,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ///   - refreshWindow: How often the credential may be refreshed; 5 times in 30 s by default, `nil` for no limit.
     ///   - clock: The clock of the window.
     public init(
-        authenticator: AuthenticatorType, credential: Credential? = nil,
+        authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),
         clock: any Clock<Duration> = ContinuousClock()
     ) {
@@ -64,7 +61,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Requests that wait for a refresh go on with this one, and what the refresh brings is dropped.
     ///
     /// - Parameter credential: The credential.
-    public func setCredential(_ credential: Credential?) {
+    public func setCredential(_ credential: AuthenticatorType.Credential?) {
         self.credential = credential
         state.replaced(hasCredential: credential != nil, tick: CredentialVersionCounter.next())
         refreshTask?.cancel()
@@ -140,7 +137,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// The next step of a request that asked.
     private enum Step: Sendable {
-        case use(Credential, tick: UInt64)
+        case use(AuthenticatorType.Credential, tick: UInt64)
         case wait(RefreshWaiter)
         case fail(any Error)
     }
@@ -181,21 +178,23 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     /// Begins a refresh, which no one who waits for it can cancel.
-    private func refreshing(_ credential: Credential, _ number: Int, for session: Session) -> Task<Void, Never> {
+    private func refreshing(
+        _ credential: AuthenticatorType.Credential, _ number: Int, for session: Session
+    ) -> Task<Void, Never> {
         let marks = RefreshTaskMarker.interceptors.union([ObjectIdentifier(self)])
         return Task { [authenticator] in
-            let result: Result<Credential, any Error> = await RefreshTaskMarker.$interceptors.withValue(marks) {
+            typealias Refreshed = Result<AuthenticatorType.Credential, any Error>
+            let result: Refreshed = await RefreshTaskMarker.$interceptors.withValue(marks) {
                 do {
                     return .success(try await authenticator.refresh(credential, for: session))
                 } catch {
                     return .failure(error)
                 }
-            }
             refreshEnded(number, with: result)
         }
     }
 
-    private func refreshEnded(_ number: Int, with result: Result<Credential, any Error>) {
+    private func refreshEnded(_ number: Int, with result: Result<AuthenticatorType.Credential, any Error>) {
         let tick = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
@@ -234,7 +233,7 @@ extension RequestInterceptor {
     ///   - credential: The credential to begin with.
     ///   - refreshWindow: How often the credential may be refreshed; 5 times in 30 s by default, `nil` for no limit.
     /// - Returns: The interceptor.
-    public static func authentication<AuthenticatorType: Authenticator>(
+    package static func authentication<AuthenticatorType: Authenticator>(
         using authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow()
     ) -> Self where Self == AuthenticationInterceptor<AuthenticatorType> {

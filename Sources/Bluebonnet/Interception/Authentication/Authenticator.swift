@@ -69,9 +69,9 @@ public enum AuthenticationError: Error, Hashable, Sendable {
     case excessiveRefresh
 }
 
-extension AuthenticationError: CustomStringConvertible {
+extension AuthenticationError: Described {
     /// The error in a few words.
-    public var description: String {
+    package var text: String {
         switch self {
         case .missingCredential: "there is no credential"
         case .excessiveRefresh: "the credential was refreshed too often"
@@ -82,10 +82,10 @@ extension AuthenticationError: CustomStringConvertible {
 /// Limits how often a credential is refreshed, so that a server that accepts none is not asked for ever.
 public struct RefreshWindow: Hashable, Sendable {
     /// The time that counts, back from now.
-    public let interval: Duration
+    package let interval: Duration
 
     /// How many refreshes may be begun in that time; with 0, none ever.
-    public let maximumAttempts: Int
+    package let maximumAttempts: Int
 
     /// Creates a window.
     ///

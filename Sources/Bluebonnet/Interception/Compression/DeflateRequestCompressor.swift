@@ -8,11 +8,19 @@ public import FoundationEssentials
 /// §7.1). A compressed body can be sent again if the body can. Bodies without bytes in them are left alone.
 public struct DeflateRequestCompressor: RequestInterceptor {
     /// Names a way to compress.
-    public enum Format: String, Hashable, Sendable {
+    public enum Format: Hashable, Sendable {
         /// The zlib format (RFC 1950), which HTTP calls "deflate" (RFC 9110 §8.4.1.2).
         case deflate
         /// The gzip format (RFC 1952; RFC 9110 §8.4.1.3), which more servers take.
         case gzip
+
+        /// The name of the coding in `Content-Encoding`.
+        package var rawValue: String {
+            switch self {
+            case .deflate: "deflate"
+            case .gzip: "gzip"
+            }
+        }
     }
 
     /// Says how to treat a request that has a `Content-Encoding` already.
@@ -26,25 +34,25 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     }
 
     /// The request has a `Content-Encoding` already.
-    public struct DuplicateHeaderError: Error, Hashable, CustomStringConvertible {
+    public struct DuplicateHeaderError: Error, Hashable, Described {
         /// What is wrong.
-        public var description: String { "the request has a Content-Encoding already" }
+        package var text: String { "the request has a Content-Encoding already" }
 
         /// Creates the error.
-        public init() {}
+        package init() {}
     }
 
     /// How bodies are compressed; `.deflate` by default.
-    public let format: Format
+    package let format: Format
 
     /// What becomes of requests that have a `Content-Encoding` already; `.error` by default.
-    public let duplicateHeaderBehavior: DuplicateHeaderBehavior
+    package let duplicateHeaderBehavior: DuplicateHeaderBehavior
 
     /// Whether bodies that are not in memory are compressed, too; `true` by default.
-    public let compressesStreamedBodies: Bool
+    package let compressesStreamedBodies: Bool
 
     /// Says whether a body in memory is worth it; all are by default.
-    public let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
+    package let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
 
     /// Creates a compressor.
     ///
@@ -115,7 +123,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
     ///   - shouldCompressBodyData: Says whether a body in memory is worth it; all are by default. Runs on the global pool.
     /// - Returns: The compressor.
-    public static func deflateCompressor(
+    package static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
     ) -> DeflateRequestCompressor {
@@ -127,7 +135,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     ///
     /// - Parameter duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
     /// - Returns: The compressor.
-    public static func gzipCompressor(
+    package static func gzipCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior
     ) -> DeflateRequestCompressor {
         DeflateRequestCompressor(format: .gzip, duplicateHeaderBehavior: duplicateHeaderBehavior)

@@ -42,7 +42,7 @@ public struct Redirector: RedirectHandler {
     }
 
     /// What to do with a redirect.
-    public let behavior: Behavior
+    package let behavior: Behavior
 
     /// Creates a handler.
     ///

@@ -3,17 +3,17 @@ package import FoundationEssentials
 /// Tries requests again that failed for reasons that may pass, after a delay that grows.
 ///
 /// Asked about a failure, it retries when all of these hold:
-/// - the request was tried again less often than ``retryLimit``, by whomever;
-/// - the method is one of ``retryableHTTPMethods``, which are idempotent by default (RFC 9110 §9.2.2), so that nothing is
+/// - the request was tried again less often than `retryLimit`, by whomever;
+/// - the method is one of `retryableHTTPMethods`, which are idempotent by default (RFC 9110 §9.2.2), so that nothing is
 ///   done twice that must not be, and the body can be sent a second time (``RequestBody/isReplayable``). Of a request that
 ///   was redirected, that goes for all the requests on its way;
-/// - the status code of the response is one of ``retryableHTTPStatusCodes``, or the error is one of
-///   ``retryableErrorKinds``;
-/// - a `Retry-After` asks for no more patience than ``maximumRetryAfter``;
-/// - the ``budget``, if there is one, allows it.
+/// - the status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
+///   `retryableErrorKinds`;
+/// - a `Retry-After` asks for no more patience than `maximumRetryAfter`;
+/// - the `budget`, if there is one, allows it.
 ///
 /// The delay is `exponentialBackoffScale` seconds times `exponentialBackoffBase` to the power of the number of retries so
-/// far, at most ``maximumDelay``, and with ``Jitter/full`` a random part of that. A `Retry-After` makes it longer if need
+/// far, at most `maximumDelay`, and with ``Jitter/full`` a random part of that. A `Retry-After` makes it longer if need
 /// be, and never shorter.
 ///
 /// A response is no failure: without `validate()`, a 503 is the answer, and nobody is asked. A stream whose head was
@@ -29,19 +29,19 @@ package import FoundationEssentials
 /// network itself.
 public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again unless something else is said: 2.
-    public static let defaultRetryLimit: UInt = 2
+    @usableFromInline package static let defaultRetryLimit: UInt = 2
 
     /// By what the delay grows from retry to retry unless something else is said: 2.
-    public static let defaultExponentialBackoffBase: UInt = 2
+    @usableFromInline package static let defaultExponentialBackoffBase: UInt = 2
 
     /// How long the first delay is at most unless something else is said, in seconds: 0.5.
-    public static let defaultExponentialBackoffScale = 0.5
+    @usableFromInline package static let defaultExponentialBackoffScale = 0.5
 
     /// The longest delay of the policy's own making unless something else is said: 30 s.
-    public static let defaultMaximumDelay: Duration = .seconds(30)
+    @usableFromInline package static let defaultMaximumDelay: Duration = .seconds(30)
 
     /// The longest delay that a server may ask for unless something else is said: 60 s.
-    public static let defaultMaximumRetryAfter: Duration = .seconds(60)
+    @usableFromInline package static let defaultMaximumRetryAfter: Duration = .seconds(60)
 
     /// The methods that are idempotent by their definition, and used: DELETE, GET, HEAD, OPTIONS, PUT, TRACE.
     public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [.delete, .get, .head, .options, .put, .trace]
@@ -61,37 +61,37 @@ public struct RetryPolicy: RequestInterceptor {
     ]
 
     /// How often a request may be tried again, other retriers' retries included.
-    public let retryLimit: UInt
+    package let retryLimit: UInt
 
     /// By what the delay grows from retry to retry; with 1 it stays, and 0 counts as 1.
-    public let exponentialBackoffBase: UInt
+    package let exponentialBackoffBase: UInt
 
     /// How long the first delay is at most, in seconds; less than 0 counts as 0.
-    public let exponentialBackoffScale: Double
+    package let exponentialBackoffScale: Double
 
     /// The methods of requests that may be sent twice.
-    public let retryableHTTPMethods: Set<HTTPMethod>
+    package let retryableHTTPMethods: Set<HTTPMethod>
 
     /// The status codes of responses that are retried when they fail.
-    public let retryableHTTPStatusCodes: Set<Int>
+    package let retryableHTTPStatusCodes: Set<Int>
 
     /// The failures that are retried.
-    public let retryableErrorKinds: Set<RequestError.Kind>
+    package let retryableErrorKinds: Set<RequestError.Kind>
 
     /// How much of the delay is left to chance.
-    public let jitter: Jitter
+    package let jitter: Jitter
 
     /// The longest delay of the policy's own making.
-    public let maximumDelay: Duration
+    package let maximumDelay: Duration
 
     /// The longest delay that a server may ask for with `Retry-After` (RFC 9110 §10.2.3).
     ///
     /// A request whose server wants to be left alone for longer is not retried: sooner would be against its wish, and
     /// later is more than a caller waits for.
-    public let maximumRetryAfter: Duration
+    package let maximumRetryAfter: Duration
 
     /// What limits the retries of all requests together; `nil` for no such limit.
-    public let budget: RetryBudget?
+    package let budget: RetryBudget?
 
     /// Makes a number from 0 up to 1; for tests.
     package var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
@@ -191,7 +191,7 @@ extension RequestRetrier where Self == RetryPolicy {
     ///   - jitter: How much of the delay is left to chance; all of it by default.
     ///   - maximumDelay: The longest delay of the policy's own making.
     /// - Returns: The policy.
-    public static func retryPolicy(
+    package static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
         jitter: RetryPolicy.Jitter = .full, maximumDelay: Duration = RetryPolicy.defaultMaximumDelay
@@ -208,10 +208,10 @@ extension RequestRetrier where Self == RetryPolicy {
 /// not retried. The rest is as with ``RetryPolicy``.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy that decides.
-    public let policy: RetryPolicy
+    package let policy: RetryPolicy
 
     /// The failures that are retried.
-    public static let retryableErrorKinds: Set<RequestError.Kind> = [
+    @usableFromInline package static let retryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.lost), .connection(.http2), .invalidResponse(.truncated),
     ]
 
@@ -267,7 +267,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 
 extension RequestRetrier where Self == ConnectionLostRetryPolicy {
     /// A policy for lost connections with the defaults.
-    public static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
+    package static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 }
 
 /// Limits the retries of many requests together, so that a server that fails is not finished off by them.
@@ -292,15 +292,15 @@ public final class RetryBudget: Sendable {
     }
 
     /// How many retries could be made now.
-    public var balance: Int { state.withLock { $0.balance } }
+    package var balance: Int { state.withLock { $0.balance } }
 
     /// Earns a part of a retry; called for each request that is made for the first time.
-    public func deposit() { state.withLock { $0.requestBegan() } }
+    package func deposit() { state.withLock { $0.requestBegan() } }
 
     /// Takes a retry.
     ///
     /// - Returns: Whether there was one.
-    public func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
+    package func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
 }
 
 /// Counts thousandths of retries, as a value.

@@ -19,28 +19,24 @@ public struct LoggingEventMonitor: RequestEventHandler {
     }
 
     /// How much is written.
-    public let level: Level
+    package let level: Level
 
     /// Where lines are written; `nil` for the global pool.
     public let executor: (any TaskExecutor)?
 
     private let write: @Sendable (String) -> Void
 
-    /// Creates a monitor that writes to the standard error.
-    ///
-    /// - Parameter level: How much is written.
-    public init(level: Level = .brief) {
-        self.init(level: level) { StandardError.write($0 + "\n") }
-    }
+    @usableFromInline static let writeToStandardError: @Sendable (String) -> Void = { StandardError.write($0 + "\n") }
 
     /// Creates a monitor.
     ///
     /// - Parameters:
     ///   - level: How much is written.
     ///   - executor: Where the closure is called; the global pool by default.
-    ///   - write: Gets one line after the other, without its end.
+    ///   - write: Gets one line after the other, without its end; writes to the standard error by default.
     public init(
-        level: Level = .brief, executor: (any TaskExecutor)? = nil, write: @escaping @Sendable (_ line: String) -> Void
+        level: Level = .brief, executor: (any TaskExecutor)? = nil,
+        write: @escaping @Sendable (_ line: String) -> Void = LoggingEventMonitor.writeToStandardError
     ) {
         self.level = level
         self.executor = executor

@@ -104,19 +104,19 @@ extension RequestEventHandler {
 ///
 /// A session that gets one tells each of its monitors as if it had got them one by one: on its own executor, and none
 /// waits for another. Who calls ``handle(_:of:)`` otherwise has the monitors called one after the other.
-public struct CompositeEventMonitor: RequestEventHandler {
+package struct CompositeEventMonitor: RequestEventHandler {
     /// The monitors.
-    public let monitors: [any RequestEventHandler]
+    package let monitors: [any RequestEventHandler]
 
     /// Creates a monitor of several.
     ///
     /// - Parameter monitors: The monitors.
-    public init(monitors: [any RequestEventHandler]) {
+    package init(monitors: [any RequestEventHandler]) {
         self.monitors = monitors
     }
 
     /// Tells each.
-    public func handle(_ event: RequestEvent, of request: any Request) async {
+    package func handle(_ event: RequestEvent, of request: any Request) async {
         for monitor in monitors { await monitor.handle(event, of: request) }
     }
 }
@@ -147,7 +147,7 @@ public struct ExchangeRecord: Sendable, Identifiable {
     ///   - request: What is sent.
     ///   - response: The head of the response.
     ///   - metrics: What was measured.
-    public init(
+    package init(
         id: Int = 1, attempt: Int = 1, isRedirect: Bool = false, request: HTTPRequest, response: HTTPResponse? = nil,
         metrics: TransferMetrics? = nil
     ) {

@@ -92,17 +92,11 @@ extension Session.Configuration.TLS {
     }
 }
 
-extension Session.Configuration.TLS.ClientIdentity: CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
-{
+extension Session.Configuration.TLS.ClientIdentity: SecretKeeping {
     /// The format and where the certificate is from; neither the key nor the pass phrase.
-    public var description: String { "ClientIdentity(\(format.rawValue), \(place))" }
+    package var text: String { "ClientIdentity(\(format.rawValue), \(place))" }
 
-    /// The ``description``.
-    public var debugDescription: String { description }
-
-    /// A mirror that shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["format": format.rawValue, "certificate": place]) }
+    package var shownParts: KeyValuePairs<String, Any> { ["format": format.rawValue, "certificate": place] }
 
     private var place: String {
         switch certificate {

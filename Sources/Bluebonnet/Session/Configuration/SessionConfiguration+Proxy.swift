@@ -27,19 +27,13 @@ extension Session.Configuration {
     }
 }
 
-extension Session.Configuration.Proxy: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Session.Configuration.Proxy: SecretKeeping {
     /// Which proxy it is, without secrets.
-    public var description: String {
+    package var text: String {
         switch self {
         case .environment: "the environment's proxy"
         case .none: "no proxy"
         case .url(let url, _, _): redactedURL(url)
         }
     }
-
-    /// The ``description``.
-    public var debugDescription: String { description }
-
-    /// A mirror without the secrets.
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -47,9 +47,9 @@ public struct StringStreamSerializer: DataStreamSerializer {
 /// Decodes each piece by itself, for servers that flush a whole value at a time.
 public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStreamSerializer {
     /// The decoder of a piece.
-    public let decoder: any DataDecoder
+    package let decoder: any DataDecoder
     /// What a piece goes through first.
-    public let dataPreprocessor: any DataPreprocessor
+    package let dataPreprocessor: any DataPreprocessor
 
     /// Creates a serializer.
     ///

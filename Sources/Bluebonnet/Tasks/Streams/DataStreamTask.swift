@@ -159,14 +159,12 @@ extension DataStreamTask {
     /// for try await piece in task.bytes { count += piece.count }
     /// ```
     ///
-    /// The loop throws a ``RequestError`` if the request fails.
+    /// None of them is empty, and each has any size up to some hundred KiB. The loop throws a ``RequestError`` if the
+    /// request fails.
     public var bytes: Bytes { Bytes(reading: reading()) }
 
     /// The body of a response in pieces: none of them empty, and of any size up to some hundred KiB.
     public struct Bytes: AsyncSequence, Sendable {
-        /// What a loop over the sequence throws.
-        public typealias Failure = RequestError
-
         let reading: BodyReading
 
         /// Begins a loop.
