@@ -190,6 +190,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
                 } catch {
                     return .failure(error)
                 }
+            }
             refreshEnded(number, with: result)
         }
     }
