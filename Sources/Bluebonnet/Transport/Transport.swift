@@ -8,13 +8,13 @@ public import FoundationEssentials
 public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
-    /// Called on any thread. The observer is told what happens, on a thread of the transport's choice, and learns the
-    /// outcome exactly once, whatever happens; also when it is called after ``shutDown()``, with `.sessionShutDown`.
+    /// Called on any thread. The observer's methods are called on a thread of the transport's choice, and the outcome
+    /// is reported exactly once in any case; also when this is called after ``shutDown()``, with `.sessionShutDown`.
     ///
     /// - Parameters:
-    ///   - request: What to send; already checked.
-    ///   - options: What holds for this exchange alone.
-    ///   - observer: Who is told. It is kept until it has been told the outcome.
+    ///   - request: The request to send; already checked.
+    ///   - options: The options of this exchange alone.
+    ///   - observer: The receiver of the events. It is retained until it has received the outcome.
     /// - Returns: The handle by which the exchange is cancelled, suspended and resumed.
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -32,14 +32,14 @@ public protocol Transport: Sendable {
 
     /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
     ///
-    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other. A cache
-    /// assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
+    /// ``Session/cookies`` reads and changes this storage. A transport around another one passes on that of the other.
+    /// A cache assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
     var cookieStorage: (any CookieStorage)? { get }
 
-    /// Has a manager say who judges which server, from the next exchange on.
+    /// Sets the manager whose evaluators check servers, from the next exchange on.
     ///
-    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns `false`:
-    /// a manager that nobody asks would be no protection, so the requests of the session fail.
+    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns
+    /// `false`. The session's requests then fail: a manager that is never asked would not protect them.
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: Whether it will be asked in each handshake, and no request be sent to a server that it refuses.
@@ -50,7 +50,7 @@ extension Transport {
     /// None: the transport keeps no cookies.
     public var cookieStorage: (any CookieStorage)? { nil }
 
-    /// Does nothing: the transport asks nobody about servers.
+    /// Does nothing: the transport evaluates no servers.
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: `false`.
@@ -72,7 +72,7 @@ public protocol CookieStorage: Sendable {
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
 
-/// Says how a session's cookies are changed.
+/// Describes a change of a session's cookies.
 @nonexhaustive
 public enum CookieChange: Hashable, Sendable {
     /// Keeps these, in place of those of the same name, domain and path.
@@ -87,26 +87,26 @@ public enum CookieChange: Hashable, Sendable {
     case deleteAll
 }
 
-/// A request on its way: the handle with which it can be stopped or held.
+/// A request on its way: the handle that cancels, suspends and resumes it.
 ///
 /// All methods return at once, may be called from any thread and any number of times, and do nothing once the exchange
 /// has ended.
 public protocol Exchange: Sendable {
-    /// Ends the exchange; the observer is told `.cancelled` unless the exchange is complete already.
+    /// Ends the exchange; the observer receives `.cancelled` unless the exchange is complete already.
     func cancel()
 
     /// Stops reading from and writing to the network.
     func suspend()
 
-    /// Goes on after ``suspend()``.
+    /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Lets the body come that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
+    /// Delivers the body that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
     ///
-    /// - Parameter receiver: Who takes the body piece by piece; `nil` to have it collected in the outcome.
+    /// - Parameter receiver: The receiver of the body's pieces; `nil` to have the body collected in the outcome.
     func receiveBody(with receiver: (any BodyReceiver)?)
 
-    /// Lets more of the body come after the receiver answered with `.pause`.
+    /// Delivers more of the body after the receiver returned `.pause`.
     func receiveMore()
 }
 
@@ -114,39 +114,39 @@ public protocol Exchange: Sendable {
 public protocol BodyReceiver: AnyObject, Sendable {
     /// Takes the next bytes of the body, decoded.
     ///
-    /// Called on the transport's thread, in order, and not after the outcome was told. It must return quickly.
+    /// Called on the transport's thread, in order, and never after the outcome was reported. It must return quickly.
     ///
-    /// - Parameter bytes: The bytes; never none.
-    /// - Returns: Whether there is room for more. After `.pause`, only what had come in already is handed over until
-    ///   ``Exchange/receiveMore()`` is called.
+    /// - Parameter bytes: The bytes; never empty.
+    /// - Returns: Whether there is room for more. After `.pause`, only bytes that had already come in are delivered
+    ///   until ``Exchange/receiveMore()`` is called.
     func receive(_ bytes: Data) -> ReceiveAction
 }
 
-/// What a receiver wants after the bytes that it got.
+/// What the transport does after delivering bytes to a receiver.
 public enum ReceiveAction: Hashable, Sendable {
-    /// More, as they come.
+    /// Deliver more bytes as they come in.
     case goOn
-    /// No more for now.
+    /// Deliver no more bytes for now.
     case pause
-    /// No more at all; the exchange ends with `.cancelled`.
+    /// Deliver no more bytes at all; the exchange ends with `.cancelled`.
     case stop
 }
 
-/// Is told what happens in an exchange.
+/// Receives the events of an exchange.
 ///
 /// The methods are called one after the other, on the transport's thread. They must return quickly and not block.
 public protocol ExchangeObserver: AnyObject, Sendable {
     /// Called when bytes of the request's body were sent, at most once for each turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - sent: How many bytes the transport has taken by now.
-    ///   - expected: How many there will be, if that is known.
+    ///   - sent: The number of bytes that the transport has taken so far.
+    ///   - expected: The total number of bytes, if it is known.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for, or
-    /// ``ExchangeOptions/holdsRedirects`` and it is one.
+    /// Called once when the head of the response has come in, if ``ExchangeOptions/holdsBody`` is set, or
+    /// ``ExchangeOptions/holdsRedirects`` is set and the response is a redirect.
     ///
-    /// It is the final head: informational ones (RFC 9110 §15.2) are not told.
+    /// It is the final head: informational responses (RFC 9110 §15.2) are not reported.
     ///
     /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is no
     /// body.
@@ -157,8 +157,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     /// Called when bytes of the body came in, at most once for each turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - received: How many bytes of the body are there by now, decoded.
-    ///   - expected: How many there will be, if the response says so and is not compressed.
+    ///   - received: The number of bytes of the body that have come in so far, decoded.
+    ///   - expected: The total number of bytes, if the response has a length and is not compressed.
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?)
 
     /// Called exactly once, last.
@@ -167,7 +167,7 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     func exchangeDidComplete(_ outcome: ExchangeOutcome)
 }
 
-/// What holds for a single exchange.
+/// The options of a single exchange.
 public struct ExchangeOptions: Sendable {
     /// The largest body to collect, decoded, in bytes; `nil` for no limit.
     public var maximumResponseBytes: Int64?
@@ -175,15 +175,15 @@ public struct ExchangeOptions: Sendable {
     /// Whether the exchange begins suspended.
     public var startsSuspended: Bool
 
-    /// Whether the body is held back, once the head is there, until it is said where it goes.
+    /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` names its destination.
     public var holdsBody: Bool
 
-    /// Whether the body of a response that redirects somewhere is held back, even if ``holdsBody`` does not ask for it.
+    /// Whether the body of a redirect is held back, even if ``holdsBody`` does not ask for it.
     ///
     /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
     public var holdsRedirects: Bool
 
-    /// Decides what a cache that is a transport keeps of the response; `nil` where nobody wants to.
+    /// Decides what a cache that is a transport stores of the response; `nil` for the cache's own decision.
     ///
     /// Gets the response that may be stored, and returns what is stored in its place; `nil` for nothing.
     public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
@@ -193,8 +193,8 @@ public struct ExchangeOptions: Sendable {
     /// - Parameters:
     ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
     ///   - startsSuspended: Whether the exchange begins suspended.
-    ///   - holdsBody: Whether the body is held back until it is said where it goes.
-    ///   - holdsRedirects: Whether that of a response that redirects is.
+    ///   - holdsBody: Whether the body is held back until its destination is named.
+    ///   - holdsRedirects: Whether the body of a redirect is held back.
     ///   - willStore: Decides what a cache keeps of the response.
     public init(
         maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false,
@@ -216,10 +216,10 @@ public final class ExchangeOutcome: Sendable {
     /// The body as far as it was received; empty when a receiver took it.
     public let body: Data
 
-    /// Why the exchange failed; `nil` when the response is complete.
+    /// The reason why the exchange failed; `nil` when the response is complete.
     public let error: RequestError?
 
-    /// What was measured, if the transport measures.
+    /// The measurements, if the transport measures.
     public let metrics: TransferMetrics?
 
     /// Where the response came from; the network, unless a cache was before the transport.

@@ -1,4 +1,4 @@
-/// Says which evaluator judges which host.
+/// Assigns evaluators to hosts.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
@@ -10,7 +10,8 @@
 ///
 /// A session asks its manager once for each host, and keeps to the answer. HTTPS proxies are hosts, too.
 public struct ServerTrustManager: Sendable {
-    /// Whether a request to a host without an evaluator fails; if not, libcurl judges that host as it does without a manager.
+    /// Whether a request to a host without an evaluator fails; if not, libcurl checks that host as it does without a
+    /// manager.
     public let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
@@ -29,7 +30,7 @@ public struct ServerTrustManager: Sendable {
         match = { table.value(forHost: $0) }
     }
 
-    /// Creates a manager that matches hosts in a way of its own.
+    /// Creates a manager that matches hosts with a closure.
     ///
     /// - Parameters:
     ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by default.
@@ -46,8 +47,8 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Parameter host: The host, without a port.
     /// - Returns: The evaluator; `nil` if there is none, and none is needed.
-    /// - Throws: A `.trust(.noRequiredEvaluator)` error if there is none and one is needed, or what the closure throws, as
-    ///   the underlying error of `.trust(.customEvaluationFailed)`.
+    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none;
+    ///   `.trust(.customEvaluationFailed)`, with the closure's error as the underlying error, if the closure throws.
     public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
         let found: (any ServerTrustEvaluating)?
         do {
@@ -60,7 +61,7 @@ public struct ServerTrustManager: Sendable {
     }
 }
 
-/// Finds what is said of a host: under its own name, or under a wildcard for one label.
+/// Finds the value for a host: under its own name, or under a wildcard for one label.
 struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value] = [:]
 
@@ -77,10 +78,10 @@ struct HostTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing is said of any host.
+    /// Whether the table has no values.
     var isEmpty: Bool { values.isEmpty }
 
-    /// What is said of a host, which is in its canonical form; its own name goes before a wildcard.
+    /// The value for a host, which is in its canonical form; its own name goes before a wildcard.
     func value(forHost host: String) -> Value? {
         if let value = values[host] { return value }
         guard let dot = host.firstIndex(of: "."), !IPAddress.isAddress(host) else { return nil }
