@@ -55,7 +55,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// Checks the chain and the host, and whether a certificate was revoked.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
     /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
     ///   concern revocation.
@@ -151,7 +151,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// Checks the chain and the host, and asks the responders.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
     /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
     ///   concern revocation, with the error of the OCSP request as the underlying error.

@@ -12,7 +12,7 @@ public struct ServerTrust: Sendable {
     /// Only the first is proven to be the server's, and the others may be any certificates: see ``authenticatedChain``.
     public let chain: [Certificate]
 
-    /// What OpenSSL makes of the chain, by the authorities that the session trusts; the host's name is no part of it.
+    /// OpenSSL's verdict on the chain, by the authorities that the session trusts; it does not cover the host's name.
     public private(set) var verdict: Verdict
 
     /// The OCSP response that came with the certificates (RFC 6066 §8), unread.

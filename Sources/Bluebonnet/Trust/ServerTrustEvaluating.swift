@@ -169,9 +169,9 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     /// Asks the evaluators.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
     ///   - trust: The certificates and the stapled response of the server.
-    /// - Throws: What the first that refuses throws.
+    ///   - trust: The certificates and the stapled response of the server.
+    /// - Throws: The error of the first evaluator that refuses.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")

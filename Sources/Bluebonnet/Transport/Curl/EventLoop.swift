@@ -14,8 +14,7 @@ import Synchronization
 /// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs here:
 /// code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
 ///
-/// The thread lives while somebody is attached or work is waiting, and is started again when there is work anew, so
-/// that a job which arrives late is never lost.
+/// The thread runs while the loop has clients or pending jobs. A later job starts it again, so no job is lost.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
@@ -121,7 +120,7 @@ public final class EventLoop: TaskExecutor {
     /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.refused` if the
     /// system will not watch it.
     ///
-    /// While the interest is empty, `idleHandler` is told once that bytes came in, and once that the peer has closed.
+    /// While the interest is empty, `idleHandler` is called once when bytes came in, and once when the peer has closed.
     package func watch(
         _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
         whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
@@ -145,7 +144,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
-    /// Lets a descriptor's idle handler be called again: at once if bytes wait that it was told of before.
+    /// Lets a descriptor's idle handler be called again: at once if bytes wait that were reported to it before.
     package func tellAgain(of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.tellAgain(of: descriptor)
@@ -177,7 +176,7 @@ public final class EventLoop: TaskExecutor {
 
     private func startThread() {
         guard !DetachedThread.start(name: name, { self.run() }) else { return }
-        // Out of threads or memory. Whoever brought the work does not wait for more.
+        // Out of threads or memory. The caller that brought the work does not wait for more.
         Task.detached { await self.startLater() }
     }
 
@@ -203,9 +202,10 @@ public final class EventLoop: TaskExecutor {
             let deadline = letClientsAct()
             unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
-            // Work that came of this turn is done before the sockets are asked, which is a system call; not for ever.
+            // Work that results from this turn is done before the sockets are asked, which is a system call; but not
+            // indefinitely.
             if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
-            // From the inbox's word to stop on, the loop may be another thread's.
+            // From the inbox's `stop` on, the loop may be another thread's.
             if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
             case .stop:
@@ -231,7 +231,7 @@ public final class EventLoop: TaskExecutor {
     private static let turnsPerPoll = 4
     private static let roundsPerTurn = 16
 
-    /// Does what is in the inbox, and what comes of that.
+    /// Does the work in the inbox, and the work that results from it.
     private func doWork(_ batch: inout [LoopInbox.Entry]) {
         for _ in 0..<Self.roundsPerTurn {
             inbox.withLock { $0.took(into: &batch) }
@@ -345,7 +345,7 @@ private final class LoopSerialExecutor: SerialExecutor {
     }
 }
 
-/// Starts threads that nobody waits for.
+/// Starts threads that no other thread joins.
 // Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
 enum DetachedThread {
     private final class Work: Sendable {

@@ -6,7 +6,7 @@ struct ProxyRoute: Equatable {
     var url: String?
     /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment has said.
     var exclusions: String?
-    /// With what it is answered when it asks, or with what it is spoken to if it speaks SOCKS.
+    /// The credential for its challenges, or for its handshake if it speaks SOCKS.
     var credential: Credential?
     /// Whether the proxy speaks SOCKS rather than HTTP.
     var isSocks = false
@@ -41,7 +41,7 @@ struct ProxyRoute: Equatable {
         isPrivate = proxy.hasCredential || session.hasCredential
     }
 
-    /// What is wrong with a proxy, if that can be told from what is said of it.
+    /// The mistake in a proxy's configuration, if it can be found without a connection.
     private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
         // Libcurl takes an empty one for none, and would go to the server itself.
         guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
@@ -87,17 +87,17 @@ struct ProxyRoute: Equatable {
 }
 
 extension Session.Configuration.Proxy {
-    /// Whether somebody is named to the proxy, as far as can be told.
+    /// Whether the proxy gets a credential, as far as is known.
     fileprivate var hasCredential: Bool {
         guard case .url(let url, let credential, _) = self else { return false }
         return credential != nil || ProxyRoute.hasUserInfo(url)
     }
 }
 
-/// What the environment says of proxies, read once for each session: reading it is slow, and not safe beside its changing.
+/// The environment's proxies, read once for each session: reading it is slow, and not safe beside its changing.
 ///
-/// Libcurl is told what was read, and does not look itself: it would for each transfer, and could find a proxy that nobody
-/// has judged.
+/// Libcurl gets the values that were read, and does not look itself: it would for each transfer, and could find a proxy
+/// that was never evaluated.
 struct ProxyEnvironment: Sendable {
     /// The proxy for URLs without TLS, and that for those with it; `nil` for none.
     let plain: String?

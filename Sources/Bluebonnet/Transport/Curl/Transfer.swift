@@ -39,18 +39,18 @@ final class Transfer {
     var lastReceivedBytes: Int64 = 0
     /// Whether libcurl has not looked at the transfer since it was given it; what it says of the handle is the last one's.
     var isFresh = true
-    /// Whether the observer has yet to hear of bytes that came in or went out.
+    /// Whether bytes came in or went out that were not reported to the observer yet.
     var hasUnreportedProgress = false
     /// Whether bytes of the body came in since that was last asked.
     private var hasNewBytes = false
-    /// How many bytes of the body the observer has heard of.
+    /// How many bytes of the body were reported to the observer.
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
-    /// Whether the observer is to hear of the head before the body comes.
+    /// Whether the head is to be reported to the observer before the body comes.
     private(set) var announcesHead: Bool
-    /// Whether it is to hear of that of a redirect.
+    /// Whether the head of a redirect is to be reported.
     private let announcesRedirects: Bool
-    /// Whether it has.
+    /// Whether the head was reported.
     private(set) var hasAnnouncedHead = false
     /// Who takes the body, if it is not collected.
     var receiver: (any BodyReceiver)?
@@ -58,7 +58,7 @@ final class Transfer {
     /// Whether the receiver wants no more at all.
     private(set) var isStopped = false
 
-    /// Whether the engine goes on decoding in its next turn.
+    /// Whether the engine continues decoding in its next turn.
     var isToBeDecoded = false
     /// How libcurl ended, while what it has handed over is not decoded yet.
     var codeAtEnd: CURLcode?
@@ -77,13 +77,13 @@ final class Transfer {
     private var authorities: AuthorityStore?
     /// How many handshakes were begun for its connection, with a proxy or with the server.
     private(set) var handshakes = 0
-    /// Who judges the servers of its connection, if libcurl alone does not.
+    /// The policy for the servers of its connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
-    /// What was accepted before, off the loop.
+    /// The servers that were accepted before, off the loop.
     private var trustMemory: TrustCache?
-    /// Those who have judged the handshakes of the connection that was made for it.
+    /// The verifiers of the handshakes of the connection that was made for it.
     private var judges: [HandshakeVerifier] = []
-    /// What is awaited before a connection is made again.
+    /// The verdict that is awaited before a connection is made again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
     /// How often that was so.
@@ -219,7 +219,7 @@ final class Transfer {
         // Of these, libcurl may read without an end what it does not hand over.
         if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
-            // Nobody may want the body, which may well not end.
+            // The body may be unwanted, and may well not end.
             announcesHead = true
             reception.state.bodyHeld()
         }
@@ -241,7 +241,7 @@ final class Transfer {
         if announcesHead { noteHead() }
         if !turn.intake.takesPiece(), reception.state.turnIsOver() { turn.intake.append(self) }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
-        // A turn may bring many pieces, and libcurl would copy what it is told to keep.
+        // A turn may bring many pieces, and libcurl would copy those that a pause makes it keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }
         return unsafe acceptBody(bytes)
     }
@@ -292,7 +292,7 @@ final class Transfer {
         return hasNewBytes && receiver != nil && reception.isPieceSmall
     }
 
-    /// Has the observer told of the head at the end of the turn, once.
+    /// Reports the head to the observer at the end of the turn, once.
     func noteHead() {
         guard announcesHead, !hasAnnouncedHead, reception.head != nil else { return }
         hasAnnouncedHead = true
@@ -309,7 +309,7 @@ final class Transfer {
         if reception.head?.httpVersion == .http2 { turn.forgotten.received() }
     }
 
-    /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.
+    /// Hands bytes of the request's body over; returns how many, or one of libcurl's constants for why there are none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         reception.lastActivity = turn.now
         if reception.state.upload == .refused { return bb_curl_readfunc_pause }
@@ -389,9 +389,9 @@ extension Transfer {
     /// Whether the latest head is such a one.
     var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
 
-    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may go on with it.
+    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may answer it.
     ///
-    /// What a proxy says to the making of a tunnel does not come by here.
+    /// A proxy's response to CONNECT is not handled here.
     private func judgeChallenge(_ head: ReceivedHead) -> Bool {
         let decision: ChallengeDecision =
             switch head.statusCode {
@@ -419,7 +419,7 @@ extension Transfer {
     }
 }
 
-/// What the transfer knows of those who judge the servers of its connection.
+/// The part of the transfer that knows the verifiers of its connection's servers.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// A connection is to be made for the transfer, if there is none for it.
@@ -431,8 +431,8 @@ extension Transfer {
         trustMemory = memory
     }
 
-    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy judge them if there
-    /// is one; returns whether they will.
+    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy evaluate their
+    /// servers if there is one; returns whether they will.
     func prepare(_ context: OpaquePointer) -> Bool {
         handshakes += 1
         guard let authorities, let easy else { return false }
@@ -455,7 +455,8 @@ extension Transfer {
         return unsafe judge.attach(to: context)
     }
 
-    /// Whether the connection on which the request is about to be sent was judged by the transfer's own policy.
+    /// Whether the server of the connection on which the request is about to be sent was evaluated by the transfer's
+    /// own policy.
     ///
     /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
     private func mayUseConnection() -> Bool {
@@ -464,7 +465,7 @@ extension Transfer {
         guard needsFreshConnection else {
             needsFreshConnection = true
             isToBeSentAnew = true
-            // Nobody can use it any more.
+            // No other transfer can use it any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
@@ -472,13 +473,13 @@ extension Transfer {
         return false
     }
 
-    /// Why the handshake was broken off, if that was decided.
+    /// Why the handshake was aborted, if that was decided.
     var refusal: RequestError? {
         for judge in judges { if case .refused(let error) = judge.outcome { return error } }
         return nil
     }
 
-    /// What has to be judged off the loop, if the handshake was broken off for that.
+    /// The server to evaluate off the loop, and its evaluator, if the handshake was aborted for that.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
         for judge in judges {
             if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) }

@@ -5,7 +5,7 @@ import Glibc
 /// Carries out transfers with libcurl, all on its event loop.
 ///
 /// Runs here: everything that touches one of libcurl's handles; the compiler checks it. Never runs here: code of the
-/// user's. An observer is called from here, and only takes note and resumes whoever waits.
+/// user's. An observer is called from here, and only takes note and resumes waiting tasks.
 ///
 /// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
 /// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells the
@@ -16,14 +16,14 @@ actor TransferEngine: EventLoopClient {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     let options: TransferOptions
-    /// Who judges servers, from the first transfer on.
+    /// The coordinator of server trust, from the first transfer on.
     private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<Manager>
     let shared: EngineTurn
     /// What is to be done, in order.
     ///
-    /// The loop hears of the first only: it takes all that there are by then, so that many requests at once cost it one
-    /// piece of work.
+    /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
+    /// it one piece of work.
     private nonisolated let commands = Locked<[EngineCommand]>([])
     /// Takes the commands' place while they are carried out.
     private var spareBatch: [EngineCommand] = []
@@ -45,7 +45,7 @@ actor TransferEngine: EventLoopClient {
     private enum Manager {
         case none
         case named(ServerTrustManager)
-        /// A transfer has begun, and those that follow are judged as it is.
+        /// A transfer has begun, and all later ones use the same manager.
         case settled
     }
 
@@ -73,9 +73,9 @@ actor TransferEngine: EventLoopClient {
         loop.submit { self.assumeIsolated(TransferEngine.carryOutCommands(of:)) }
     }
 
-    /// Has a manager say who judges which server; returns whether it will.
+    /// Sets the manager whose evaluators check servers; returns whether it will be used.
     ///
-    /// The loop hears of it with the first transfer: a session that makes no request needs no thread.
+    /// The loop gets it with the first transfer: a session that makes no request needs no thread.
     nonisolated func letJudge(_ named: ServerTrustManager) -> Bool {
         manager.withLock { manager in
             guard case .none = manager else { return false }
@@ -195,7 +195,7 @@ actor TransferEngine: EventLoopClient {
         switch action {
         case .nothing: break
         case .add:
-            // One that was suspended and resumed while its server is judged goes on waiting.
+            // A transfer that was suspended and resumed while its server is evaluated continues to wait.
             if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
@@ -203,7 +203,7 @@ actor TransferEngine: EventLoopClient {
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
-            // The limit for silence holds again, which nobody looks at while the transfer is held up.
+            // The limit for silence holds again; it is not checked while the transfer is held up.
             if transfers[transfer.id] != nil { checkLimits(of: transfer) }
         }
     }
@@ -223,7 +223,7 @@ actor TransferEngine: EventLoopClient {
     }
 
     func add(_ transfer: Transfer) {
-        // What is known of its host may have changed while it was held back.
+        // The HTTP version known for its host may have changed while it was held back.
         transfer.httpVersion = version(of: transfer.request)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
@@ -359,7 +359,7 @@ extension TransferEngine {
         while index < shared.progressed.count {
             let transfer = shared.progressed[index]
             index += 1
-            // What has ended is told with the outcome.
+            // The outcome reports the progress of transfers that have ended.
             guard transfers[transfer.id] != nil else { continue }
             if transfer.isPieceGrowing() {
                 shared.progressed[growing] = transfer
@@ -396,7 +396,7 @@ extension TransferEngine {
     }
 
     func tellObservers() {
-        // An exchange's head is told before its end, whoever calls this.
+        // An exchange's head is reported before its end, whichever caller runs this.
         while !ended.isEmpty {
             reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -417,7 +417,7 @@ extension TransferEngine {
         for transfer in transfers.values { checkLimits(of: transfer) }
     }
 
-    /// Ends the transfer if a limit has run out, or sees to it that it is looked at again.
+    /// Ends the transfer if a limit has run out, or ensures that it is looked at again.
     private func checkLimits(of transfer: Transfer) {
         if let easy = transfer.easy, !transfer.isFresh {
             // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
@@ -434,7 +434,7 @@ extension TransferEngine {
             transfer.lastSentBytes = sent
             transfer.lastReceivedBytes = received
         }
-        // The limit for silence is for the network, not for those who read and write the bodies.
+        // The limit for silence is for the network, not for the readers and writers of the bodies.
         let isSuspended = transfer.reception.state.isHeldUp
         if isSuspended { transfer.reception.lastActivity = shared.now }
         let situation = TransferLimits.TransferSnapshot(

@@ -31,7 +31,8 @@ extension TransferOptions {
         return environment.url(isSecure: isSecure)
     }
 
-    /// Whether the environment's proxy depends on whether libcurl speaks TLS with a host although its URL does not say so.
+    /// Whether the environment's proxy depends on whether libcurl uses TLS with a host although the URL's scheme is not
+    /// `https`.
     func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
         environment.isSplit && !isSecure && configuration.hsts != .off
             && (request.proxy ?? configuration.proxy) == .environment
@@ -86,7 +87,7 @@ extension TransferOptions {
         case .connection(.proxy), .connection(.proxyNameNotResolved):
             return "through \(proxy)"
         case .connection, .trust, .timedOut(.connect):
-            // With exceptions, nobody but libcurl knows.
+            // With exceptions, only libcurl knows.
             guard case .url(_, _, let excluded) = proxy, excluded.isEmpty else { return nil }
             return "through \(proxy)"
         default:
@@ -95,10 +96,10 @@ extension TransferOptions {
     }
 }
 
-/// With what challenges are answered.
+/// The credentials for challenges.
 // Safety: libcurl copies what it is given, within the call.
 extension TransferOptions {
-    /// Sets with what a server's challenges are answered; returns why they cannot be.
+    /// Sets the credential for a server's challenges; returns why it cannot be set.
     ///
     /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a request
     /// without its body, to provoke the challenge, which a server that asks for nothing would take for the real one.
@@ -110,12 +111,12 @@ extension TransferOptions {
         return apply(transfer.serverChallenges, of: .server, to: easy)
     }
 
-    /// Sets with what the server's or the proxy's challenges are answered; returns why they cannot be.
+    /// Sets the credential for the server's or the proxy's challenges; returns why it cannot be set.
     ///
     /// - Parameters:
-    ///   - challenges: With what, and the one scheme to use at once if the challenge was there before.
+    ///   - challenges: The credential, and the one scheme to use at once if the challenge was there before.
     ///   - party: Whose challenges.
-    ///   - easy: The handle to tell.
+    ///   - easy: The handle to set it on.
     /// - Returns: What is wrong; `nil` when all is set.
     private func apply(
         _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
@@ -128,12 +129,12 @@ extension TransferOptions {
         easy.set(party.schemes, challenges.onlyScheme.map(Self.bits) ?? (Self.bits(of: schemes) | bb_curl_auth_only))
         easy.set(party.username, credential.username)
         easy.set(party.password, credential.password)
-        // Libcurl would use a connection again that Negotiate has authenticated for somebody else.
+        // Libcurl would reuse a connection that Negotiate has authenticated for another user.
         if schemes.contains(.negotiate) { useOwnConnection(easy) }
         return nil
     }
 
-    /// Has the transfer make a connection that nobody used before and nobody uses after it.
+    /// Has the transfer make a connection that no transfer used before and none uses after it.
     func useOwnConnection(_ easy: EasyHandle) {
         easy.set(CURLOPT_FRESH_CONNECT, 1)
         easy.set(CURLOPT_FORBID_REUSE, 1)
@@ -151,11 +152,11 @@ extension TransferOptions {
     }
 }
 
-/// What is known of one party's challenges, the server's or an HTTP proxy's.
+/// The state of one party's challenges, the server's or an HTTP proxy's.
 struct AuthenticationChallenges {
-    /// With what they are answered.
+    /// The credential with which they are answered.
     var credential: Credential?
-    /// With what alone libcurl is to answer, since it would get it wrong otherwise.
+    /// The only scheme that libcurl may use, since it would get the answer wrong otherwise.
     private(set) var onlyScheme: Credential.Schemes?
     private var wasReceived = false
 
@@ -175,7 +176,7 @@ struct AuthenticationChallenges {
     }
 }
 
-/// The options with which libcurl is told how to answer one party's challenges.
+/// The options that set libcurl's answers to one party's challenges.
 private struct AuthenticationOptions {
     let schemes: CURLoption
     let username: CURLoption

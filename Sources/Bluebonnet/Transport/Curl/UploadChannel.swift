@@ -71,7 +71,7 @@ final class UploadChannel: Sendable {
             let count = reader.readResident(into: &buffer)
             channel.passedReader(count)
             file = count > 0 ? reader : nil
-            // The task goes on from here.
+            // The task continues the body at this offset.
             if count == 0 { body = OpenBody(file: reader) }
             return count
         }
@@ -87,11 +87,11 @@ final class UploadChannel: Sendable {
     /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - body: What to read; dropped unread if nobody asks for it.
+    ///   - body: The body to read; dropped unread if it is never asked for.
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: From how many held bytes on the reading waits.
     ///   - lowWatermark: At how many held bytes or fewer it goes on.
-    ///   - wakeLoop: Called on the reading task when a loop that was told to wait may ask again.
+    ///   - wakeLoop: Called on the reading task when a loop that got `.wait` may ask again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
         lowWatermark: Int = 512 * 1024,
@@ -208,24 +208,24 @@ final class UploadChannel: Sendable {
 
 /// Decides what happens to the bytes of a request's body between the task that reads them and the loop that sends them.
 ///
-/// A value. At the high watermark the reader is told to wait; once the loop has taken enough to be at or below the low
-/// one, the reader goes on. No more bytes than were announced are ever handed over, and an end that comes too early is a
-/// failure: both would make two messages of one (RFC 9112 §6.3). The last byte of those that were announced waits for the
-/// end, so that a body with more than that is not taken for whole.
+/// A value. At the high watermark the reader must wait; once the loop has taken enough to be at or below the low
+/// watermark, the reader continues. No more bytes than were announced are ever handed over, and an end that comes too
+/// early is a failure: both would make two messages of one (RFC 9112 §6.3). The last of the announced bytes waits for
+/// the end, so that a body with more bytes is not treated as complete.
 struct UploadChannelState {
-    /// What the reader has to do after it wrote.
+    /// The reader's next step after a write.
     enum WriteAction: Equatable {
         case goOn
         case wait
-        /// Nobody wants more.
+        /// No more bytes are wanted.
         case stop
     }
 
     /// What the loop gets when it asks for bytes.
     enum TakeAction: Equatable {
-        /// So many bytes were copied; with `resumesReader`, a reader that waits may go on.
+        /// So many bytes were copied; with `resumesReader`, a reader that waits may continue.
         case took(Int, resumesReader: Bool)
-        /// Nothing for now; the loop is told when there is more.
+        /// Nothing for now; the loop is notified when there is more.
         case wait
         case end
         case fail
@@ -343,6 +343,6 @@ struct UploadChannelState {
         isLoopWaiting = false
     }
 
-    /// Whether a reader that was told to wait still has to.
+    /// Whether a reader that got `.wait` still has to wait.
     var keepsReaderWaiting: Bool { isReaderWaiting }
 }

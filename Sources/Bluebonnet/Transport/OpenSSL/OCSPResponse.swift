@@ -1,20 +1,20 @@
 import COpenSSL
 import FoundationEssentials
 
-/// What is known of a certificate's revocation.
+/// The revocation status of a certificate.
 enum RevocationStatus: Hashable, Sendable {
     /// It is not revoked.
     case good
     case revoked
-    /// Whoever was asked does not know the certificate.
+    /// The responder does not know the certificate.
     case unknown
-    /// What was said does not hold any more, or not yet.
+    /// The response or the list has expired or is not valid yet.
     case stale
-    /// What was said is not signed by one who may say it.
+    /// The signer of the response or the list is not authorized.
     case untrustedResponse
-    /// What was said is not an answer to what was asked.
+    /// The response does not belong to the request.
     case replayedResponse
-    /// Nothing was said, or nothing that can be read.
+    /// There was no response, or none that can be read.
     case noResponse
 }
 
@@ -25,7 +25,7 @@ final class OCSPResponse {
     fileprivate let response: OpaquePointer
     let basic: OpaquePointer
 
-    /// Parses a response, and nothing but one; `nil` if it is none, or says that there is none.
+    /// Parses a response, and nothing but one; `nil` if the data is not a response, or the response reports an error.
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
@@ -48,10 +48,10 @@ final class OCSPResponse {
         unsafe OCSP_RESPONSE_free(response)
     }
 
-    /// What the response says of a certificate; whether one may believe it has been seen to.
+    /// The status that the response gives for a certificate; the signature was checked before.
     ///
-    /// A response may hold many answers, and several about the same certificate: what is worst holds, but for what does
-    /// not hold any more.
+    /// A response may hold many answers, and several about the same certificate: the worst status counts, but for
+    /// answers that are no longer valid.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
         var said: Set<RevocationStatus> = []
         for index in 0..<(unsafe OCSP_resp_count(basic)) {
@@ -163,7 +163,7 @@ final class X509RevocationList: @unchecked Sendable {
         guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
         // What was revoked stays so, whatever else the list is about, and when.
         if signed.contains(where: { $0.names(certificate) }) { return .revoked }
-        // OpenSSL takes those that say what has changed since another list for whole ones.
+        // OpenSSL treats delta lists as complete ones.
         let whole = signed.filter { !$0.isDelta }
         guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .untrustedResponse }
         switch store.code(of: certificate) {

@@ -74,16 +74,16 @@ final class TrustStore: @unchecked Sendable {
         return isGood || code != X509_V_OK ? code : X509_V_ERR_OUT_OF_MEM
     }
 
-    /// Judges a response of an OCSP responder: whether it is signed by one who may, and what it says (RFC 6960).
+    /// Evaluates an OCSP response: whether its signer is authorized, and the status that it gives (RFC 6960).
     ///
-    /// It may be signed by the issuer of the certificate, or by one whom that has named for it (§4.2.2.2). So who else is
-    /// trusted does not matter, and not even whether the issuer is: nobody else can say it.
+    /// It may be signed by the issuer of the certificate, or by a responder that the issuer has authorized (§4.2.2.2).
+    /// So no other authority matters, and the issuer itself need not be trusted: no other signer is authorized.
     ///
     /// - Parameters:
     ///   - response: The response.
     ///   - certificate: The certificate in question.
-    ///   - issuer: That of its issuer, which has to have signed it.
-    /// - Returns: What it comes to.
+    ///   - issuer: The certificate of its issuer.
+    /// - Returns: The status of the certificate.
     static func status(
         in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate
     ) -> RevocationStatus {
@@ -112,7 +112,7 @@ struct CertificateStack: ~Copyable {
         unsafe bb_x509_stack_free(pointer)
     }
 
-    /// The certificates of a stack that is somebody else's.
+    /// The certificates of a stack that another object owns.
     static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<(unsafe bb_x509_stack_count(stack))).compactMap { index in
             unsafe X509Certificate(retaining: bb_x509_stack_at(stack, index))
@@ -130,7 +130,7 @@ extension ServerTrust.Verdict {
     /// What OpenSSL says when it cannot say anything.
     static let outOfMemory = ServerTrust.Verdict(code: Int(X509_V_ERR_OUT_OF_MEM), depth: 0)
 
-    /// OpenSSL's words for a code.
+    /// OpenSSL's message for a code.
     static func words(for code: Int) -> String { unsafe String(cString: X509_verify_cert_error_string(code)) }
 }
 
@@ -139,7 +139,8 @@ extension ServerTrust.Verdict {
 extension TrustStore {
     /// Reads what a configuration names.
     ///
-    /// - Throws: A `.trust(.configuration)` error that says what cannot be read or holds no certificate.
+    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or holds no
+    ///   certificate.
     convenience init(_ authorities: Authorities) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file = authorities.file, unsafe !Self.load(file: file, into: store) {
@@ -256,8 +257,8 @@ extension TrustStore {
 
 /// Keeps the authorities that a session trusts in OpenSSL's form.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl could read files and directories itself, but does so anew
-/// for every connection in most cases: the system's authorities are 200 KB of text.
+/// Belongs to the engine; never leaves the loop's thread. Libcurl could read files and directories itself, but in most
+/// cases does so again for every connection: the system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
     private var known: (store: TrustStore, files: [FileStatus?])?
@@ -272,7 +273,8 @@ final class AuthorityStore {
 
     /// The store, read when it is first asked for, and again when a file or a directory has changed.
     ///
-    /// - Throws: A `.trust(.configuration)` error that says what cannot be used; then nobody is trusted.
+    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be used; then no server
+    ///   is trusted.
     func store() throws(RequestError) -> TrustStore {
         let store = try current()
         if let latest, latest !== store { generation += 1 }
