@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 
 /// Wraps the system calls on paths; all of them block.
-// Safety: every pointer below lives for the call that it is handed to; paths hold no NUL: who makes them sees to it.
+// Safety: every pointer below lives for the call that it is handed to; callers ensure that paths hold no NUL.
 enum FileSystem {
     /// Returns what is at the path, or nil when there is nothing or it cannot be seen.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
@@ -49,7 +49,7 @@ enum FileSystem {
             guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectories(parent(of: path))
-            // Somebody else may have made it meanwhile.
+            // Another process or thread may have made it meanwhile.
             guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
         case let code: throw SystemError(code)
         }
@@ -141,7 +141,7 @@ enum FileSystem {
     }
 }
 
-/// What the system says of a file.
+/// The status of a file, from the system.
 struct FileStatus: Hashable {
     var isRegular: Bool
     var isDirectory: Bool
@@ -152,7 +152,7 @@ struct FileStatus: Hashable {
     var links: Int
     /// When the content was changed last, in nanoseconds since 1970.
     var modified: Int64
-    /// When the content, or what is said of it here, was changed last, in nanoseconds since 1970.
+    /// When the content or the status was changed last, in nanoseconds since 1970.
     var changed: Int64
     /// What tells one file from another, whatever their names.
     var identity: Identity
@@ -174,7 +174,7 @@ struct FileStatus: Hashable {
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Whether this is a file that nobody else has put there: of this user, with one name only.
+    /// Whether no other user can have put the file there: it is regular, owned by this user, and has one name only.
     ///
     /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily guessed.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }

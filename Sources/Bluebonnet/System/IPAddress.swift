@@ -16,7 +16,7 @@ package struct IPAddress: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Reads an address, with or without brackets; `nil` if the text is none.
+    /// Reads an address, with or without brackets; `nil` if the text is not an address.
     package init?(_ text: String) {
         guard let (bytes, zone) = Self.parts(of: text) else { return nil }
         self.init(bytes: bytes, zone: zone)
@@ -36,9 +36,9 @@ package struct IPAddress: Hashable, Sendable {
         return (bytes, String(zone))
     }
 
-    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is no address.
+    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is not an address.
     ///
-    /// An address of IPv4 in the clothes of IPv6 stays one of IPv6.
+    /// An IPv4-mapped IPv6 address stays an IPv6 address.
     static func bytes(of text: String) -> [UInt8]? {
         guard !text.utf8.contains(0) else { return nil }
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {

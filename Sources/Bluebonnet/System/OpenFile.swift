@@ -87,7 +87,8 @@ final class OpenFile: Sendable {
         case unsupported
     }
 
-    /// Takes the lock that one descriptor of the file can have at a time; it is given back when the file is closed.
+    /// Takes the lock that only one descriptor of the file can have at a time; it is given back when the file is
+    /// closed.
     func lock() -> Lock {
         do throws(SystemError) {
             _ = try Self.retrying { flock(descriptor, LOCK_EX | LOCK_NB) }

@@ -13,7 +13,7 @@ public struct Certificate: Sendable {
     /// Reads a certificate from DER (X.690).
     ///
     /// - Parameter data: The bytes of one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if they are none.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if they are not exactly one certificate.
     public init(der data: Data) throws(RequestError) {
         guard let x509 = X509Certificate(der: data) else {
             throw RequestError(.trust(.noCertificatesFound), detail: "the bytes are not one certificate in DER")
@@ -70,7 +70,7 @@ public struct Certificate: Sendable {
 
     private static let files = TrustFiles(noun: "certificate", reason: .noCertificatesFound)
 
-    /// Whether a file in a directory is taken for one with certificates.
+    /// Whether a file in a directory is treated as a file of certificates, by its name.
     static func isFileName(_ name: String) -> Bool {
         [".pem", ".crt", ".cer", ".der"].contains { name.lowercased().hasSuffix($0) }
     }
@@ -141,7 +141,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     /// Takes a pin.
     ///
     /// - Parameter pin: `sha256/` or `sha256//`, and the digest in Base64.
-    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is none.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is not a valid pin.
     public init(pin: String) throws(RequestError) {
         let prefix = "sha256/"
         // A digest may begin with a slash of its own: only its length tells the two forms apart.
@@ -179,7 +179,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
 
 /// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).
 ///
-/// The rules are libcurl's to the letter: nothing is accepted that it refuses, nor the other way round. So the subject's
+/// The rules are exactly libcurl's: nothing is accepted that it refuses, nor the other way round. So the subject's
 /// common name counts where there is neither a DNS name nor an address, which RFC 9525 has given up.
 struct HostMatch: Equatable {
     var names: [[UInt8]] = []

@@ -23,8 +23,10 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         public static let crl = Options(rawValue: 2)
         /// By the lists first, and by nothing else if they know the answer; includes ``crl``.
         public static let preferCRL = Options(rawValue: 4)
-        /// The certificate must be known not to be revoked. Without this option, a certificate is accepted if its
-        /// status is unknown, or known only from invalid information.
+        /// The certificate must be known not to be revoked.
+        ///
+        /// Without this option, a certificate is accepted if its status is unknown, or known only from invalid
+        /// information.
         public static let requirePositiveResponse = Options(rawValue: 8)
         /// By both.
         public static let any: Options = [.ocsp, .crl]

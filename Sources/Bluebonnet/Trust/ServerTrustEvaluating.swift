@@ -131,7 +131,6 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
 ///
 /// Never use this in production. An attacker on the network between you and the server can read and change everything.
 /// The first one of a process prints a warning on standard error when it is asked.
-///
 public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     private static let hasWarned = Atomic<Bool>(false)
 
@@ -150,7 +149,9 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// Accepts every server. Never use this in production.
+    /// Accepts every server.
+    ///
+    /// Never use this in production.
     public static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
@@ -170,7 +171,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The certificates and the stapled response of the server.
-    ///   - trust: The certificates and the stapled response of the server.
+    ///   - host: The host.
     /// - Throws: The error of the first evaluator that refuses.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {

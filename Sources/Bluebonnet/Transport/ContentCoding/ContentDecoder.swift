@@ -1,4 +1,4 @@
-/// Decodes the body of a response step by step, at the pace of whoever takes it.
+/// Decodes the body of a response step by step, at the pace of its receiver.
 ///
 /// Belongs to the engine. Each step puts out 16 KiB at most, however much its input decodes to: what is not decoded yet
 /// stays as it came in. It holds that rest, 16 KiB for each coding, and the decoders' windows: 32 KiB with gzip and
@@ -6,7 +6,7 @@
 // Safety: the buffers are this object's own from their making until `deinit`; other memory is used within the call.
 @safe
 final class ContentDecoder {
-    /// What a step came to.
+    /// The result of a step.
     enum Step {
         /// There are so many more decoded bytes, which ``ContentDecoder/output(_:)`` has until the next step.
         case output(Int)
@@ -60,9 +60,9 @@ final class ContentDecoder {
     /// Decodes the next bytes, and moves the input on by those that were taken in.
     ///
     /// - Parameters:
-    ///   - input: What is to be decoded.
+    ///   - input: The bytes to decode.
     ///   - allowance: How many bytes may go in and out of decoders; a step goes over it by little.
-    /// - Returns: What the step came to.
+    /// - Returns: The result of the step.
     func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
         if !hasBegun, let flaw = begin() { return .failed(flaw) }
         while let index = stageThatCanGoOn(hasInput: input.count > 0) {

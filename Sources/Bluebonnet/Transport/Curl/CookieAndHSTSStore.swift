@@ -85,7 +85,7 @@ final class CurlShare {
         hasHSTS = hsts
     }
 
-    /// Whether libcurl would go to a URL with TLS although that does not say so, since its host wants it.
+    /// Whether libcurl would use TLS for an `http` URL, since its host demands it (HSTS, RFC 6797).
     ///
     /// Found out by a transfer that ends before it looks for a connection, since its scheme is not allowed.
     func upgrades(_ url: URL) -> Bool {

@@ -17,7 +17,7 @@ final class CookieJar {
     private var isSettled = true
     private var paths = CookiePaths()
     private var suffixes = PublicSuffixCookies()
-    /// The fields that libcurl may have taken for other cookies than they are.
+    /// The fields that libcurl may have parsed as other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
     private var hidden: [Cookie] = []
@@ -230,7 +230,7 @@ final class CookieJar {
 }
 
 extension Cookie {
-    /// Whether two cookies have one name and one domain, so that one could be taken for the other.
+    /// Whether two cookies have one name and one domain, so that libcurl could mistake one for the other.
     fileprivate func overlaps(_ other: Cookie) -> Bool {
         domain == other.domain && name.isSameIgnoringCase(as: other.name)
     }

@@ -2,12 +2,12 @@ import CCurl
 
 /// Says which kind of failure each of libcurl's codes is.
 ///
-/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's own words as the detail. Some
+/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's error text as the detail. Some
 /// codes mean different things in different circumstances; ``kind(of:in:)`` tells those apart.
 enum CurlErrorTable {
-    /// What is known when a transfer fails.
+    /// The circumstances of a failed transfer.
     struct FailureContext {
-        /// Libcurl's words.
+        /// Libcurl's error text.
         var message = ""
         /// OpenSSL's verdict on the certificate chain (`X509_V_…`), 0 when it was good or there was none.
         var verifyResult = 0
@@ -32,7 +32,7 @@ enum CurlErrorTable {
         case .hostMismatch: .trust(.hostMismatch)
         case .tooManyHeads where circumstances.wasSent || code != CurlErrorText.tooLarge:
             circumstances.headTooLarge(300 * 1024)
-        // Many small frames count as a large head: nobody is to ask for it again.
+        // Many small frames count as a large head: the request must not be sent again.
         case .headTooLarge, .tooManyFrames: circumstances.headTooLarge(128 * 1024)
         case .goingAway: .connection(.http2)
         case .brokenStream: .invalidResponse(.http2Stream)

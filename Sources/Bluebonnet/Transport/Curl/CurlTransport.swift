@@ -21,7 +21,7 @@ public final class CurlTransport: Transport {
     ///   - configuration: How requests are made; the session should have the same one. What concerns the network counts here:
     ///     default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and what happens above the transport,
     ///     is the session's business.
-    ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default.
+    ///   - serverTrustManager: Assigns evaluators to hosts; by default, libcurl checks the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
         engine = TransferEngine(
@@ -35,21 +35,21 @@ public final class CurlTransport: Transport {
     /// The cookies that libcurl keeps and sends; `nil` if the configuration says that there are none.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
-    /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
+    /// Sets the manager whose evaluators check servers; see ``Transport/judgeServers(by:)``.
     ///
     /// - Parameter manager: The manager.
     /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
     public func judgeServers(by manager: ServerTrustManager) -> Bool {
-        // Connections that were made before would not have been judged.
+        // The manager's evaluators would not have checked connections that were made before.
         lastID.load(ordering: .relaxed) == 0 && engine.letJudge(manager)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - options: What holds for this exchange alone.
-    ///   - observer: Who is told, on the event loop's thread.
+    ///   - request: The request to send.
+    ///   - options: The options of this exchange alone.
+    ///   - observer: The receiver of the events, on the event loop's thread.
     /// - Returns: The exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -101,7 +101,7 @@ enum EngineCommand: Sendable {
     case cancel(TransferID)
     case suspend(TransferID)
     case resume(TransferID)
-    /// Says who takes the body that was held back; it is collected if nobody does.
+    /// Names the receiver of the body that was held back; without one, the body is collected.
     case receiveBody(TransferID, (any BodyReceiver)?)
     /// There is room again where the body goes.
     case receiveMore(TransferID)

@@ -17,7 +17,8 @@ enum Libcurl {
         _ = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
     }
 
-    /// Has libcurl take host names that `body` gives it for UTF-8; the thread, which may be anybody's, keeps its locale.
+    /// Has libcurl treat host names that `body` gives it as UTF-8; the thread, which may be any thread, keeps its
+    /// locale.
     static func withUTF8<Result>(_ body: () -> Result) -> Result {
         let previous = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
         defer { _ = unsafe bb_use_locale(previous) }

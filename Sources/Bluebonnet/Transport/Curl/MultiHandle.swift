@@ -142,8 +142,8 @@ final class MultiHandle {
             return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
-        // Libcurl before 8.2.0 closes a socket whose connection was not made without a word. Its number, and what is
-        // watched under it, is another socket's later.
+        // Libcurl before 8.2.0 silently closes a socket whose connection was not made. Its number, and the watch under
+        // it, belong to another socket later.
         loop.unwatch(socket)
         watched.insert(socket)
         loop.watch(
@@ -189,7 +189,7 @@ final class MultiHandle {
         return floods.close(socket)
     }
 
-    /// Ends a socket that the system will not watch, on which libcurl would wait for ever.
+    /// Ends a socket that the system will not watch, on which libcurl would wait indefinitely.
     private func giveUp(_ socket: curl_socket_t) {
         systemError = SystemError(ENOSPC)
         guard floods.end(socket) else { return }

@@ -23,7 +23,7 @@ final class Reactor {
         /// What the kernel is to watch for, once it knows the descriptor.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
 
-        /// Notes a wish; returns whether the kernel needs a change of which it was not to be notified before.
+        /// Notes the wanted events; returns whether this is the first change that the kernel has to learn about.
         mutating func want(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue

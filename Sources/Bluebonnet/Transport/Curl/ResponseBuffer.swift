@@ -157,7 +157,7 @@ struct ResponseBuffer {
 
     // MARK: Body
 
-    /// No more than this is set aside because a server says so.
+    /// No more than this is set aside for a length that a server announces.
     private static let largestReservation: Int64 = 1 << 20
     /// A body whose first piece is smaller is not worth a look at its length.
     private static let smallestReservation = 8 * 1024
@@ -189,7 +189,7 @@ struct ResponseBuffer {
         return head.value(for: "Transfer-Encoding") == nil
     }
 
-    /// How large the body will be, if the head says so.
+    /// How large the body will be, if the head announces it.
     ///
     /// Kept, since it is asked for again and again while a large body comes in.
     var expectedBytes: Int64? {

@@ -26,7 +26,7 @@ extension Transfer {
         return .accept
     }
 
-    /// Decodes what was left; returns what came of it, a pause for what is still left.
+    /// Decodes the bytes that were left; returns the resulting action, a pause if some are still left.
     func decodeRest() -> TransferState.BodyAction {
         isToBeDecoded = false
         guard let decoder = reception.decoder, reception.state.hasCodedRest else { return .accept }
@@ -35,14 +35,14 @@ extension Transfer {
         return action
     }
 
-    /// Has the engine go on decoding in its next turn, if there is something left, and a place for it.
+    /// Has the engine continue decoding in its next turn, if there is something left, and a place for it.
     func noteDecoding() {
         guard reception.state.hasCodedRest, reception.state.takesBody, !isToBeDecoded else { return }
         isToBeDecoded = true
         turn.toBeDecoded.append(self)
     }
 
-    /// Decodes until there is no more input, or no place for what comes of it, or the turn has to end.
+    /// Decodes until there is no more input, or no place for the output, or the turn has to end.
     private func decode(
         _ input: inout UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -65,9 +65,9 @@ extension Transfer {
     }
 }
 
-/// Decoding that goes on after libcurl has handed the bytes over.
+/// Decoding that continues after libcurl has handed the bytes over.
 extension TransferEngine {
-    /// Goes on decoding where that was interrupted, each in its turn.
+    /// Resumes interrupted decoding, each transfer in its turn.
     func decodeRests() {
         let rests = shared.toBeDecoded.beginTurn()
         guard !rests.isEmpty else { return }

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// What TLS may be spoken, and by whom.
+/// The versions, ciphers and peers of TLS.
 // Safety: a null pointer is what libcurl takes for an option that is not set.
 extension TransferOptions {
     /// Sets what the configuration says about TLS.
@@ -23,7 +23,7 @@ extension TransferOptions {
             easy.set(CURLOPT_PROXY_TLS13_CIPHERS, list)
         }
         if let identity = tls.proxyClientIdentity { apply(identity, .ofProxies, to: easy) }
-        // Whom to trust, the context is told: see ``Transfer/prepare(_:)``.
+        // The trusted authorities are set on the context: see ``Transfer/prepare(_:)``.
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             unsafe easy.set(option, pointer: nil)
         }

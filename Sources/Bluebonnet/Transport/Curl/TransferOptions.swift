@@ -127,7 +127,7 @@ final class TransferOptions {
         case .head:
             easy.set(CURLOPT_NOBODY, 1)
         default:
-            // RFC 9110 §8.6: a method that anticipates content says so when there is none.
+            // RFC 9110 §8.6: a request sends `Content-Length: 0` if its method anticipates content and it has none.
             if request.hasBody || method == .post || method == .put || method == .patch {
                 applyBody(upload, to: easy)
             }
@@ -233,7 +233,7 @@ final class TransferOptions {
             || name == "proxy-authorization"
     }
 
-    /// The cookies that somebody has written into fields, as one value.
+    /// The cookies of the request's own fields, as one value.
     private static func cookies(in headers: HTTPHeaders) -> String? {
         let values = headers.values(for: "Cookie").map { String($0.trimmed) }.filter { !$0.isEmpty }
         return values.isEmpty ? nil : values.joined(separator: "; ")
@@ -322,7 +322,7 @@ extension TransferOptions {
         if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 
-    /// Sets how the request stands beside others on its connection; the field that says so is among the others.
+    /// Sets the request's priority among others on its connection; the `Priority` field is among the other fields.
     private func applyPriority(of request: HTTPRequest, to easy: EasyHandle) {
         if let priority = request.priority { easy.set(CURLOPT_STREAM_WEIGHT, priority.weight) }
     }
@@ -349,14 +349,14 @@ extension Session.Configuration.DNS {
     private static func openness(of key: String) -> Int { (key.hasSuffix(":") ? 1 : 0) + (key.hasPrefix(":") ? 2 : 0) }
 }
 
-/// Who judges the servers of a transfer's connection.
+/// The policy for the servers of a transfer's connection.
 extension TransferOptions {
-    /// Has the policy judge in libcurl's place, if there is one.
+    /// Has the policy evaluate servers in libcurl's place, if there is one.
     private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
         easy.trust = transfer.trust
         if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         guard let policy = transfer.trust else { return }
-        // A session that is resumed shows no certificate, and so asks nobody.
+        // A resumed session shows no certificate, and so no evaluator would be asked.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         // Libcurl compares the name after the handshake, whatever was decided in it.
         if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }

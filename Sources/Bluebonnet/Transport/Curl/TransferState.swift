@@ -26,7 +26,7 @@ struct TransferState: Equatable {
 
     /// What to do with a line of a head.
     enum HeadAction: Equatable {
-        /// Forget what is there, and keep this line: a status line.
+        /// Discard the head so far, and keep this line: a status line.
         case beginHead
         /// Keep the line.
         case append
@@ -60,15 +60,15 @@ struct TransferState: Equatable {
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
     private(set) var isSuspended: Bool
-    /// Whether there is no place for the body: nobody has said where it goes yet, or that place is full.
+    /// Whether there is no place for the body: its destination has not been named yet, or is full.
     private(set) var isBodyHeld: Bool
-    /// Whether libcurl was told to keep what it has received.
+    /// Whether a pause made libcurl keep what it has received.
     private(set) var isReceivingPaused = false
     /// Whether more of the body has to wait for the next turn of the loop.
     private var isWaitingForTurn = false
     /// Whether coded bytes that libcurl has handed over are not decoded yet.
     private(set) var hasCodedRest = false
-    /// Whether libcurl was told that there is nothing to send yet.
+    /// Whether libcurl was paused because there is nothing to send yet.
     private(set) var isSendingPaused = false
     /// Whether libcurl has been given the transfer.
     private(set) var isAdded = false
@@ -90,8 +90,9 @@ struct TransferState: Equatable {
 
     /// A line of a head or of the trailers came in.
     ///
-    /// A status line begins a new head: after an informational one, or when libcurl has sent the request anew. In the
-    /// midst of a head it has no place. No field can be taken for one, since a field's name has no `/` (RFC 9110 §5.1).
+    /// A status line begins a new head: after an informational one, or when libcurl has sent the request again. In the
+    /// midst of a head it has no place. No field can be mistaken for a status line, since a field's name has no `/`
+    /// (RFC 9110 §5.1).
     mutating func headLineReceived(bytes: Int, isStatusLine: Bool, isEmpty: Bool, statusCode: Int?) -> HeadAction {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
@@ -154,7 +155,7 @@ struct TransferState: Equatable {
         return receivingGoesOn()
     }
 
-    /// There is a place for what libcurl was told to keep, if nothing else holds it up.
+    /// There is a place for the bytes that a pause made libcurl keep, if nothing else holds them up.
     private mutating func receivingGoesOn() -> ControlAction {
         // What is here already goes first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }

@@ -71,7 +71,7 @@ final class UploadChannel: Sendable {
             let count = reader.readResident(into: &buffer)
             channel.passedReader(count)
             file = count > 0 ? reader : nil
-            // The task continues the body at this offset.
+            // The task continues at the reader's position.
             if count == 0 { body = OpenBody(file: reader) }
             return count
         }

@@ -36,7 +36,7 @@ final class HandshakeVerifier {
 
     // MARK: What OpenSSL's callbacks report
 
-    /// Has OpenSSL verify the chain, and lets the handshake continue: its verdict is used when all is there.
+    /// Has OpenSSL verify the chain, and lets the handshake continue: the evaluation follows when all is there.
     func verify(_ context: OpaquePointer) -> Int32 {
         let isTrusted = unsafe X509_verify_cert(context) == 1
         unsafe verdict = ServerTrust.Verdict(of: context)

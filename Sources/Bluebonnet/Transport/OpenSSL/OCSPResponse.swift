@@ -14,7 +14,7 @@ enum RevocationStatus: Hashable, Sendable {
     case untrustedResponse
     /// The response does not belong to the request.
     case replayedResponse
-    /// There was no response, or none that can be read.
+    /// There was no response or list, or none that can be read.
     case noResponse
 }
 

@@ -95,7 +95,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Where OCSP responders are that know of the certificate, in its order; the first few.
     var responders: [String] {
-        // Whoever makes a certificate may name any number of them.
+        // The maker of a certificate may name any number of them.
         (0..<Self.responderLimit).compactMap { index in
             guard let text = unsafe bb_x509_responder(pointer, index) else { return nil }
             defer { unsafe bb_free(text) }
@@ -115,7 +115,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Whether another certificate is the issuer's by name, and may sign certificates.
     ///
-    /// Whoever has a certificate for a site of theirs could sign others in its issuer's stead otherwise.
+    /// Otherwise the owner of a certificate for one site could sign others in its issuer's stead.
     func isIssued(by issuer: X509Certificate) -> Bool {
         unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK && X509_check_ca(issuer.pointer) != 0
     }
@@ -127,7 +127,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return unsafe X509_verify(pointer, key) == 1
     }
 
-    /// What the certificate says of whom it is for.
+    /// The names and addresses in the certificate, by which it is matched to hosts.
     var match: HostMatch {
         var match = HostMatch()
         forEachName { bytes, isAddress in

@@ -1,8 +1,9 @@
 /// Finds the fields whose cookies libcurl takes although their names forbid it.
 ///
-/// The newer ones tried, 8.14.1 and 8.23.0, tell `__SECURE-` from `__Secure-`, and so take what must not be set without TLS
-/// (RFC 6265bis §5.7). 8.14.1 takes cookies without a name, too (RFC 6265 §5.2). They are taken back. 8.14.1 takes
-/// `__HOST-` with a path from no list, not even to end the cookie: then all others are set anew, as the bytes that they were.
+/// The newer ones tried, 8.14.1 and 8.23.0, tell `__SECURE-` from `__Secure-`, and so take what must not be set without
+/// TLS (RFC 6265bis §5.7). 8.14.1 takes cookies without a name, too (RFC 6265 §5.2). They are taken back. 8.14.1 takes
+/// `__HOST-` with a path from no list, not even to end the cookie: then all others are set again, as the bytes that
+/// they were.
 enum CookieNames {
     static let isGuarded = Libcurl.version > 0x07_58_01
 

@@ -5,8 +5,8 @@ import FoundationEssentials
 /// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen from
 /// 7.88 to 8.23, so this is not switched by the version). Such a cookie is hidden while a request for `/a` is made.
 ///
-/// What is no path, such as `a` or `"/a"`, is to be the default path (§5.2.4). Libcurl takes `/` or what is between the
-/// quotes, and so the cookie is set anew.
+/// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl takes `/` or what is between
+/// the quotes, and so the cookie is set again.
 struct CookiePaths: Equatable {
     /// A cookie, by what libcurl tells it from others.
     private struct Key: Hashable {
@@ -77,7 +77,7 @@ struct CookiePaths: Equatable {
         }
         if let cookie = alike.first(where: { $0.path == attribute }) { return cookie }
         guard var cookie = alike.first(where: { $0.path == pathTaken(from: attribute) }) else { return nil }
-        // 7.88 keeps a cookie for the root apart from one whose path is none.
+        // 7.88 keeps a cookie for the root apart from one whose path is invalid.
         if !attribute.hasPrefix("/"), cookie.path == "/" { cookie.path = "-" }
         return cookie
     }

@@ -12,8 +12,8 @@ struct ResendPolicy: Equatable {
     var hasBegun: Bool { count > 0 }
     /// Whether it goes out on a connection that was made for it.
     ///
-    /// Such a connection is never taken for one that was dead before: if libcurl wants to send the request again without
-    /// an answer, then because the server has refused it, and has not looked at it.
+    /// Such a connection is never treated as one that was dead before: if libcurl wants to send the request again
+    /// without an answer, then because the server has refused it, and has not looked at it.
     private(set) var isOnNewConnection = false
 
     /// Libcurl is about to send the request, for which it has made so many connections; returns whether it may.

@@ -16,7 +16,7 @@ struct UnreadResponses {
     /// The local ports of those that the server had not closed.
     private var openPorts: [Int] = []
 
-    /// Reads what is there, before the socket is closed.
+    /// Reads the bytes that wait in the socket, before it is closed.
     mutating func closing(_ socket: Int32) {
         // Most connections leave nothing, and that is a look without a buffer.
         guard recv(socket, nil, 0, Int32(MSG_DONTWAIT | MSG_PEEK)) >= 0 else { return noteOpen(socket) }
@@ -104,7 +104,8 @@ extension ResponseBuffer {
 }
 
 extension Transfer {
-    /// Whether what was left unread in the socket may be an answer: with TLS, anybody on the way could have put it there.
+    /// Whether what was left unread in the socket may be an answer: with TLS, an attacker on the network could have put
+    /// it there.
     func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
         version == .http1 || (version == nil && !isSecure && !isProxied)
     }

@@ -1,4 +1,4 @@
-/// Decides when to have libcurl look for bytes of HTTP/2 streams that it has left lying, as a value.
+/// Decides when to have libcurl look for bytes of HTTP/2 streams that it has left unread, as a value.
 ///
 /// Before 8.1.0, a stream whose bytes are in libcurl already may wait for the next time that the connection's socket is
 /// ready, which is never when it was the last one (`data->state.drain` in `http2.c`: a head is handed out without a second
@@ -15,14 +15,14 @@ struct UnreadStreams {
     /// For how many nanoseconds nothing must have come in before libcurl is made to look.
     private static let delay: Int64 = 5_000_000
 
-    /// When libcurl is to look.
+    /// The time of libcurl's next look.
     private(set) var due: Int64?
     private var hasReceived = false
 
     /// Something came in on a stream.
     mutating func received() { hasReceived = true }
 
-    /// A turn begins; returns whether libcurl is to look.
+    /// A turn begins; returns whether libcurl must look.
     mutating func areDue(at now: Int64) -> Bool {
         guard let due, due <= now else { return false }
         self.due = nil
