@@ -5,7 +5,7 @@ import Glibc
 /// Wraps the system calls on paths; all of them block.
 // Safety: every pointer below lives for the call that it is handed to; callers ensure that paths hold no NUL.
 enum FileSystem {
-    /// Returns what is at the path, or nil when there is nothing or it cannot be seen.
+    /// Returns the status of the file at the path, or nil when there is nothing or it cannot be seen.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
         var status = stat()
         let code = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
@@ -21,7 +21,7 @@ enum FileSystem {
         return FileStatus(status)
     }
 
-    /// Whether this process may change what is in a directory; false on a file system that can only be read.
+    /// Whether this process may change the entries of a directory; false on a file system that can only be read.
     static func isWritable(_ directory: String) -> Bool {
         unsafe access(directory, W_OK | X_OK) == 0
     }
@@ -154,7 +154,7 @@ struct FileStatus: Hashable {
     var modified: Int64
     /// When the content or the status was changed last, in nanoseconds since 1970.
     var changed: Int64
-    /// What tells one file from another, whatever their names.
+    /// The identity by which one file is told from another, whatever their names.
     var identity: Identity
 
     struct Identity: Hashable {

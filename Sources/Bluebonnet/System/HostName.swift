@@ -47,7 +47,7 @@ package enum HostName {
         return label.dropFirst(2).allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     }
 
-    /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
+    /// The canonical form of a host or of a wildcard for one label of it; `nil` for a text that is neither.
     package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name

@@ -46,9 +46,9 @@ final class OpenFile: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the file.
-    ///   - data: What is to be in it.
+    ///   - data: The content.
     ///   - unfinished: The path that the file has until it is complete.
-    /// - Throws: The system's error; what was at the path is still there.
+    /// - Throws: The system's error; the old file at the path is still there.
     static func replace(_ path: String, with data: Data, by unfinished: String) throws(SystemError) {
         do throws(SystemError) {
             let file = try creating(unfinished, mode: 0o600)
@@ -62,7 +62,8 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Closes the file, and throws what the system says only now: that on a network's disk what was written is not there.
+    /// Closes the file, and throws an error that the system reports only now: that on a network's disk, the data was
+    /// not written.
     ///
     /// The file is not used after that.
     func close() throws(SystemError) {
@@ -71,14 +72,14 @@ final class OpenFile: Sendable {
         guard errno == EINTR else { throw SystemError(errno) }
     }
 
-    /// What the file is now.
+    /// The current status of the file.
     func status() throws(SystemError) -> FileStatus {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw SystemError(errno) }
         return FileStatus(status)
     }
 
-    /// What asking for a lock came to.
+    /// The result of asking for a lock.
     enum Lock {
         case taken
         /// Another descriptor, of this process or another, has it.
@@ -105,7 +106,7 @@ final class OpenFile: Sendable {
 
     // MARK: Reading
 
-    /// Returns what is in the file, up to a number of bytes.
+    /// Returns the content of the file, up to a number of bytes.
     func read(upTo limit: Int, from position: Int64 = 0) throws(SystemError) -> Data {
         var data = Data(count: limit)
         var count = 0

@@ -41,7 +41,7 @@ final class RecycledBuffer: @unchecked Sendable {
         count += unsafe try write(free)
     }
 
-    /// Makes a piece of what is in the buffer: with the buffer's own memory, which goes back to the pool when the piece
+    /// Makes a piece of the buffer's content: with the buffer's own memory, which goes back to the pool when the piece
     /// goes, or as a copy where most of that would be held for nothing.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
         guard count >= capacity / 2 else {

@@ -20,7 +20,7 @@ public protocol Transport: Sendable {
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange
 
-    /// Ends what is still running with `.sessionShutDown`, closes the connections and frees what the transport holds.
+    /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     ///
     /// Returns when that is done. Calling it twice is allowed.
     func shutDown() async
@@ -30,7 +30,8 @@ public protocol Transport: Sendable {
     /// A task that prefers it (`withTaskExecutorPreference`) saves the hops between threads for every request.
     var executor: (any TaskExecutor)? { get }
 
-    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
+    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that does not support
+    /// cookies.
     ///
     /// ``Session/cookies`` reads and changes this storage. A transport around another one passes on that of the other.
     /// A cache assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
@@ -59,16 +60,17 @@ extension Transport {
 
 /// Keeps the cookies of a transport, and lets them be seen and changed.
 public protocol CookieStorage: Sendable {
-    /// Returns the cookies that are kept, in the order of their coming for each host; those that have expired are left out.
+    /// Returns the stored cookies, in the order of their coming for each host; expired cookies are left out.
     ///
-    /// - Returns: The cookies; none if the session's policy is to keep none.
+    /// - Returns: The cookies; an empty list if the session's policy is to keep none.
     /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``.
     func cookies() async throws(RequestError) -> [Cookie]
 
-    /// Changes the cookies that are kept, all at once.
+    /// Changes the stored cookies, all at once.
     ///
-    /// - Parameter change: What to change. The cookies in it have been checked.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if none are kept.
+    /// - Parameter change: The change. The cookies in it have been checked.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if the transport keeps no
+    ///   cookies.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
 
@@ -231,7 +233,7 @@ public final class ExchangeOutcome: Sendable {
     ///   - response: The head of the response.
     ///   - body: The body.
     ///   - error: Why the exchange failed.
-    ///   - metrics: What was measured.
+    ///   - metrics: The measurements.
     ///   - origin: Where the response came from.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,

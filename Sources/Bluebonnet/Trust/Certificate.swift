@@ -23,7 +23,7 @@ public struct Certificate: Sendable {
 
     /// Reads the first certificate of PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; what is not a certificate in it is left out.
+    /// - Parameter text: The text; parts that are not certificates are left out.
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
     public init(pem text: String) throws(RequestError) {
         self = try Self.all(inPEM: Data(text.utf8))[0]
@@ -31,7 +31,7 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates of PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; what is not a certificate in it is left out.
+    /// - Parameter text: The text; parts that are not certificates are left out.
     /// - Returns: At least one certificate, in the text's order.
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
     public static func all(inPEM text: Data) throws(RequestError) -> [Certificate] {
@@ -83,7 +83,7 @@ public struct Certificate: Sendable {
     /// Whom the certificate is about, as RFC 2253 writes names: `CN=www.example.com,O=Example`.
     public var subject: String { x509.subject }
 
-    /// Who has signed it, as RFC 2253 writes names.
+    /// The issuer's name, in the form of RFC 2253.
     public var issuer: String { x509.issuer }
 
     /// The DNS names and IP addresses that the certificate is for (RFC 5280 §4.2.1.6).
@@ -177,7 +177,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     public var description: String { pin }
 }
 
-/// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).
+/// Decides whether a certificate is for a host, by the names and addresses in it (RFC 9525 §6).
 ///
 /// The rules are exactly libcurl's: nothing is accepted that it refuses, nor the other way round. So the subject's
 /// common name counts where there is neither a DNS name nor an address, which RFC 9525 has given up.
@@ -224,13 +224,13 @@ struct HostMatch: Equatable {
     }
 }
 
-/// Reads what says whom to trust from files, at least one value or an error.
+/// Reads certificates and the like from files, at least one value or an error.
 struct TrustFiles: Sendable {
-    /// What is read.
+    /// The noun for the values, in error texts.
     let noun: String
     let reason: RequestError.TrustReason
 
-    /// Returns what is in a file.
+    /// Returns the values in a file.
     func read<Value>(_ url: URL, _ parse: (Data) -> [Value]) throws(RequestError) -> [Value] {
         let data: Data
         do {
@@ -241,7 +241,7 @@ struct TrustFiles: Sendable {
         return try atLeastOne(parse(data), in: url)
     }
 
-    /// Returns what is in the files of a directory, in the order of their names.
+    /// Returns the values in the files of a directory, in the order of their names.
     func readAll<Value>(
         in url: URL, named isWanted: (String) -> Bool, _ read: (URL) throws(RequestError) -> [Value]
     ) throws(RequestError) -> [Value] {

@@ -6,7 +6,7 @@ struct RevocationDecision {
     let requiresPositiveResponse: Bool
     /// Whether the certificate requires a stapled response.
     let demandsStaple: Bool
-    /// What has been found so far: the worst, and whether it is known of each certificate that it is good.
+    /// The result so far: the worst status, and whether each certificate is known to be good.
     private var isRevoked = false
     private var leaf: RevocationStatus = .noResponse
     private var staple: RevocationStatus?

@@ -85,18 +85,19 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the chain leads to an authority that the session trusts, and is valid now.
     ///
-    /// - Throws: A `.trust` error that says why not.
+    /// - Throws: A `.trust` error with the reason.
     public func evaluateChain() throws(RequestError) {
         guard verdict.isTrusted else { throw refusal(verdict) }
     }
 
-    /// Checks that the chain leads to one of a few certificates, and is valid now; what else the session trusts does not count.
+    /// Checks that the chain leads to one of a few certificates, and is valid now; the session's other authorities do
+    /// not count.
     ///
-    /// What the server shows above such a certificate is not looked at.
+    /// The server's certificates above such a certificate are not looked at.
     ///
     /// - Parameter anchors: The certificates; they need not be roots.
     /// - Returns: The trust with the chain that leads to one of them.
-    /// - Throws: A `.trust` error that says why not.
+    /// - Throws: A `.trust` error with the reason.
     @discardableResult
     public func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {

@@ -62,7 +62,7 @@ final class Inflater: StepDecoder {
         case .atEnd(let ignored):
             guard input.count > 0 else { return .made(taken: 0, put: 0, isAtEnd: true) }
             if format == .gzip {
-                // What follows has to be another member.
+                // The next bytes have to be another member.
                 unsafe inflateReset2(stream, 31)
                 state = .inflating
                 return unsafe inflate(input, output)

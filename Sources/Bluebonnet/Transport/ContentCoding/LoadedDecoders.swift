@@ -1,6 +1,6 @@
 import CSystem
 
-/// What one step of a decoder did.
+/// The result of one step of a decoder.
 enum DecodingStep: Equatable {
     /// It took so many bytes in and put so many out; at the end, it takes no more.
     case made(taken: Int, put: Int, isAtEnd: Bool)

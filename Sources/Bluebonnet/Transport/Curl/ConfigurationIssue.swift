@@ -11,7 +11,7 @@ import Glibc
 struct ConfigurationIssue: Equatable {
     /// The option's name, as in the configuration.
     let option: String
-    /// What is wrong with it.
+    /// The flaw, as an error text.
     let words: String
 
     /// The error of every request.

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Keeps what a session remembers between exchanges, in libcurl: cookies, and hosts that want TLS.
+/// Keeps a session's memory between exchanges, in libcurl: cookies, and hosts that demand TLS (HSTS).
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
@@ -38,14 +38,14 @@ final class CookieAndHSTSStore {
                 if try file.status().isOwn { try file.setMode(0o600) }
             }
         } catch {
-            // Libcurl will not be able to write it either, and says nothing then.
+            // Libcurl will not be able to write it either, and reports nothing then.
         }
     }
 
-    /// What a handle has in common with others, if it has anything: cookies, or hosts that want TLS.
+    /// The share of a handle with others, if it has one: cookies, or hosts that demand TLS.
     func share(withCookies usesCookies: Bool) -> CurlShare? { usesCookies || keepsHSTS ? share : nil }
 
-    /// What handles have in common, made when it is first needed.
+    /// The share of the handles, made when it is first needed.
     var share: CurlShare? {
         if let made { return made }
         made = CurlShare(cookies: keepsCookies, hsts: keepsHSTS)
@@ -109,10 +109,10 @@ extension EasyHandle {
         self.share === share && self.usesCookies == usesCookies
     }
 
-    /// Uses what is in a share, with or without its cookies, or nothing.
+    /// Uses a share, with or without its cookies, or none.
     ///
-    /// Libcurl keeps the share when a handle is reset, and forgets that it is to do something with it. A handle that has
-    /// used cookies goes on using those of its share, however.
+    /// Libcurl keeps the share when a handle is reset, but no longer uses it. A handle that has used cookies continues
+    /// to use those of its share, however.
     func use(_ share: CurlShare?, withCookies usesCookies: Bool) {
         if share == nil || self.share !== share { leaveShare() }
         if usesCookies, !hasUsedCookies { turnCookiesOn() }

@@ -26,7 +26,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The kind of a code, by what else is known.
+    /// The kind of a code in its circumstances.
     static func kind(of code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
         switch CurlErrorText(of: code, saying: circumstances.message) {
         case .hostMismatch: .trust(.hostMismatch)
@@ -40,7 +40,7 @@ enum CurlErrorTable {
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel: .connection(.proxy)
         case .unusableKey: .trust(.configuration)
-        // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
+        // With TLS 1.3, a server refuses a client's certificate, or its absence, when the handshake is over.
         case .alert(let reason): .trust(reason)
         case .undecodable: .invalidResponse(.undecodableContent)
         case .tooManyHeads, .sentInVain, nil: kind(ofWordless: code, in: circumstances)
@@ -55,10 +55,10 @@ enum CurlErrorTable {
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
             circumstances.verifyResult == 0
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
-        // Libcurl's way to say that it cannot take a field to pieces.
+        // Libcurl's code for a field that it cannot parse.
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent:
             .invalidResponse(.malformed)
-        // The scheme was checked before, so this is libcurl's way to say that the answer is not HTTP.
+        // The scheme was checked before, so this is libcurl's code for an answer that is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
             .invalidResponse(.malformed)
         // A single line of a head that outgrows libcurl's buffer.
@@ -73,7 +73,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// What a code means here, where libcurl has no words for it but general ones.
+    /// The meaning of a code here, where libcurl has only a general text for it.
     static func words(for code: CURLcode, in circumstances: FailureContext) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
@@ -82,7 +82,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The option of the configuration that a code is about, as far as a code tells.
+    /// The option of the configuration that a code is about, as far as the code tells.
     static func option(for code: CURLcode) -> String? {
         switch code {
         case CURLE_INTERFACE_FAILED: "interface"

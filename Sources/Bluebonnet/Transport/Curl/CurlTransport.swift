@@ -2,9 +2,9 @@ import Synchronization
 
 /// Makes requests with libcurl: the transport of every session that is not given another.
 ///
-/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` that has one of these, passes on to
-/// it what it does not do itself, and is given to a ``Session``. That shuts it down in its end; a transport without a
-/// session is to be shut down by its owner, or its connections stay open.
+/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` around one of these, which
+/// passes all other work on to it, and give yours to a ``Session``. The session shuts it down when the session ends; a
+/// transport without a session must be shut down by its owner, or its connections stay open.
 ///
 /// A thin hull around an engine on an ``EventLoop``: it takes calls from any thread and hands them on, in order.
 public final class CurlTransport: Transport {
@@ -18,9 +18,9 @@ public final class CurlTransport: Transport {
     /// Nothing is opened or started before the first exchange.
     ///
     /// - Parameters:
-    ///   - configuration: How requests are made; the session should have the same one. What concerns the network counts here:
-    ///     default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and what happens above the transport,
-    ///     is the session's business.
+    ///   - configuration: How requests are made; the session should have the same one. Its settings for the network
+    ///     count here: default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and everything
+    ///     above the transport, is the session's business.
     ///   - serverTrustManager: Assigns evaluators to hosts; by default, libcurl checks the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
@@ -32,7 +32,7 @@ public final class CurlTransport: Transport {
     /// The event loop on which libcurl runs.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The cookies that libcurl keeps and sends; `nil` if the configuration says that there are none.
+    /// The cookies that libcurl keeps and sends; `nil` if the configuration turns cookies off.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
     /// Sets the manager whose evaluators check servers; see ``Transport/judgeServers(by:)``.
@@ -71,7 +71,7 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
-    /// Ends what is still running with `.sessionShutDown`, and closes the connections.
+    /// Ends the running exchanges with `.sessionShutDown`, and closes the connections.
     public func shutDown() async {
         await engine.shutDown()
     }
@@ -93,7 +93,7 @@ private struct CurlExchange: Exchange {
     func receiveMore() { engine.accept(.receiveMore(id)) }
 }
 
-/// What a transport asks of its engine, from any thread.
+/// A command of a transport to its engine, from any thread.
 enum EngineCommand: Sendable {
     case start(TransferID, HTTPRequest, UploadBody, ExchangeOptions, any ExchangeObserver)
     /// Answers a request whose body cannot be had.

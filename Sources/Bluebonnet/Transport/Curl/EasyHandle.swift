@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Owns one of libcurl's easy handles, with what libcurl keeps pointers to while a transfer runs.
+/// Owns one of libcurl's easy handles, and the memory that libcurl has pointers to while a transfer runs.
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle, the message and the lists live as long as their owner, which the loop's thread alone knows.
@@ -20,9 +20,9 @@ final class EasyHandle {
 
     /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
     var transfer: Transfer?
-    /// What the handle is set up for, if another request may be made with no more than a new URL.
+    /// The settings of the handle, if another request may be made with no more than a new URL.
     var profile: TransferProfile?
-    /// What the handle has in common with others; libcurl keeps that when it is reset.
+    /// The share that the handle has in common with others; libcurl keeps it when the handle is reset.
     var share: CurlShare?
     /// Whether the handle uses the cookies of the share.
     var usesCookies = false

@@ -37,7 +37,7 @@ public final class EventLoop: TaskExecutor {
 
     /// Creates a loop; its thread starts with the first work.
     ///
-    /// - Parameter name: What the thread is called in a debugger; 15 bytes of it are shown.
+    /// - Parameter name: The name of the thread in a debugger; 15 bytes of it are shown.
     public init(name: String = "bluebonnet") {
         self.name = name
         unsafe reactor = Reactor()
@@ -129,7 +129,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
     }
 
-    /// Tells of what is ready by now, if work was done since that was last looked at.
+    /// Reports the descriptors that are ready by now, if work was done since that was last looked at.
     func pollIfStale() {
         checkIsolated()
         guard unsafe turnsSincePoll > 0 else { return }
@@ -138,7 +138,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.dispatch()
     }
 
-    /// Changes what a watched descriptor is watched for; an empty interest keeps it registered, which saves calls.
+    /// Changes the interest in a watched descriptor; an empty interest keeps it registered, which saves calls.
     package func setInterest(_ interest: Interest, of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.setInterest(interest, of: descriptor)
@@ -274,7 +274,7 @@ package struct TimerID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// What to watch a descriptor for.
+/// The events to watch a descriptor for.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -282,7 +282,7 @@ package struct Interest: OptionSet, Sendable {
     package static let writable = Interest(rawValue: bb_epoll_out)
 }
 
-/// What a descriptor is ready for.
+/// The events that a descriptor is ready for.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }

@@ -11,7 +11,7 @@ struct LoopInbox {
         case isolatedJob(UnownedJob)
     }
 
-    /// What the reporter of an event has to do.
+    /// The next step of the reporter of an event.
     enum Action: Equatable {
         case nothing
         case wakeThread
@@ -30,7 +30,7 @@ struct LoopInbox {
         case park
     }
 
-    /// What the thread is doing.
+    /// The state of the thread.
     private enum Phase: Equatable {
         /// There is no thread; work starts one.
         case stopped

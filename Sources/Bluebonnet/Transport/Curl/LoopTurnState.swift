@@ -1,4 +1,4 @@
-/// What a turn of the engine and libcurl's callbacks share.
+/// The state that a turn of the engine and libcurl's callbacks share.
 final class EngineTurn {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
@@ -23,7 +23,7 @@ final class EngineTurn {
     /// The streams of which libcurl may have left bytes unread.
     var forgotten = UnreadStreams()
 
-    /// Creates what they share.
+    /// Creates the shared state.
     ///
     /// - Parameter highWatermark: From how many waiting bytes on a body is held back; two pieces bring as many, unless
     ///   they would be very small or very large.

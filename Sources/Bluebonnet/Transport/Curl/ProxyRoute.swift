@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// What a proxy means for libcurl, as a value.
+/// The proxy options of libcurl, as a value.
 struct ProxyRoute: Equatable {
-    /// The proxy's URL; empty for none, `nil` for what the environment has said: see ``ProxyEnvironment``.
+    /// The proxy's URL; empty for none, `nil` for the environment's: see ``ProxyEnvironment``.
     var url: String?
-    /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment has said.
+    /// The hosts that are reached without it, in libcurl's form; `nil` for the environment's.
     var exclusions: String?
     /// The credential for its challenges, or for its handshake if it speaks SOCKS.
     var credential: Credential?
@@ -12,8 +12,8 @@ struct ProxyRoute: Equatable {
     var isSocks = false
     /// Whether the connections that lead through it are this request's alone.
     ///
-    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the proxy's
-    /// host and port, and not by who opened them.
+    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the
+    /// proxy's host and port, and not by the credential that opened them.
     var isPrivate = false
 
     /// Decides.
@@ -21,7 +21,7 @@ struct ProxyRoute: Equatable {
     /// - Parameters:
     ///   - proxy: The request's own proxy, if it has one.
     ///   - session: That of the session.
-    /// - Throws: `.invalidRequest(.configuration)` for what cannot be used.
+    /// - Throws: `.invalidRequest(.configuration)` for a proxy that cannot be used.
     init(_ proxy: Session.Configuration.Proxy?, session: Session.Configuration.Proxy) throws(RequestError) {
         switch proxy ?? session {
         case .environment:
@@ -43,7 +43,7 @@ struct ProxyRoute: Equatable {
 
     /// The mistake in a proxy's configuration, if it can be found without a connection.
     private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
-        // Libcurl takes an empty one for none, and would go to the server itself.
+        // Libcurl treats an empty URL as no proxy, and would go to the server itself.
         guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             return "the proxy's URL holds white space or a control character"

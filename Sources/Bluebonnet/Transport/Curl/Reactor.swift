@@ -14,13 +14,13 @@ final class Reactor {
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
-        /// Who watches.
+        /// The owner of the watch.
         var owner: ObjectIdentifier?
-        /// Told of what happens while the interest is empty: of what comes in once, until there is an interest again.
+        /// Called while the interest is empty: for incoming bytes once, until there is an interest again.
         var idleHandler: ((Readiness) -> Void)?
         var isIdleTold = false
 
-        /// What the kernel is to watch for, once it knows the descriptor.
+        /// The events that the kernel has to watch for, once it knows the descriptor.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
 
         /// Notes the wanted events; returns whether this is the first change that the kernel has to learn about.
@@ -40,7 +40,7 @@ final class Reactor {
     /// Indexed by descriptor, since those are small numbers.
     private var watches: [Watch] = []
     private var changed: [Int32] = []
-    /// What the kernel would not watch when it was last asked, and why.
+    /// The descriptors that the kernel would not watch when it was last asked, and the reason.
     private var refused: [(descriptor: Int32, code: Int32)] = []
     private var ready: [bb_epoll_ready]
     private var readyCount = 0
@@ -109,7 +109,7 @@ final class Reactor {
         watches[index].isChanged = isChanged
     }
 
-    /// Does what is due; returns when the next is.
+    /// Runs the timers that are due; returns when the next is.
     func runDueTimers() -> Int64? {
         guard timers.count > 0 else { return nil }
         let now = MonotonicClock.now()
@@ -139,7 +139,7 @@ final class Reactor {
         readyCount = max(0, Int(count))
     }
 
-    /// Calls the handlers of what the last wait found ready.
+    /// Calls the handlers of the descriptors that the last wait found ready.
     func dispatch() {
         for index in 0..<readyCount {
             let event = ready[index]

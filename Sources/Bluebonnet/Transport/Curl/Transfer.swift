@@ -4,7 +4,7 @@ import FoundationEssentials
 /// Names a transfer within its engine.
 typealias TransferID = UInt64
 
-/// Holds what one exchange has received and what it still has to send, for libcurl's callbacks.
+/// Holds the received part of one exchange and the part still to be sent, for libcurl's callbacks.
 ///
 /// Belongs to the engine; never leaves the loop's thread. Libcurl must not be called from its own callbacks, so these
 /// record here, and the engine acts when libcurl has returned.
@@ -37,7 +37,8 @@ final class Transfer {
     var lastSentBytes: Int64 = 0
     /// How many bytes libcurl had received when that was last looked at, before they were decoded.
     var lastReceivedBytes: Int64 = 0
-    /// Whether libcurl has not looked at the transfer since it was given it; what it says of the handle is the last one's.
+    /// Whether libcurl has not looked at the transfer since it was added; the handle's information is still that of the
+    /// last one.
     var isFresh = true
     /// Whether bytes came in or went out that were not reported to the observer yet.
     var hasUnreportedProgress = false
@@ -52,7 +53,7 @@ final class Transfer {
     private let announcesRedirects: Bool
     /// Whether the head was reported.
     private(set) var hasAnnouncedHead = false
-    /// Who takes the body, if it is not collected.
+    /// The receiver of the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
     /// Whether the receiver wants no more at all.
@@ -60,7 +61,7 @@ final class Transfer {
 
     /// Whether the engine continues decoding in its next turn.
     var isToBeDecoded = false
-    /// How libcurl ended, while what it has handed over is not decoded yet.
+    /// How libcurl ended, while the bytes that it has handed over are not decoded yet.
     var codeAtEnd: CURLcode?
 
     /// The challenges of the server, and those of an HTTP proxy.
@@ -140,11 +141,11 @@ final class Transfer {
         multi?.floods.transferEnded()
     }
 
-    /// Goes back to the beginning after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and
-    /// the request may be repeated (RFC 9110 §9.2.2).
+    /// Restarts after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and the request
+    /// may be repeated (RFC 9110 §9.2.2).
     ///
-    /// A GOAWAY may say that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl keeps that
-    /// to itself.
+    /// A GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl
+    /// does not pass that on.
     func takeRestartAfterLoss() -> Bool {
         guard !hasLostConnection, reception.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
@@ -180,7 +181,7 @@ final class Transfer {
     /// A connection is looked up or opened for the transfer: from now on it connects, and waits for none.
     func connectionBegins() { limits.connectionBegan(at: turn.now) }
 
-    /// Takes bytes of a head; returns whether to go on.
+    /// Takes bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         told.add(bytes.count)
         let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
@@ -210,13 +211,13 @@ final class Transfer {
         if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
     }
 
-    /// Looks at a head that is complete; returns whether to go on.
+    /// Looks at a head that is complete; returns whether to continue.
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
-        // Of these, libcurl may read without an end what it does not hand over.
+        // Of these, libcurl may read an endless body that it does not hand over.
         if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
             // The body may be unwanted, and may well not end.
@@ -233,7 +234,7 @@ final class Transfer {
         return true
     }
 
-    /// Takes bytes of the body; returns what the state says.
+    /// Takes bytes of the body; returns the state's decision.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         told.add(bytes.count)
@@ -253,7 +254,7 @@ final class Transfer {
         return .refuse(.malformed)
     }
 
-    /// Takes decoded bytes of the body; returns what the state says.
+    /// Takes decoded bytes of the body; returns the state's decision.
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         if action == .accept {
@@ -269,14 +270,14 @@ final class Transfer {
         if reception.state.upload == .refused { turn.refused.append(self) }
     }
 
-    /// Hands over what has come in for the receiver, if there is one.
+    /// Hands over the bytes that have come in for the receiver, if there is one.
     func handPieceOver() {
         guard let receiver, let piece = reception.takePiece() else { return }
         switch receiver.receive(piece) {
         case .goOn: break
         case .pause: reception.state.bodyHeld()
         case .stop:
-            // Libcurl is not told from within its callback.
+            // Libcurl is not paused from within its callback.
             isStopped = true
             reception.state.bodyHeld()
             noteProgress()
@@ -285,8 +286,8 @@ final class Transfer {
 
     /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, but few.
     ///
-    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not held
-    /// up: what came in is handed over in the first turn that brings no more, which is the next one.
+    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not
+    /// held up: its bytes are handed over in the first turn that brings no more, which is the next one.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
         return hasNewBytes && receiver != nil && reception.isPieceSmall
@@ -346,8 +347,8 @@ final class Transfer {
 
     /// Goes back in the request's body; returns whether that is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        // Without an answer, the server may have done already what must not be done twice (RFC 9110 §9.2.2), unless it
-        // has refused to (RFC 9113 §8.7).
+        // Without an answer, the server may already have processed a request that must not be repeated (RFC 9110
+        // §9.2.2), unless it has refused to (RFC 9113 §8.7).
         guard
             request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0
                 || sendingAnew.isOnNewConnection

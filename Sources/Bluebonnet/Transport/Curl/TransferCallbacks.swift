@@ -1,7 +1,7 @@
 import CCurl
 import COpenSSL
 
-/// The functions that libcurl calls with what a transfer receives and when it wants something to send.
+/// The functions that libcurl calls with a transfer's received bytes and when it wants bytes to send.
 ///
 /// They run on the loop's thread, inside a call that the engine made. Safety: the context is the handle's owner, which
 /// outlives the handle.

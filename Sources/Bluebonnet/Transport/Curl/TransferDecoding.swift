@@ -2,12 +2,12 @@ import CCurl
 
 /// Bodies that are decoded here.
 ///
-/// Libcurl would decode all of what it has read at once, and keep what does not go on: the 64 KiB of its buffer may be
-/// 100 MiB then. So it hands over what came in, and that is decoded in small steps, for as long as there is a place for it
-/// and the turn is not too long for others.
+/// Libcurl would decode all of the bytes that it has read at once, and keep those for which there is no place: the 64
+/// KiB of its buffer may be 100 MiB then. So it hands over the coded bytes, which are decoded in small steps, for as
+/// long as there is a place for the output and the turn is not too long for others.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
-    /// Takes coded bytes of the body; returns what to tell libcurl.
+    /// Takes coded bytes of the body; returns libcurl's next step.
     func receivedCodedBody(
         _ bytes: UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -73,7 +73,7 @@ extension TransferEngine {
         guard !rests.isEmpty else { return }
         var waiting = rests[...]
         while shared.toBeDecoded.allowance > 0, let transfer = waiting.popFirst() {
-            // What has ended meanwhile is not decoded any more.
+            // Transfers that have ended meanwhile are not decoded any more.
             if transfers[transfer.id] != nil { decodeRest(of: transfer) }
         }
         shared.toBeDecoded.endTurn(unserved: waiting)

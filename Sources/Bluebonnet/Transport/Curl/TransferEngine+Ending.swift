@@ -139,7 +139,7 @@ extension TransferEngine {
         return transfer.easy?.identity?.option
     }
 
-    /// Makes the error of a transfer, which says through which proxy that led.
+    /// Makes the error of a transfer, with the proxy that it went through.
     func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
         let proxy = options.proxyWords(for: transfer.request, kind)
         return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)

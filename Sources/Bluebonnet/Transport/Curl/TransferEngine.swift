@@ -20,7 +20,7 @@ actor TransferEngine: EventLoopClient {
     private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<Manager>
     let shared: EngineTurn
-    /// What is to be done, in order.
+    /// The commands to carry out, in order.
     ///
     /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
     /// it one piece of work.
@@ -88,7 +88,7 @@ actor TransferEngine: EventLoopClient {
     private static func carryOutCommands(of engine: isolated TransferEngine) { engine.carryOutCommands() }
 
     private func carryOutCommands() {
-        // What the commands lead to may be further commands, for which the loop comes back.
+        // The commands may lead to further commands, for which the loop comes back.
         var batch = spareBatch
         spareBatch = []
         commands.withLock { swap(&$0, &batch) }
@@ -276,7 +276,7 @@ actor TransferEngine: EventLoopClient {
     }
 }
 
-/// What the engine does before the loop waits: it takes what has ended, and tells the observers.
+/// The engine's work before the loop waits: it takes the transfers that have ended, and notifies the observers.
 // Safety: a finished transfer's context is its handle, kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
@@ -313,7 +313,7 @@ extension TransferEngine {
         return Self.earlier(deadline, Self.earlier(nextCheck, shared.forgotten.due))
     }
 
-    /// Lets the bodies go on that had had their share of the turn.
+    /// Resumes the bodies that had had their share of the turn.
     private func resumeWaiting() {
         for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
             perform(transfer.reception.state.turnBegins(), on: transfer)
@@ -355,7 +355,7 @@ extension TransferEngine {
         guard !shared.progressed.isEmpty else { return }
         var growing = 0
         var index = 0
-        // What is handed over may make room for more, which libcurl then has ready: the list may grow.
+        // A delivery may make room for more bytes, which libcurl then has ready: the list may grow.
         while index < shared.progressed.count {
             let transfer = shared.progressed[index]
             index += 1
@@ -367,7 +367,7 @@ extension TransferEngine {
                 continue
             }
             transfer.hasUnreportedProgress = false
-            // First the bytes: who begins to read when it sees the progress is too late for them.
+            // First the bytes: a reader that begins when it sees the progress is too late for them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
         }
@@ -389,7 +389,7 @@ extension TransferEngine {
         transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
-    /// Hands over what has come in for a receiver.
+    /// Hands over the bytes that have come in for a receiver.
     private func deliver(_ transfer: Transfer) {
         transfer.handPieceOver()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }

@@ -2,7 +2,7 @@ import CCurl
 
 /// Through which proxy a request goes.
 extension TransferOptions {
-    /// Sets the proxy, the request's own before that of the session; returns what is wrong with it.
+    /// Sets the proxy, the request's own before that of the session; returns the flaw in it, if there is one.
     func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         let route: ProxyRoute
         do {
@@ -38,7 +38,7 @@ extension TransferOptions {
             && (request.proxy ?? configuration.proxy) == .environment
     }
 
-    /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
+    /// Notes the proxy on the transfer, also when its handle is set up already.
     func noteProxy(of transfer: Transfer) {
         guard !transfer.request.isPlain || usesProxy else { return }
         switch transfer.request.proxy ?? configuration.proxy {
@@ -57,7 +57,8 @@ extension TransferOptions {
         ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
 
-    /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.
+    /// Sets the credential for a proxy's challenges, which is not sent before a challenge: see
+    /// ``applyCredential(of:to:)``.
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
@@ -76,7 +77,7 @@ extension TransferOptions {
         if !lines.isEmpty { easy.set(CURLOPT_PROXYHEADER, own: lines) }
     }
 
-    /// The name of the field with which a client tells a proxy who it is (RFC 9110 §11.7.2).
+    /// The name of the field with a client's credential for a proxy (RFC 9110 §11.7.2).
     static let proxyAuthorization = "Proxy-Authorization"
 
     /// Which proxy a failure may have to do with, without secrets; `nil` if that is not known.
@@ -117,7 +118,7 @@ extension TransferOptions {
     ///   - challenges: The credential, and the one scheme to use at once if the challenge was there before.
     ///   - party: Whose challenges.
     ///   - easy: The handle to set it on.
-    /// - Returns: What is wrong; `nil` when all is set.
+    /// - Returns: The flaw; `nil` when all is set.
     private func apply(
         _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
     ) -> RequestError? {
@@ -140,7 +141,7 @@ extension TransferOptions {
         easy.set(CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// Whether the fields say already with what to authenticate, which leaves nothing to libcurl.
+    /// Whether the fields contain a credential already, which leaves nothing to libcurl.
     func authenticatesItself(_ request: HTTPRequest) -> Bool {
         request.headers.contains("Authorization") || configuration.headers.contains("Authorization")
     }
@@ -164,7 +165,7 @@ struct AuthenticationChallenges {
         self.credential = credential
     }
 
-    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl goes on.
+    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl continues.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
         guard let credential, !wasReceived else { return .deliver }
         wasReceived = true

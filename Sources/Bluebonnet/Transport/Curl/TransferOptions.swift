@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// Maps a request and the session's configuration to libcurl's options.
 ///
-/// Belongs to the engine. What is the same for every request of a session is prepared once.
+/// Belongs to the engine. The part that all requests of a session share is prepared once.
 // Safety: libcurl copies what it is given, within the call.
 final class TransferOptions {
     let configuration: Session.Configuration
@@ -21,7 +21,7 @@ final class TransferOptions {
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
-    /// What is wrong with the configuration, which no request gets past.
+    /// The flaw in the configuration, with which every request fails.
     private let flaw: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
@@ -47,7 +47,7 @@ final class TransferOptions {
         flaw = ConfigurationIssue(in: configuration)
     }
 
-    /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
+    /// Sets everything that the transfer needs on its handle; returns the flaw in the configuration, if there is one.
     ///
     /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
     func apply(
@@ -189,10 +189,10 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
-    /// Which version of HTTP a request asks for.
+    /// The version of HTTP that a request asks for.
     ///
-    /// With TLS, the handshake says whether it is HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
-    /// frames of HTTP/2 all the same where the handshake says nothing, also on a connection that another request uses.
+    /// With TLS, the handshake negotiates HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
+    /// frames of HTTP/2 even if the handshake negotiated nothing, also on a connection that another request uses.
     func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
@@ -247,7 +247,7 @@ final class TransferOptions {
         return value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
     }
 
-    /// A field of the session's in libcurl's form, in which a colon alone removes what libcurl would add.
+    /// A field of the session's in libcurl's form, in which a colon alone removes the field that libcurl would add.
     private static func defaultLine(_ field: HTTPHeader) -> String {
         field.value.trimmed.isEmpty ? "\(field.name):" : line(field)
     }
@@ -284,7 +284,7 @@ extension Duration {
 
 /// Where connections lead, and how they are made.
 extension TransferOptions {
-    /// Sets what the configuration says about connections.
+    /// Sets the configuration's options for connections.
     private func applyConnections(to easy: EasyHandle) {
         let limits = configuration.connectionLimits
         easy.set(CURLOPT_MAXAGE_CONN, Int(limits.idleLifetime.components.seconds))
@@ -335,7 +335,7 @@ extension Session.Configuration.DNS {
         return FieldList(overrides.map { "\($0):\($1.joined(separator: ","))" }.sorted())
     }
 
-    /// Where to connect instead, in libcurl's form, the entries that say more before those that say less; `nil` for none.
+    /// Addresses to connect to instead, in libcurl's form, the more specific entries first; `nil` for none.
     var connectToLines: FieldList? {
         guard !connectTo.isEmpty else { return nil }
         let entries = connectTo.sorted {

@@ -1,6 +1,7 @@
 /// Follows one exchange from libcurl's callbacks: which part of the message is under way in each direction, as a value.
 ///
-/// Upload and download go on independently: a server may answer, and even finish, while the body is still being sent.
+/// Upload and download progress independently: a server may answer, and even finish, while the body is still being
+/// sent.
 struct TransferState: Equatable {
     /// How far the request's body is.
     enum Upload: Equatable {
@@ -24,7 +25,7 @@ struct TransferState: Equatable {
         case receivingBody(bytes: Int64)
     }
 
-    /// What to do with a line of a head.
+    /// The treatment of a line of a head.
     enum HeadAction: Equatable {
         /// Discard the head so far, and keep this line: a status line.
         case beginHead
@@ -40,7 +41,7 @@ struct TransferState: Equatable {
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// What to do with bytes of the body.
+    /// The treatment of bytes of the body.
     enum BodyAction: Equatable {
         case accept
         /// Keep them in libcurl until the exchange is resumed.
@@ -53,7 +54,7 @@ struct TransferState: Equatable {
         case nothing
         case add
         case pause
-        /// Let libcurl go on in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
+        /// Let libcurl continue in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
         case unpause
     }
 
@@ -157,7 +158,7 @@ struct TransferState: Equatable {
 
     /// There is a place for the bytes that a pause made libcurl keep, if nothing else holds them up.
     private mutating func receivingGoesOn() -> ControlAction {
-        // What is here already goes first.
+        // Bytes that are here already go first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing

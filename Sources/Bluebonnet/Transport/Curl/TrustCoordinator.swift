@@ -42,8 +42,9 @@ final class TrustCoordinator {
         let written = request.url.host(percentEncoded: false) ?? ""
         let host = HostName.canonical(written)
         let isSecure = request.url.scheme?.lowercased() == "https"
-        // A host that wants TLS is spoken to with it, whatever the URL says; an address cannot want it (RFC 6797 §8.3).
-        // To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be an address counts.
+        // TLS is used with a host that demands it (HSTS), whatever the URL's scheme is; an address cannot demand it
+        // (RFC 6797 §8.3). To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be
+        // an address counts.
         let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
@@ -61,7 +62,7 @@ final class TrustCoordinator {
         return policy.judgesHost || policy.judgesProxy ? policy : nil
     }
 
-    /// The evaluator of a host that may not need one, or one that says in a handshake that there is none.
+    /// The evaluator of a host that may not need one, or an evaluator that refuses in a handshake since there is none.
     private func evaluatorOrRefusal(forHost host: String) -> (any ServerTrustEvaluating)? {
         do throws(RequestError) {
             return try evaluator(forHost: host)

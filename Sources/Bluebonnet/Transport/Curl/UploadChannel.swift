@@ -51,8 +51,8 @@ enum UploadBody {
 /// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
 /// runs on the global pool.
 ///
-/// Of a file, the loop takes itself what the system has in memory, which saves a copy and the way from thread to thread. It
-/// never waits for the disk: from the first bytes on that are not there, the task reads.
+/// The loop itself reads the part of a file that the system has in memory, which saves a copy and the way from thread
+/// to thread. It never waits for the disk: from the first bytes on that are not in memory, the task reads.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
@@ -90,7 +90,7 @@ final class UploadChannel: Sendable {
     ///   - body: The body to read; dropped unread if it is never asked for.
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: From how many held bytes on the reading waits.
-    ///   - lowWatermark: At how many held bytes or fewer it goes on.
+    ///   - lowWatermark: At how many held bytes or fewer it continues.
     ///   - wakeLoop: Called on the reading task when a loop that got `.wait` may ask again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
@@ -118,7 +118,7 @@ final class UploadChannel: Sendable {
         replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }
     }
 
-    /// Copies bytes into libcurl's buffer, or says why there are none now.
+    /// Copies bytes into libcurl's buffer, or returns why there are none now.
     // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> UploadChannelState.TakeAction {
         var memory = unsafe buffer.mutableBytes
@@ -146,7 +146,7 @@ final class UploadChannel: Sendable {
         return action
     }
 
-    /// Drops what is held, and ends the reading.
+    /// Drops the held bytes, and ends the reading.
     func abandon() {
         // The body may hold a sequence of the user's, whose end is not to be under the lock; so it is with its pieces.
         let (task, writer, _) = state.withLock { state in
@@ -185,7 +185,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// Hands a piece over and waits while enough is held; returns whether to go on.
+    /// Hands a piece over and waits while enough is held; returns whether to continue.
     private func write(_ piece: Data) async -> Bool {
         let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
         if wakesLoop { wakeLoop() }
@@ -221,7 +221,7 @@ struct UploadChannelState {
         case stop
     }
 
-    /// What the loop gets when it asks for bytes.
+    /// The result when the loop asks for bytes.
     enum TakeAction: Equatable {
         /// So many bytes were copied; with `resumesReader`, a reader that waits may continue.
         case took(Int, resumesReader: Bool)
@@ -231,7 +231,7 @@ struct UploadChannelState {
         case fail
     }
 
-    /// What is held; the first of it has been taken.
+    /// The held pieces; a part of the first has been taken.
     private(set) var pieces: [Data] = []
     private var firstPiece = 0
     /// How many bytes of the first piece have been taken.
@@ -263,7 +263,7 @@ struct UploadChannelState {
         }
         if !piece.isEmpty { pieces.append(piece) }
         count += piece.count
-        // A reader that has all has only to say that this was all.
+        // A reader that has written all bytes only has to report the end.
         isReaderWaiting = count >= highWatermark && written != length
         return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
     }
@@ -283,9 +283,9 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
-    /// The reader cannot go on; returns whether the loop waits.
+    /// The reader has failed; returns whether the loop waits.
     ///
-    /// What is held goes when the loop wants no more.
+    /// The held bytes are dropped, since the loop needs no more.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error

@@ -34,7 +34,7 @@ final class TrustStore: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - chain: The certificates, the server's first.
-    ///   - level: OpenSSL's security level, which says how weak a key or a signature may be.
+    ///   - level: OpenSSL's security level, the limit for weak keys and signatures.
     /// - Returns: OpenSSL's verdict, and the chain if that is good.
     func verify(_ chain: [X509Certificate], level: Int32) -> (verdict: ServerTrust.Verdict, chain: [X509Certificate]) {
         guard let leaf = chain.first, let context = unsafe X509_STORE_CTX_new() else { return (.outOfMemory, []) }
@@ -56,9 +56,10 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
-    /// Whether a chain leads from a certificate straight to one of the store's, and what its lists say of the first.
+    /// Whether a chain leads from a certificate straight to one of the store's, and the status of the certificate in
+    /// its lists.
     ///
-    /// The rules are OpenSSL's: what a list is about, for how long, and what it has to be understood for (RFC 5280 §6.3).
+    /// The rules are OpenSSL's: the scope of a list, its validity, and its critical extensions (RFC 5280 §6.3).
     func code(of certificate: X509Certificate) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
@@ -127,7 +128,7 @@ extension ServerTrust.Verdict {
             code: Int(X509_STORE_CTX_get_error(context)), depth: Int(X509_STORE_CTX_get_error_depth(context)))
     }
 
-    /// What OpenSSL says when it cannot say anything.
+    /// OpenSSL's verdict when it runs out of memory.
     static let outOfMemory = ServerTrust.Verdict(code: Int(X509_V_ERR_OUT_OF_MEM), depth: 0)
 
     /// OpenSSL's message for a code.
@@ -137,7 +138,7 @@ extension ServerTrust.Verdict {
 /// Stores of authorities, and OpenSSL's contexts that use them.
 // Safety: a store is filled by the initializer that makes it; contexts add references of their own.
 extension TrustStore {
-    /// Reads what a configuration names.
+    /// Reads the files and directories of a configuration.
     ///
     /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or holds no
     ///   certificate.
@@ -178,7 +179,7 @@ extension TrustStore {
         defer { ERR_clear_error() }
         guard let store = unsafe X509_STORE_new() else { throw RequestError(.internal, detail: "out of memory") }
         do throws(RequestError) {
-            // As libcurl does: what is trusted goes before what a server shows, and need not be a root.
+            // As libcurl does: trusted certificates go before those that a server shows, and need not be roots.
             let flags = UInt(X509_V_FLAG_TRUSTED_FIRST) | UInt(X509_V_FLAG_PARTIAL_CHAIN)
             unsafe X509_STORE_set_flags(store, flags)
             unsafe try fill(store)
@@ -302,7 +303,7 @@ final class AuthorityStore {
 enum SystemAuthorities {
     private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
 
-    /// What the files are like now.
+    /// The present status of the files.
     static var files: [FileStatus?] {
         [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap(\.self)
             .map { FileSystem.status($0, followingLinks: true) }

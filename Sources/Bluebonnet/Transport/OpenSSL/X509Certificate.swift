@@ -34,7 +34,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// The certificates of PEM text, in order; what is between them is left out.
+    /// The certificates of PEM text, in order; text between them is left out.
     static func all(inPEM text: Data) -> [X509Certificate] {
         guard let source = OpenSSLBuffer(text) else { return [] }
         var found: [X509Certificate] = []

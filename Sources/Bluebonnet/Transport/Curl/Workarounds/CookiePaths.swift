@@ -8,7 +8,7 @@ import FoundationEssentials
 /// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl takes `/` or what is between
 /// the quotes, and so the cookie is set again.
 struct CookiePaths: Equatable {
-    /// A cookie, by what libcurl tells it from others.
+    /// A cookie, by the properties with which libcurl tells it from others.
     private struct Key: Hashable {
         let name: String
         let domain: String
@@ -60,7 +60,7 @@ struct CookiePaths: Equatable {
 
     // MARK: What libcurl makes of a field
 
-    /// Whether libcurl makes of the path in a field what the standard says.
+    /// Whether libcurl parses the path in a field as the standard does.
     static func isRead(_ field: String) -> Bool {
         guard let attribute = attribute(of: field) else { return true }
         return attribute == "/" || (attribute.hasPrefix("/") && !attribute.hasSuffix("/"))
@@ -82,7 +82,7 @@ struct CookiePaths: Equatable {
         return cookie
     }
 
-    /// Whether two cookies are one to libcurl, by all that we tell them apart by.
+    /// Whether libcurl treats two cookies as one, by all properties that we compare.
     static func areOne(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
 
     private static func pathTaken(from attribute: String) -> String {

@@ -44,7 +44,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .hostMismatch, words: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
-        // Of an address, 8.14.1 and 8.23.0 say this.
+        // 8.14.1 and 8.23.0 use this text for an address.
         MessagePattern(
             meaning: .hostMismatch, words: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_01_00..<UInt32.max),
@@ -86,9 +86,9 @@ enum CurlErrorText: Equatable {
 
     private static let proxyWords = "Unsupported proxy"
 
-    /// Reads a message of libcurl's; `nil` when it says no more than the code.
+    /// Reads a message of libcurl's; `nil` when it adds nothing to the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
-        // What a field of HTTP/2 said is the server's, and decides nothing.
+        // The value of an HTTP/2 field is the server's, and decides nothing.
         let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
         let phrase = Self.phrases.first {
             $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.words)
@@ -114,7 +114,7 @@ enum CurlErrorText: Equatable {
         return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
-    /// Whether libcurl says no more than `CURLE_HTTP2` when the peer closes a connection before the response.
+    /// Whether libcurl reports no more than `CURLE_HTTP2` when the peer closes a connection before the response.
     ///
     /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
     static let isClosingWordless = Libcurl.version >= 0x08_01_00

@@ -18,7 +18,7 @@ struct DeferredUploadEnds {
 
     /// The transfers whose bodies have ended, which their servers do not know.
     fileprivate var waiting: [DeferredEnd] = []
-    /// The one whose server is being told, and how many bytes had been read of its connection before.
+    /// The transfer whose end is being sent, and how many bytes had been read of its connection before.
     fileprivate var ending: (transfer: Transfer, read: UInt64)?
 
     /// Whether no end is to be sent.
@@ -48,7 +48,7 @@ extension TransferEngine {
                 perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
                 continue
             }
-            // What libcurl has in its memory may wait for its next look at the socket.
+            // Bytes in libcurl's memory may wait for its next look at the socket.
             multi.read(socket)
             multi.runTimeouts(now: shared.now)
             guard !multi.isDue(at: shared.now) else {

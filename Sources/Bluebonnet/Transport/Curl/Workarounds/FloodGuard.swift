@@ -26,7 +26,7 @@ final class FloodGuard: Sendable {
         var read: [Int32: UInt64] = [:]
     }
 
-    /// The socket to cut off, by what was seen when a call was first looked at and what is seen now; `nil` for none.
+    /// The socket to cut off, by the sample of when a call was first looked at and the sample of now; `nil` for none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
@@ -103,7 +103,7 @@ final class FloodGuard: Sendable {
     }
 }
 
-/// Counts the bytes of responses that libcurl has told its callbacks of, and those of requests that it has asked for.
+/// Counts the bytes of responses that libcurl has passed to its callbacks, and those of requests that it has asked for.
 ///
 /// The loop's thread counts, for all of the engine's multi handles; the guard reads.
 final class ReportedByteCounts: Sendable {
@@ -117,7 +117,7 @@ final class ReportedByteCounts: Sendable {
     }
 }
 
-/// What the guard sees of one of libcurl's multi handles.
+/// The guard's view of one of libcurl's multi handles.
 ///
 /// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard
 /// never meets a descriptor that has been reused by then.
@@ -127,7 +127,7 @@ final class FloodMonitor: Sendable {
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
-    /// The sockets that libcurl has, and what the system knows them by: libcurl does not say of each that it was closed.
+    /// The sockets that libcurl has, with their identities in the system: libcurl does not report the closing of each.
     private let sockets = Locked<[Int32: UInt64]>([:])
     /// The connections that were cut off, and when.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
@@ -185,7 +185,7 @@ final class FloodMonitor: Sendable {
 
     // MARK: On the guard's thread
 
-    /// What is to be seen; `nil` when the loop's thread is gone.
+    /// The current sample; `nil` when the loop's thread is gone.
     func look() -> FloodGuard.FloodSample? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }

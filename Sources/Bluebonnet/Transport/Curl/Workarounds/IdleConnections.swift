@@ -17,10 +17,10 @@ import FoundationEssentials
 /// connection may be a ticket or a new key (RFC 8446 §4.6): such a connection is looked into before the next request
 /// goes out on it.
 struct IdleConnections {
-    /// Whether this libcurl reads what waits on an idle connection as an answer.
+    /// Whether this libcurl reads bytes that wait on an idle connection as an answer.
     static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
-    /// What a connection speaks.
+    /// The protocol of a connection.
     enum Version: Equatable {
         case http1
         /// HTTP/1.1 over TLS.
@@ -28,7 +28,7 @@ struct IdleConnections {
         case http2
     }
 
-    /// What to do about an idle connection.
+    /// The treatment of an idle connection.
     enum Action: Equatable {
         case nothing
         /// Make it look dead.
@@ -67,7 +67,7 @@ struct IdleConnections {
     /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
-    /// What to do about an idle connection on which something came in.
+    /// The treatment of an idle connection on which bytes came in.
     static func action(on version: Version, _ readiness: Readiness) -> Action {
         if !readiness.isDisjoint(with: [.peerClosed, .hangup, .error]) { return .end }
         switch version {
@@ -79,7 +79,7 @@ struct IdleConnections {
     }
 
     mutating func opened(_ socket: Int32) {
-        // Libcurl does not say that it has closed a socket whose connection was not made.
+        // Libcurl does not report that it has closed a socket whose connection was not made.
         closed(socket)
         fresh.insert(socket)
     }
@@ -132,8 +132,8 @@ struct IdleConnections {
     /// - Parameters:
     ///   - ends: Its ends.
     ///   - origin: The host and the port of the request's URL.
-    ///   - version: What a new connection speaks.
-    /// - Returns: What it has to know about that connection.
+    ///   - version: The protocol of a new connection.
+    /// - Returns: The state of that connection.
     mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
         -> ConnectionChoice
     {
@@ -159,7 +159,7 @@ struct IdleConnections {
         return .good(connection)
     }
 
-    /// A status line said that it is of HTTP/2.
+    /// A status line named HTTP/2.
     mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
         if connection.version != .http2 { noteMultiplexing(origin) }
     }
@@ -222,9 +222,9 @@ extension Transfer {
 
     /// Whether the connection has bytes that no request asked for, or has ended; looks into the socket if there is one.
     private func hasSurplus(of easy: EasyHandle, on socket: Int32?) -> Bool {
-        // Without TLS, what waits is in the socket.
+        // Without TLS, waiting bytes are in the socket.
         if socket == nil, connection?.version == .http1 { return false }
-        // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
+        // Behind an HTTPS proxy, OpenSSL does not read from the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
         return easy.hasTLSSurplus(on: connection?.socket ?? -1, isReadable: socket != nil)
@@ -237,7 +237,7 @@ extension Transfer {
         multi?.connectionIsLeft(connection)
     }
 
-    /// Notes that the head of a response is of HTTP/2, by what it says.
+    /// Notes that the head of a response is of HTTP/2, by its status line.
     func http2IsClaimed() {
         guard let connection else { return }
         multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })

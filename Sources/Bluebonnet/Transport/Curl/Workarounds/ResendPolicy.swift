@@ -1,8 +1,8 @@
 /// Decides whether libcurl may send a request again by itself, as a value.
 ///
-/// It does when a kept connection turns out to be dead, which says nothing about the server, and when the server refuses
-/// the stream of HTTP/2 unseen (REFUSED_STREAM, RFC 9113 §8.7): up to five times each, one by one: all versions tried do so, 7.88 to 8.23. A server that refuses
-/// what was sent again, too, wants to be left alone.
+/// It does when a kept connection turns out to be dead, which means nothing about the server, and when the server
+/// refuses the stream of HTTP/2 unseen (REFUSED_STREAM, RFC 9113 §8.7): up to five times each, one by one. All versions
+/// tried do so, 7.88 to 8.23. A server that refuses the repeated request, too, wants to be left alone.
 struct ResendPolicy: Equatable {
     /// How many connections have been made for the request.
     private var connections = 0

@@ -1,7 +1,7 @@
 import CSystem
 import Glibc
 
-/// Keeps how sockets were left that libcurl closes: what is unread in them, and whether the server had closed them.
+/// Keeps the state in which libcurl closes sockets: the unread bytes in them, and whether the server had closed them.
 ///
 /// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl gives up
 /// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset. All versions tried do so, 7.88 to 8.23.
