@@ -176,7 +176,8 @@ struct FileStatus: Hashable {
 
     /// Whether no other user can have put the file there: it is regular, owned by this user, and has one name only.
     ///
-    /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily guessed.
+    /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily
+    /// guessed.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
 
     /// Whether only this user can have written to it, or to what is in it.

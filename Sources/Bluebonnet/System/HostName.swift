@@ -28,8 +28,8 @@ package enum HostName {
         return IPAddress.canonical(ascii) ?? ascii
     }
 
-    /// Whether a host has no domains above or below it: an address, however it is written, or what ends in a number, which URLs
-    /// take for one (WHATWG URL §3.5).
+    /// Whether a host has no domains above or below it: an address, however it is written, or what ends in a number,
+    /// which URLs take for one (WHATWG URL §3.5).
     static func hasNoDomains(_ host: String) -> Bool {
         guard !host.utf8.contains(UInt8(ascii: ":")), let last = host.utf8.split(separator: UInt8(ascii: ".")).last
         else {

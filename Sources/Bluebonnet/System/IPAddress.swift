@@ -51,10 +51,11 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether a host is an address, which has no domains above or below it.
     static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 
-    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a name.
+    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a
+    /// name.
     ///
-    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers, decimal,
-    /// octal or hexadecimal, as the system, libcurl and browsers read them.
+    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers,
+    /// decimal, octal or hexadecimal, as the system, libcurl and browsers read them.
     static func canonical(_ host: String) -> String? {
         // Most hosts are names, and have other letters.
         let mayBeAddress = host.utf8.allSatisfy { byte in

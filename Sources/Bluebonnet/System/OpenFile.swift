@@ -5,8 +5,8 @@ import Synchronization
 
 /// Owns the descriptor of a file, and closes it when the last reference goes.
 ///
-/// Its calls wait for the disk, so they belong on the global pool, never on the loop. ``readResident(_:into:at:)`` alone
-/// does not wait.
+/// Its calls wait for the disk, so they belong on the global pool, never on the loop. ``readResident(_:into:at:)``
+/// alone does not wait.
 // Safety: every pointer below lives for the call that it is handed to, with the length of the memory behind it.
 final class OpenFile: Sendable {
     private let descriptor: Int32
@@ -123,8 +123,8 @@ final class OpenFile: Sendable {
         return data.prefix(count)
     }
 
-    /// Reads at most so many bytes from a position on, in memory that is used again, and no more than that has; none at the
-    /// end of the file.
+    /// Reads at most so many bytes from a position on, in memory that is used again, and no more than that has; none at
+    /// the end of the file.
     func readPiece(_ count: Int, at position: Int64) throws(SystemError) -> Data {
         let buffer = RecycledBuffers.files.take()
         unsafe try buffer.fill(upTo: count) { memory throws(SystemError) in

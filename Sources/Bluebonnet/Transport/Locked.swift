@@ -4,8 +4,8 @@ import Synchronization
 /// Guards a value with a mutex that the thread sanitizer sees.
 ///
 /// A reference: copies of it guard the same value. Nothing is called or awaited inside ``withLock(_:)`` that could take
-/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing of
-/// the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
+/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing
+/// of the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
 /// replaces, for instance by `exchange(_:with:)`. Mutex and value are one allocation.
 // Safety: the value is only reached inside `withLock`, and enters and leaves it as `sending`.
 @safe
@@ -53,8 +53,8 @@ private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t
 
 /// Holds an object that is made when it is first needed, by the first thread that needs it.
 ///
-/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it is
-/// generic code that asks the runtime for its types); here a flag is looked at first.
+/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it
+/// is generic code that asks the runtime for its types); here a flag is looked at first.
 struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     private let reference = AtomicLazyReference<Instance>()
     private let isStored = Atomic(false)
@@ -74,8 +74,8 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
 
 /// A waiting task; to be resumed exactly once.
 ///
-/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a checked
-/// continuation is an allocation, and a type whose size the compiler does not know, for each wait.
+/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a
+/// checked continuation is an allocation, and a type whose size the compiler does not know, for each wait.
 // Safety: each owner of a value takes it from behind a lock to resume it, and so resumes it once; debug builds check
 // that.
 @safe

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// Carries requests to servers and responses back; a session has one.
 ///
-/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in `BluebonnetTesting`, or
-/// one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport sends one request once:
-/// interception, redirects, retries and caching happen above it.
+/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in
+/// `BluebonnetTesting`, or one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport
+/// sends one request once: interception, redirects, retries and caching happen above it.
 public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
@@ -150,8 +150,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     ///
     /// It is the final head: informational responses (RFC 9110 §15.2) are not reported.
     ///
-    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is no
-    /// body.
+    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is
+    /// no body.
     ///
     /// - Parameter response: The head.
     func exchangeDidReceiveHead(_ response: HTTPResponse)

@@ -48,8 +48,8 @@ public struct Certificate: Sendable {
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one certificate, in the file's order.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the file
-    ///   system's error as the underlying one.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the
+    ///   file system's error as the underlying one.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
         try files.read(url) { data in
             if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }

@@ -127,8 +127,8 @@ public struct CertificateRevocationList: Sendable {
 
     private static let files = TrustFiles(noun: "revocation list", reason: .configuration)
 
-    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a number, as
-    /// `openssl rehash` names them.
+    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a
+    /// number, as `openssl rehash` names them.
     ///
     /// Reads the files on the caller's thread. Directories within are not entered.
     ///

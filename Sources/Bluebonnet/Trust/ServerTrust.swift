@@ -141,8 +141,8 @@ public struct ServerTrust: Sendable {
 
 /// Finds the certificates of a chain that have signed each other, with bounded work.
 ///
-/// A server can show some 300 certificates of the same name, with which each signature would be checked against each key.
-/// OpenSSL stops at a depth of 100, too.
+/// A server can show some 300 certificates of the same name, with which each signature would be checked against each
+/// key. OpenSSL stops at a depth of 100, too.
 struct ChainSearch<Link: ChainLink> {
     /// How many signatures are checked at most.
     static var checkLimit: Int { 100 }

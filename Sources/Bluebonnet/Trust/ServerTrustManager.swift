@@ -19,11 +19,12 @@ public struct ServerTrustManager: Sendable {
     /// Creates a manager of a few hosts.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true` by
-    ///     default.
-    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own evaluator
-    ///     goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII form, and the ways
-    ///     to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all have to accept.
+    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true`
+    ///     by default.
+    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own
+    ///     evaluator goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII
+    ///     form, and the ways to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all
+    ///     have to accept.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
@@ -33,7 +34,8 @@ public struct ServerTrustManager: Sendable {
     /// Creates a manager that matches hosts with a closure.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by default.
+    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by
+    ///     default.
     ///   - match: Gets a host, in lower case and in ASCII, and returns its evaluator. Runs on the network's thread.
     public init(
         allHostsMustBeEvaluated: Bool = true,
@@ -68,9 +70,10 @@ struct HostTable<Value: Sendable>: Sendable {
     /// Makes a table.
     ///
     /// - Parameters:
-    ///   - entries: The values by host, without ports. `*.` stands for exactly one label. Upper and lower case are the same,
-    ///     and so are a Unicode name and its ASCII form.
-    ///   - combine: Makes one value of those of two entries for the same host, which come in the order of their spelling.
+    ///   - entries: The values by host, without ports. `*.` stands for exactly one label. Upper and lower case are the
+    ///     same, and so are a Unicode name and its ASCII form.
+    ///   - combine: Makes one value of those of two entries for the same host, which come in the order of their
+    ///     spelling.
     init(_ entries: [String: Value], combiningTwins combine: (Value, Value) -> Value) {
         for (host, value) in entries.sorted(by: { $0.key < $1.key }) {
             let name = HostName.canonical(host)

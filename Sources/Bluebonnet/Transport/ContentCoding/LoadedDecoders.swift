@@ -27,8 +27,8 @@ extension ContentCoding {
 }
 
 /// Decodes brotli (RFC 7932) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
-// the call only, together with its size.
+// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
+// within the call only, together with its size.
 @safe
 final class BrotliDecoder: StepDecoder {
     private static let library = bb_brotli_open()

@@ -26,8 +26,8 @@ final class CookieAndHSTSStore {
         if let hstsFile, keeper != nil { Self.makePrivate(hstsFile) }
     }
 
-    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one, and
-    /// makes one that is missing as the process makes all files.
+    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one,
+    /// and makes one that is missing as the process makes all files.
     private static func makePrivate(_ path: String) {
         let path = FileSystem.realPath(path)
         do throws(SystemError) {

@@ -144,7 +144,8 @@ final class CookieJar {
         if isOverQuota { enforceQuota(with: easy) }
     }
 
-    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes themselves.
+    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes
+    /// themselves.
     private func confineCookies(with easy: EasyHandle) {
         for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
             expire(taken, with: easy)
@@ -237,7 +238,8 @@ extension Cookie {
     }
 }
 
-/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their coming.
+/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their
+/// coming.
 // Safety: the list is this value's own until it goes, and the lines are copied where they are looked at.
 @safe
 private struct CookieLines: ~Copyable {

@@ -11,8 +11,8 @@ import Synchronization
 /// await withTaskExecutorPreference(session.executor) { … }
 /// ```
 ///
-/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs here:
-/// code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
+/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs
+/// here: code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
 ///
 /// The thread runs while the loop has clients or pending jobs. A later job starts it again, so no job is lost.
 public final class EventLoop: TaskExecutor {

@@ -154,7 +154,8 @@ final class MultiHandle {
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
-            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112 §9.5).
+            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112
+            // §9.5).
             if events == CURL_CSELECT_OUT, Self.isReadable(socket) { events |= CURL_CSELECT_IN }
             if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_IN | CURL_CSELECT_ERR }
             self.act(on: socket, events: events)

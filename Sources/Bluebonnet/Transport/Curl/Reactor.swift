@@ -16,7 +16,8 @@ final class Reactor {
         var handler: ((Readiness) -> Void)?
         /// The owner of the watch.
         var owner: ObjectIdentifier?
-        /// Called while the interest is empty: for incoming bytes once, until there is an interest again.
+        /// Called with the events while the interest is empty: for incoming bytes once, until there is an interest
+        /// again.
         var idleHandler: ((Readiness) -> Void)?
         var isIdleTold = false
 

@@ -9,7 +9,7 @@ struct ResponseBuffer {
     var state: TransferState
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
-    /// The flaw in the received bytes; goes before libcurl's error for the refusal.
+    /// The error of the received bytes; takes precedence over libcurl's error for the refusal.
     private(set) var failure: RequestError?
     /// When bytes were last seen, on the monotonic clock in nanoseconds.
     var lastActivity: Int64
@@ -37,7 +37,7 @@ struct ResponseBuffer {
         lastActivity = now
     }
 
-    /// A flaw that libcurl does not report: it takes a connection that is closed within the head for a response.
+    /// An error that libcurl does not report: it treats a connection that is closed within the head as a response.
     var endError: RequestError? {
         guard let head else {
             return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")

@@ -215,9 +215,10 @@ final class Transfer {
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
-        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
+        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or
+        // the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
-        // Of these, libcurl may read an endless body that it does not hand over.
+        // Libcurl may read such a response without an end, and not hand it over.
         if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
             // The body may be unwanted, and may well not end.

@@ -8,8 +8,8 @@ import Glibc
 /// user's. An observer is called from here, and only takes note and resumes waiting tasks.
 ///
 /// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
-/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells the
-/// observers, all at once.
+/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells
+/// the observers, all at once.
 // Safety: the actor keeps its executor alive; a finished transfer's context is its handle, kept until `finish`.
 actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
@@ -260,7 +260,8 @@ actor TransferEngine: EventLoopClient {
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
 
-    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with `https`.
+    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with
+    /// `https`.
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
         guard version == .http2PriorKnowledge, memory?.share?.upgrades(request.url) == true else { return version }

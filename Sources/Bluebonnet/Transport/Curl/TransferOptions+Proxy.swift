@@ -2,7 +2,7 @@ import CCurl
 
 /// Through which proxy a request goes.
 extension TransferOptions {
-    /// Sets the proxy, the request's own before that of the session; returns the flaw in it, if there is one.
+    /// Sets the proxy, the request's own before that of the session; returns the error if it cannot be used.
     func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         let route: ProxyRoute
         do {
@@ -52,7 +52,8 @@ extension TransferOptions {
         }
     }
 
-    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their names.
+    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their
+    /// names.
     func secureProxyHosts(for request: HTTPRequest) -> [String] {
         ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
@@ -69,7 +70,8 @@ extension TransferOptions {
         return nil
     }
 
-    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a tunnel.
+    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a
+    /// tunnel.
     private func applyProxyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let own = request.headers.values(for: Self.proxyAuthorization)
         let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
@@ -102,8 +104,9 @@ extension TransferOptions {
 extension TransferOptions {
     /// Sets the credential for a server's challenges; returns why it cannot be set.
     ///
-    /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a request
-    /// without its body, to provoke the challenge, which a server that asks for nothing would take for the real one.
+    /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a
+    /// request without its body, to provoke the challenge, which a server that asks for nothing would take for the real
+    /// one.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         guard let credential = transfer.serverChallenges.credential else { return nil }
         guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
@@ -118,7 +121,7 @@ extension TransferOptions {
     ///   - challenges: The credential, and the one scheme to use at once if the challenge was there before.
     ///   - party: Whose challenges.
     ///   - easy: The handle to set it on.
-    /// - Returns: The flaw; `nil` when all is set.
+    /// - Returns: The error; `nil` when all is set.
     private func apply(
         _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
     ) -> RequestError? {

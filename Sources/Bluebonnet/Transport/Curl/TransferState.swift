@@ -142,7 +142,8 @@ struct TransferState: Equatable {
     /// Whether there is a place for more of the body.
     var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
 
-    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since then.
+    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since
+    /// then.
     mutating func turnIsOver() -> Bool {
         guard !isWaitingForTurn else { return false }
         isWaitingForTurn = true

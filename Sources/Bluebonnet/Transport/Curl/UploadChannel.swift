@@ -113,7 +113,8 @@ final class UploadChannel: Sendable {
     /// Why the body cannot be sent to its end, if so.
     var failure: RequestError? { state.withLock { $0.channel.failure } }
 
-    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be abandoned.
+    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be
+    /// abandoned.
     func replayed() -> UploadChannel? {
         replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }
     }
@@ -285,7 +286,7 @@ struct UploadChannelState {
 
     /// The reader has failed; returns whether the loop waits.
     ///
-    /// The held bytes are dropped, since the loop needs no more.
+    /// The held bytes are dropped when the loop needs no more.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error

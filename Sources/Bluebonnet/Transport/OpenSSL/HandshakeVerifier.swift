@@ -3,8 +3,8 @@ import FoundationEssentials
 
 /// Evaluates the servers of one connection's handshakes, for OpenSSL's callbacks.
 ///
-/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as long
-/// as that lives, and the transfer that has the connection made knows it, too.
+/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as
+/// long as that lives, and the transfer that has the connection made knows it, too.
 // Safety: OpenSSL's pointers are used within the callback that provides them.
 final class HandshakeVerifier {
     /// The result of the handshake's evaluation.

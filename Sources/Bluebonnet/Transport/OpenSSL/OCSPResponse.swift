@@ -155,7 +155,7 @@ final class X509RevocationList: @unchecked Sendable {
         unsafe X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
     }
 
-    /// The status of a certificate by its issuer's lists; the issuer was checked before.
+    /// The status of a certificate in revocation lists; its issuer was verified before.
     static func status(
         of certificate: X509Certificate, issuedBy issuer: X509Certificate, in lists: [X509RevocationList]
     ) -> RevocationStatus {

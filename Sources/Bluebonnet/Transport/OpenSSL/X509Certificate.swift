@@ -137,7 +137,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return match
     }
 
-    /// The last common name of the subject, which is the one that says most, in UTF-8.
+    /// The last common name of the subject, which is the most specific, in UTF-8.
     private var commonName: [UInt8]? {
         let subject = unsafe X509_get_subject_name(pointer)
         var last: Int32 = -1
@@ -177,8 +177,8 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 }
 
 /// Owns one of OpenSSL's memory buffers, to read from or to write to.
-// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures are
-// used within them.
+// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures
+// are used within them.
 @safe
 final class OpenSSLBuffer {
     let pointer: OpaquePointer

@@ -21,8 +21,8 @@ enum CookieNames {
         return name.hasPrefix("=") || prefixes.contains { Self.differsInCase(name.prefix($0.count), from: $0) }
     }
 
-    /// Returns the cookie of a line that libcurl has written; the parser of files takes the value of one without a name for
-    /// its name.
+    /// Returns the cookie of a line that libcurl has written; the parser of files takes the value of one without a name
+    /// for its name.
     static func restoring(_ cookie: Cookie, from line: String) -> Cookie {
         guard isGuarded, cookie.value.isEmpty, line.hasSuffix("\t\t\(cookie.name)") else { return cookie }
         var restored = cookie

@@ -57,7 +57,8 @@ extension TransferEngine {
             }
             shared.uploadEnds.ending = (transfer, bb_socket_read(socket))
             perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
-            // Libcurl serves transfers in the order in which they fell due, to the millisecond, and does not read for the first.
+            // Libcurl serves transfers in the order in which they fell due, to the millisecond, and does not read for
+            // the first.
             if waiting.wasInterrupted { usleep(1_100) }
             multi.send(on: socket)
             shared.uploadEnds.ending = nil

@@ -1,8 +1,9 @@
 /// Checks where a head makes its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
 ///
-/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of several. A wrong length makes a part of the body
-/// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
-/// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
+/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of
+/// several. A wrong length makes a part of the body look like the next response. So an invalid length is refused, and
+/// so are two different ones, a transfer coding that was not asked for (RFC 9112 §7.4), a folded line with no field
+/// before it, and a line that ends the head for libcurl alone.
 struct FramingCheck: Equatable {
     /// The flaw of a folded line that has no field before it.
     static let foldedFirstField = "the first field begins with white space"

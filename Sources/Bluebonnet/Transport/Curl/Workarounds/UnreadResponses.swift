@@ -3,10 +3,12 @@ import Glibc
 
 /// Keeps the state in which libcurl closes sockets: the unread bytes in them, and whether the server had closed them.
 ///
-/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl gives up
-/// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset. All versions tried do so, 7.88 to 8.23.
+/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl
+/// gives up at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after
+/// the reset. All versions tried do so, 7.88 to 8.23.
 ///
-/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty reply.
+/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty
+/// reply.
 // Safety: the system writes into buffers that it is given, within the call, and no more than they hold.
 struct UnreadResponses {
     /// More is no answer to a refused upload.
