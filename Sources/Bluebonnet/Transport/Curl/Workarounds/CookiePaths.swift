@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// Knows the cookies whose path ends with a slash, since libcurl does not.
 ///
-/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen from
-/// 7.88 to 8.23, so this is not switched by the version). Such a cookie is hidden while a request for `/a` is made.
+/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen
+/// from 7.88 to 8.23, so the version does not switch this). Such a cookie is hidden while a request for `/a` is made.
 ///
 /// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl takes `/` or what is between
 /// the quotes, and so the cookie is set again.
