@@ -12,7 +12,7 @@ enum FileSystem {
         return code == 0 ? FileStatus(status) : nil
     }
 
-    /// Returns what is at the path or where a link there leads.
+    /// Returns the status of the file at the path, or of the file to which a link there leads.
     ///
     /// - Throws: The system's error.
     static func examine(_ path: String) throws(SystemError) -> FileStatus {
@@ -36,11 +36,11 @@ enum FileSystem {
         return parent == path ? path : self.path(name(of: path), in: realPath(parent))
     }
 
-    /// Makes a directory and those that lead to it, where they are missing.
+    /// Makes a directory and its missing parents.
     ///
     /// - Parameters:
     ///   - path: The path of the directory.
-    ///   - mode: Who may do what with it, but for what the process does not grant; those that lead to it are as usual.
+    ///   - mode: The permissions of the directory, less the process's umask; its parents get the usual ones.
     /// - Throws: The system's error.
     static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
@@ -68,7 +68,7 @@ enum FileSystem {
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) else { throw SystemError(code) }
         if unsafe link(source, target) == 0 { return remove(source) }
         guard [EPERM, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) else { throw SystemError(errno) }
-        // Nor does every one know links: what comes to be there in between these two lines is lost.
+        // Nor does every one know links: a file that is made at the target in between these two lines is lost.
         guard status(target, followingLinks: false) == nil else { throw SystemError(EEXIST) }
         try rename(source, to: target)
     }
@@ -180,7 +180,7 @@ struct FileStatus: Hashable {
     /// guessed.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
 
-    /// Whether only this user can have written to it, or to what is in it.
+    /// Whether only this user can have written to it, or to its content.
     var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

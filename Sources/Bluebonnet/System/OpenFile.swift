@@ -123,8 +123,8 @@ final class OpenFile: Sendable {
         return data.prefix(count)
     }
 
-    /// Reads at most so many bytes from a position on, in memory that is used again, and no more than that has; none at
-    /// the end of the file.
+    /// Reads at most so many bytes from a position on, in reused memory, and no more than that has; none at the end of
+    /// the file.
     func readPiece(_ count: Int, at position: Int64) throws(SystemError) -> Data {
         let buffer = RecycledBuffers.files.take()
         unsafe try buffer.fill(upTo: count) { memory throws(SystemError) in
@@ -135,7 +135,7 @@ final class OpenFile: Sendable {
 
     /// Reads at most so many bytes that the system has in memory, and never waits for the disk; returns how many.
     ///
-    /// None also at the end of the file, and where the system cannot tell: to read in the other way shows which it is.
+    /// None also at the end of the file, and where the system cannot tell: a read in the other way shows which it is.
     func readResident(_ count: Int, into memory: inout MutableRawSpan, at position: Int64) -> Int {
         unsafe memory.withUnsafeMutableBytes { memory in
             max(0, unsafe bb_read_resident(descriptor, memory.baseAddress, min(count, memory.count), off_t(position)))

@@ -72,8 +72,8 @@ public struct ServerTrust: Sendable {
     /// have signed each other. Look for a pinned certificate here: a server can put any certificate into ``chain``.
     ///
     /// At most 100 signatures are checked for it. A server that shows certificates which take more is refused with
-    /// `.trust(.chainTooLong)`, whatever the evaluator decides that read this property; then this holds only the
-    /// server's own certificate.
+    /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it; the property then holds only
+    /// the server's own certificate.
     public var authenticatedChain: [Certificate] {
         builtChain.isEmpty ? shownChain : builtChain
     }
@@ -213,7 +213,8 @@ final class SignedChain: Sendable {
         }
     }
 
-    /// Why the server is refused whatever an evaluator says, if one asked for more than can be found out.
+    /// The reason why the server is refused whatever the evaluator decides, if the evaluator asked for a chain that is
+    /// too long.
     var refusal: RequestError? {
         guard case .tooLong? = result.withLock(\.self) else { return nil }
         return Self.error(shown.count)

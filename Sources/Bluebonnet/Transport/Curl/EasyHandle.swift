@@ -60,7 +60,7 @@ final class EasyHandle {
 
     /// Forgets all options, so that nothing of one request reaches the next; connections and caches stay.
     func reset() {
-        // Libcurl keeps a transfer's receive buffer if others go on using the connection (`multi_done` in 7.88), as
+        // Libcurl keeps a transfer's receive buffer if others continue to use the connection (`multi_done` in 7.88), as
         // with HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }

@@ -10,7 +10,7 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// Has libcurl take host names that it is given on this thread for UTF-8 from now on, whatever the program's
+    /// Has libcurl treat host names that it is given on this thread as UTF-8 from now on, whatever the program's
     /// locale.
     ///
     /// For the loop's thread, where libcurl reads a transfer's name some time later.

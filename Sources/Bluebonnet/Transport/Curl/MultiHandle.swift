@@ -112,7 +112,7 @@ final class MultiHandle {
     /// Has libcurl look at a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
 
-    /// Has libcurl send on a socket; the first transfer that it serves does not look at what came in.
+    /// Has libcurl send on a socket; the first transfer that it serves does not look at incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Calls `body` with each transfer's context that has ended, and how.
@@ -225,7 +225,7 @@ final class MultiHandle {
     /// Sees to a connection that got bytes, or lost its peer, while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
-        // Libcurl finds it dead when it wants to use it again. The system does not watch what is not there any more.
+        // Libcurl finds it dead when it wants to use it again. The system stops watching a socket that is gone.
         guard floods.end(socket) else { return }
         idleConnections.cutOff(socket)
         unwatch(socket)

@@ -116,7 +116,7 @@ struct ProxyEnvironment: Sendable {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         }
-        // As libcurl does: HTTP_PROXY is what a client of a CGI program has sent as a field.
+        // As libcurl does: a client of a CGI program can set HTTP_PROXY by a field.
         plain = first("http_proxy", "all_proxy", "ALL_PROXY")
         secure = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         exclusions = first("no_proxy", "NO_PROXY") ?? ""

@@ -210,7 +210,7 @@ final class Reactor {
     }
 }
 
-/// Holds what is to be done at which time, the earliest first.
+/// Holds timers with their times, the earliest first.
 ///
 /// There are few: libcurl keeps the time limits of transfers itself, or the engine does.
 struct TimerQueue {

@@ -15,7 +15,7 @@ struct ResponseBuffer {
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// What the latest lines of a head said.
+    /// The flags of the latest lines of a head.
     private var latest: HeadFlags = []
 
     private var headBytes: [UInt8] = []
@@ -61,7 +61,7 @@ struct ResponseBuffer {
         case refused
     }
 
-    /// What lines of a head say that is of interest before the head is complete.
+    /// The contents of a head's lines that matter before the head is complete.
     struct HeadFlags: OptionSet {
         let rawValue: UInt8
 
@@ -73,9 +73,9 @@ struct ResponseBuffer {
         static let end = HeadFlags(rawValue: 4)
     }
 
-    /// Takes bytes of a head; returns how far it is, and what its new lines say.
+    /// Takes bytes of a head; returns how far it is, and the flags of its new lines.
     ///
-    /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
+    /// Libcurl hands over one line at a time, but all at once the bytes that came in while the transfer was paused.
     mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, HeadFlags) {
         lastActivity = now
         latest = []

@@ -10,7 +10,7 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        // From 8.1.0 on libcurl itself sends again what a GOAWAY says was not processed; its code is that of a
+        // From 8.1.0 on libcurl itself repeats requests that a GOAWAY reports as not processed; its code is that of a
         // connection that was closed, and on a connection that was used before, the request may begin again.
         let isLost =
             isCutOff

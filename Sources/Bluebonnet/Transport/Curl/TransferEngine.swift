@@ -8,8 +8,8 @@ import Glibc
 /// user's. An observer is called from here, and only takes note and resumes waiting tasks.
 ///
 /// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
-/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells
-/// the observers, all at once.
+/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes the transfers that have
+/// ended and notifies the observers, all at once.
 // Safety: the actor keeps its executor alive; a finished transfer's context is its handle, kept until `finish`.
 actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
@@ -33,7 +33,7 @@ actor TransferEngine: EventLoopClient {
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
-    /// What the session's handles have in common, and its cookies, if it keeps any.
+    /// The common memory of the session's handles, and its cookies, if it keeps any.
     private var memory: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
@@ -332,7 +332,7 @@ extension TransferEngine {
         if let multi = multis.unmultiplexed { run(multi) }
     }
 
-    /// Has libcurl do what is due, and takes what has ended.
+    /// Has libcurl do the work that is due, and takes the transfers that have ended.
     private func run(_ multi: MultiHandle) {
         multi.runTimeouts(now: shared.now)
         unsafe multi.takeFinished { context, code in
@@ -450,7 +450,7 @@ extension TransferEngine {
     }
 }
 
-/// The session's cookies, between what libcurl does with them.
+/// The session's cookies, read and changed between libcurl's uses of them.
 extension TransferEngine: CookieStorage {
     func cookies() throws(RequestError) -> [Cookie] {
         guard !isShutDown else { throw RequestError(.sessionShutDown) }

@@ -47,9 +47,9 @@ final class TransferOptions {
         flaw = ConfigurationIssue(in: configuration)
     }
 
-    /// Sets everything that the transfer needs on its handle; returns the flaw in the configuration, if there is one.
+    /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
     ///
-    /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
+    /// The share is the common memory of a session's handles, its cookies among them, if the transfer uses those.
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
@@ -253,7 +253,7 @@ final class TransferOptions {
     }
 }
 
-/// What a handle is set up for beyond the URL, of a request that has nothing of its own: no fields, no body.
+/// The settings of a handle beyond the URL, for a request that has nothing of its own: no fields, no body.
 ///
 /// Handles that are set up for the same are used again without a reset, which costs libcurl a tenth of a small request.
 struct TransferProfile: Equatable {

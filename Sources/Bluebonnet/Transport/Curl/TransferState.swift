@@ -49,7 +49,7 @@ struct TransferState: Equatable {
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// What the owner of an exchange asked for has what effect.
+    /// The effect of a call of the exchange's owner.
     enum ControlAction: Equatable {
         case nothing
         case add

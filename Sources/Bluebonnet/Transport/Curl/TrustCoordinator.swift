@@ -117,7 +117,7 @@ final class TrustCoordinator {
         return waiting.removeValue(forKey: key) ?? []
     }
 
-    /// A transfer waits no more; the last one to go has the evaluator told.
+    /// A transfer waits no more; when the last one goes, the evaluator's task is cancelled.
     func forget(_ transfer: Transfer) {
         guard let key = transfer.awaitedVerdict else { return }
         transfer.awaitedVerdict = nil

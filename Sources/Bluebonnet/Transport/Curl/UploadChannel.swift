@@ -255,7 +255,7 @@ struct UploadChannelState {
         self.lowWatermark = min(max(0, lowWatermark), self.highWatermark)
     }
 
-    /// The reader has bytes; `wakesLoop` tells whether the loop waits for them.
+    /// The reader has bytes; `wakesLoop` is whether the loop waits for them.
     mutating func written(_ piece: Data) -> (action: WriteAction, wakesLoop: Bool) {
         guard !isAbandoned, !isEnded, failure == nil else { return (.stop, false) }
         written += Int64(piece.count)

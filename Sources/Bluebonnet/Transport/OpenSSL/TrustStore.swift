@@ -237,7 +237,7 @@ extension TrustStore {
         }
     }
 
-    /// Adds what another store holds, and has OpenSSL look where it looks in the system.
+    /// Adds the certificates of another store, and has OpenSSL look in the system's places.
     private static func add(_ other: TrustStore, to store: OpaquePointer) {
         let stack = unsafe X509_STORE_get1_all_certs(other.pointer)
         defer { unsafe bb_x509_stack_free(stack) }
@@ -297,7 +297,7 @@ final class AuthorityStore {
     }
 }
 
-/// The authorities that the system trusts, by what libcurl was built to take for them.
+/// The authorities that the system trusts, in the places that libcurl was built with.
 ///
 /// All sessions have them in common: to read them takes longer than many a request.
 enum SystemAuthorities {

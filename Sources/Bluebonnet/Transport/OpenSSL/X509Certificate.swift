@@ -210,7 +210,7 @@ final class OpenSSLBuffer {
         unsafe bytes?.deallocate()
     }
 
-    /// What was written so far.
+    /// The bytes that were written so far.
     var contents: Data {
         var data = Data()
         var piece = [UInt8](repeating: 0, count: 1024)

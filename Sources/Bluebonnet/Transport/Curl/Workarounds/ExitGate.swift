@@ -3,9 +3,9 @@ import Glibc
 
 /// Keeps the threads of event loops out of libcurl and OpenSSL while the process ends.
 ///
-/// OpenSSL 1.1.0 to 3.x frees what all threads use in a function that it registers with `atexit`, while other threads
-/// go on; libcurl, in all versions, has it do so. A program that returned from `main` with a TLS transfer under way was
-/// ended by a signal once in twelve times. There are two remedies:
+/// OpenSSL 1.1.0 to 3.x frees the memory that all threads use in a function that it registers with `atexit`, while
+/// other threads run; libcurl, in all versions, has it do so. A program that returned from `main` with a TLS transfer
+/// under way was ended by a signal once in twelve times. There are two remedies:
 ///
 /// - OpenSSL is initialized with an option against that, which only counts if OpenSSL was not used in the process
 ///   before.

@@ -16,7 +16,7 @@ import Synchronization
 final class FloodGuard: Sendable {
     /// The state of a call of libcurl's when the guard looks.
     struct FloodSample: Equatable {
-        /// The number of the call; odd while it goes on.
+        /// The number of the call; odd while it runs.
         var call: UInt64
         /// How many bytes of responses libcurl has reported so far, and how many of requests it has asked for.
         var told: UInt64

@@ -80,7 +80,7 @@ extension ResponseBuffer {
         return true
     }
 
-    /// What is missing of such an answer: its body is taken as it came, without a transfer coding.
+    /// The error for an incomplete answer of this kind: its body is taken as it came, without a transfer coding.
     var lastWordsError: RequestError? {
         mutating get {
             if let expectedBytes, expectedBytes == body.count { return nil }
