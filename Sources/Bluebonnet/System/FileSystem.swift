@@ -154,7 +154,7 @@ struct FileStatus: Hashable {
     var modified: Int64
     /// When the content or the status was changed last, in nanoseconds since 1970.
     var changed: Int64
-    /// The identity by which one file is told from another, whatever their names.
+    /// The identity by which files are distinguished, whatever their names.
     var identity: Identity
 
     struct Identity: Hashable {

@@ -69,8 +69,8 @@ final class BrotliDecoder: StepDecoder {
 }
 
 /// Decodes zstd (RFC 8878) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
-// the call only, together with its size.
+// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
+// within the call only, together with its size.
 @safe
 final class ZstdDecoder: StepDecoder {
     private static let library = bb_zstd_open()
