@@ -3,16 +3,16 @@ import FoundationEssentials
 import Glibc
 
 /// Wraps the system calls on paths; all of them block.
-// Safety: every pointer below lives for the call that it is handed to; paths hold no NUL: who makes them sees to it.
+// Safety: every pointer below lives for the call that it is handed to; callers ensure that paths hold no NUL.
 enum FileSystem {
-    /// Returns what is at the path, or nil when there is nothing or it cannot be seen.
+    /// Returns the status of the file at the path, or nil when there is nothing or it cannot be seen.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
         var status = stat()
         let code = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         return code == 0 ? FileStatus(status) : nil
     }
 
-    /// Returns what is at the path or where a link there leads.
+    /// Returns the status of the file at the path, or of the file to which a link there leads.
     ///
     /// - Throws: The system's error.
     static func examine(_ path: String) throws(SystemError) -> FileStatus {
@@ -21,7 +21,7 @@ enum FileSystem {
         return FileStatus(status)
     }
 
-    /// Whether this process may change what is in a directory; false on a file system that can only be read.
+    /// Whether this process may change the entries of a directory; false on a file system that can only be read.
     static func isWritable(_ directory: String) -> Bool {
         unsafe access(directory, W_OK | X_OK) == 0
     }
@@ -36,11 +36,11 @@ enum FileSystem {
         return parent == path ? path : self.path(name(of: path), in: realPath(parent))
     }
 
-    /// Makes a directory and those that lead to it, where they are missing.
+    /// Makes a directory and its missing parents.
     ///
     /// - Parameters:
     ///   - path: The path of the directory.
-    ///   - mode: Who may do what with it, but for what the process does not grant; those that lead to it are as usual.
+    ///   - mode: The permissions of the directory, less the process's umask; its parents get the usual ones.
     /// - Throws: The system's error.
     static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
@@ -49,7 +49,7 @@ enum FileSystem {
             guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectories(parent(of: path))
-            // Somebody else may have made it meanwhile.
+            // Another process or thread may have made it meanwhile.
             guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
         case let code: throw SystemError(code)
         }
@@ -68,7 +68,7 @@ enum FileSystem {
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) else { throw SystemError(code) }
         if unsafe link(source, target) == 0 { return remove(source) }
         guard [EPERM, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) else { throw SystemError(errno) }
-        // Nor does every one know links: what comes to be there in between these two lines is lost.
+        // Nor does every one know links: a file that is made at the target in between these two lines is lost.
         guard status(target, followingLinks: false) == nil else { throw SystemError(EEXIST) }
         try rename(source, to: target)
     }
@@ -141,7 +141,7 @@ enum FileSystem {
     }
 }
 
-/// What the system says of a file.
+/// The status of a file, from the system.
 struct FileStatus: Hashable {
     var isRegular: Bool
     var isDirectory: Bool
@@ -152,9 +152,9 @@ struct FileStatus: Hashable {
     var links: Int
     /// When the content was changed last, in nanoseconds since 1970.
     var modified: Int64
-    /// When the content, or what is said of it here, was changed last, in nanoseconds since 1970.
+    /// When the content or the status was changed last, in nanoseconds since 1970.
     var changed: Int64
-    /// What tells one file from another, whatever their names.
+    /// The identity by which files are distinguished, whatever their names.
     var identity: Identity
 
     struct Identity: Hashable {
@@ -174,12 +174,13 @@ struct FileStatus: Hashable {
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Whether this is a file that nobody else has put there: of this user, with one name only.
+    /// Whether no other user can have put the file there: it is regular, owned by this user, and has one name only.
     ///
-    /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily guessed.
+    /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily
+    /// guessed.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
 
-    /// Whether only this user can have written to it, or to what is in it.
+    /// Whether only this user can have written to it, or to its content.
     var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

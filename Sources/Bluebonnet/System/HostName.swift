@@ -28,8 +28,8 @@ package enum HostName {
         return IPAddress.canonical(ascii) ?? ascii
     }
 
-    /// Whether a host has no domains above or below it: an address, however it is written, or what ends in a number, which URLs
-    /// take for one (WHATWG URL §3.5).
+    /// Whether a host has no domains above or below it: an address, however it is written, or a name that ends in a
+    /// number, which URLs take for one (WHATWG URL §3.5).
     static func hasNoDomains(_ host: String) -> Bool {
         guard !host.utf8.contains(UInt8(ascii: ":")), let last = host.utf8.split(separator: UInt8(ascii: ".")).last
         else {
@@ -47,12 +47,12 @@ package enum HostName {
         return label.dropFirst(2).allSatisfy { $0 &- 0x30 < 10 || ($0 | 0x20) &- 0x61 < 6 }
     }
 
-    /// The canonical form of a host or of a wildcard for one label of it; `nil` for what is neither.
+    /// The canonical form of a host or of a wildcard for one label of it; `nil` for a text that is neither.
     package static func pattern(_ host: String) -> String? {
         let name = canonical(host)
         let rest = name.hasPrefix("*.") ? String(name.dropFirst(2)) : name
         if IPAddress.bytes(of: rest) != nil { return name == rest ? name : nil }
-        // What ends in a number is an address, or nothing.
+        // A name that ends in a number is an address, or nothing.
         if name != rest, rest.split(separator: ".").last?.allSatisfy(\.isNumber) == true { return nil }
         let isHost =
             !rest.isEmpty

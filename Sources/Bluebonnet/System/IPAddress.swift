@@ -16,7 +16,7 @@ package struct IPAddress: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Reads an address, with or without brackets; `nil` if the text is none.
+    /// Reads an address, with or without brackets; `nil` if the text is not an address.
     package init?(_ text: String) {
         guard let (bytes, zone) = Self.parts(of: text) else { return nil }
         self.init(bytes: bytes, zone: zone)
@@ -36,9 +36,9 @@ package struct IPAddress: Hashable, Sendable {
         return (bytes, String(zone))
     }
 
-    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is no address.
+    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is not an address.
     ///
-    /// An address of IPv4 in the clothes of IPv6 stays one of IPv6.
+    /// An IPv4-mapped IPv6 address stays an IPv6 address.
     static func bytes(of text: String) -> [UInt8]? {
         guard !text.utf8.contains(0) else { return nil }
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
@@ -51,10 +51,11 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether a host is an address, which has no domains above or below it.
     static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 
-    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a name.
+    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a
+    /// name.
     ///
-    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers, decimal,
-    /// octal or hexadecimal, as the system, libcurl and browsers read them.
+    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers,
+    /// decimal, octal or hexadecimal, as the system, libcurl and browsers read them.
     static func canonical(_ host: String) -> String? {
         // Most hosts are names, and have other letters.
         let mayBeAddress = host.utf8.allSatisfy { byte in

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Owns the descriptor of a file, and closes it when the last reference goes.
 ///
-/// Its calls wait for the disk, so they belong on the global pool, never on the loop. ``readResident(_:into:at:)`` alone
-/// does not wait.
+/// Its calls wait for the disk, so they belong on the global pool, never on the loop. ``readResident(_:into:at:)``
+/// alone does not wait.
 // Safety: every pointer below lives for the call that it is handed to, with the length of the memory behind it.
 final class OpenFile: Sendable {
     private let descriptor: Int32
@@ -46,9 +46,9 @@ final class OpenFile: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the file.
-    ///   - data: What is to be in it.
+    ///   - data: The content.
     ///   - unfinished: The path that the file has until it is complete.
-    /// - Throws: The system's error; what was at the path is still there.
+    /// - Throws: The system's error; the old file at the path is still there.
     static func replace(_ path: String, with data: Data, by unfinished: String) throws(SystemError) {
         do throws(SystemError) {
             let file = try creating(unfinished, mode: 0o600)
@@ -62,7 +62,8 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Closes the file, and throws what the system says only now: that on a network's disk what was written is not there.
+    /// Closes the file, and throws an error that the system reports only now: that on a network's disk, the data was
+    /// not written.
     ///
     /// The file is not used after that.
     func close() throws(SystemError) {
@@ -71,14 +72,14 @@ final class OpenFile: Sendable {
         guard errno == EINTR else { throw SystemError(errno) }
     }
 
-    /// What the file is now.
+    /// The current status of the file.
     func status() throws(SystemError) -> FileStatus {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw SystemError(errno) }
         return FileStatus(status)
     }
 
-    /// What asking for a lock came to.
+    /// The result of asking for a lock.
     enum Lock {
         case taken
         /// Another descriptor, of this process or another, has it.
@@ -87,7 +88,8 @@ final class OpenFile: Sendable {
         case unsupported
     }
 
-    /// Takes the lock that one descriptor of the file can have at a time; it is given back when the file is closed.
+    /// Takes the lock that only one descriptor of the file can have at a time; it is given back when the file is
+    /// closed.
     func lock() -> Lock {
         do throws(SystemError) {
             _ = try Self.retrying { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -104,7 +106,7 @@ final class OpenFile: Sendable {
 
     // MARK: Reading
 
-    /// Returns what is in the file, up to a number of bytes.
+    /// Returns the content of the file, up to a number of bytes.
     func read(upTo limit: Int, from position: Int64 = 0) throws(SystemError) -> Data {
         var data = Data(count: limit)
         var count = 0
@@ -121,8 +123,8 @@ final class OpenFile: Sendable {
         return data.prefix(count)
     }
 
-    /// Reads at most so many bytes from a position on, in memory that is used again, and no more than that has; none at the
-    /// end of the file.
+    /// Reads at most so many bytes from a position on, in reused memory, and no more than that has; none at the end of
+    /// the file.
     func readPiece(_ count: Int, at position: Int64) throws(SystemError) -> Data {
         let buffer = RecycledBuffers.files.take()
         unsafe try buffer.fill(upTo: count) { memory throws(SystemError) in
@@ -133,7 +135,7 @@ final class OpenFile: Sendable {
 
     /// Reads at most so many bytes that the system has in memory, and never waits for the disk; returns how many.
     ///
-    /// None also at the end of the file, and where the system cannot tell: to read in the other way shows which it is.
+    /// None also at the end of the file, and where the system cannot tell: a read in the other way shows which it is.
     func readResident(_ count: Int, into memory: inout MutableRawSpan, at position: Int64) -> Int {
         unsafe memory.withUnsafeMutableBytes { memory in
             max(0, unsafe bb_read_resident(descriptor, memory.baseAddress, min(count, memory.count), off_t(position)))

@@ -1,10 +1,10 @@
 import CSystem
 import FoundationEssentials
 
-/// Knows the public suffixes: the domains under which anybody can register names, such as `com` and `co.uk`.
+/// Knows the public suffixes: the domains under which names can be registered by the public, such as `com` and `co.uk`.
 ///
-/// The list is that of libpsl, which libcurl asks for itself. Where there is none, the last label of a name is taken for
-/// the suffix, and every host for a site of its own.
+/// The list is that of libpsl, which libcurl asks for itself. Where there is none, the last label of a name is treated
+/// as the suffix, and every host as a site of its own.
 // Safety: the list is made once, and only read then; what it returns points into the name it is asked about.
 enum PublicSuffixes {
     /// Safety: made once, and only read then.
@@ -13,7 +13,7 @@ enum PublicSuffixes {
     /// Whether there is a list.
     static var isAvailable: Bool { unsafe list.list != nil }
 
-    /// Whether anybody can register names under the domain, which is in lower case.
+    /// Whether names can be registered by the public under the domain, which is in lower case.
     static func isPublicSuffix(_ domain: String) -> Bool {
         // A name alone, such as `localhost`, is the last label of itself: a suffix to the list.
         guard !HostName.hasNoDomains(domain), !domain.utf8.contains(0) else { return false }

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 
-/// Memory for one piece of a body, which goes round instead of being made anew for every piece.
+/// Memory for one piece of a body, which is reused instead of being made for every piece.
 ///
 /// It saves no instructions, but memory: without it, eight streams of 64 MB at a time need 52 MB instead of 35.
-// Safety: a buffer belongs to one at a time: the pool, the one who fills it, or the `Data` that was made of it, which only
-// reads and gives it back when it goes. Each hands it on under the pool's lock, or by `Data`'s reference count.
+// Safety: a buffer has one owner at a time: the pool, the writer that fills it, or the `Data` that was made of it,
+// which only reads and gives it back when it goes. Each hands it on under the pool's lock, or by `Data`'s reference
+// count.
 @safe
 final class RecycledBuffer: @unchecked Sendable {
     private var memory: UnsafeMutableRawPointer
@@ -40,7 +41,7 @@ final class RecycledBuffer: @unchecked Sendable {
         count += unsafe try write(free)
     }
 
-    /// Makes a piece of what is in the buffer: with the buffer's own memory, which goes back to the pool when the piece
+    /// Makes a piece of the buffer's content: with the buffer's own memory, which goes back to the pool when the piece
     /// goes, or as a copy where most of that would be held for nothing.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
         guard count >= capacity / 2 else {
@@ -66,7 +67,7 @@ final class RecycledBuffer: @unchecked Sendable {
     }
 }
 
-/// Keeps the buffers that nobody uses for whoever needs one next.
+/// Keeps the unused buffers for the next writer.
 final class RecycledBuffers: Sendable {
     /// For bodies that are read from files.
     static let files = RecycledBuffers(size: 256 * 1024)

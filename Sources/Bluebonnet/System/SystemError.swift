@@ -18,7 +18,7 @@ package struct SystemError: Error, Hashable {
     /// Whether there is no such file, or it may not be reached.
     var isUnreachable: Bool { isAbsence || [EACCES, ELOOP, ENAMETOOLONG].contains(code) }
 
-    /// What the system says of the error.
+    /// The system's message for the error.
     // Safety: the text is the calling thread's own until the next call; it is copied at once.
     package var words: String {
         guard let text = unsafe strerror(code) else { return "error \(code)" }
@@ -26,7 +26,7 @@ package struct SystemError: Error, Hashable {
     }
 }
 
-/// Where a program says what is not its output.
+/// The stream for a program's messages that are not its output.
 enum StandardError {
     /// Writes a text as a whole, as far as that is possible.
     // Safety: the bytes are read within the call, up to their number.

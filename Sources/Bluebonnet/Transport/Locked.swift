@@ -4,8 +4,8 @@ import Synchronization
 /// Guards a value with a mutex that the thread sanitizer sees.
 ///
 /// A reference: copies of it guard the same value. Nothing is called or awaited inside ``withLock(_:)`` that could take
-/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing of
-/// the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
+/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing
+/// of the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
 /// replaces, for instance by `exchange(_:with:)`. Mutex and value are one allocation.
 // Safety: the value is only reached inside `withLock`, and enters and leaves it as `sending`.
 @safe
@@ -24,7 +24,7 @@ package struct Locked<Value: ~Copyable>: @unchecked Sendable {
         extendLifetime(buffer)
     }
 
-    /// Calls a closure with the value while nobody else can reach it.
+    /// Calls a closure with the value while no other thread can access it.
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
@@ -43,7 +43,7 @@ package struct Locked<Value: ~Copyable>: @unchecked Sendable {
 @safe
 private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t, Value> {
     deinit {
-        // Safety: the last reference is gone, so nobody holds the lock.
+        // Safety: the last reference is gone, so no thread holds the lock.
         unsafe withUnsafeMutablePointers { mutex, element in
             unsafe pthread_mutex_destroy(mutex)
             unsafe element.deinitialize(count: 1)
@@ -51,10 +51,10 @@ private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t
     }
 }
 
-/// Holds an object that is made when it is first needed, by whoever comes first.
+/// Holds an object that is made when it is first needed, by the first thread that needs it.
 ///
-/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it is
-/// generic code that asks the runtime for its types); here a flag is looked at first.
+/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it
+/// is generic code that asks the runtime for its types); here a flag is looked at first.
 struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     private let reference = AtomicLazyReference<Instance>()
     private let isStored = Atomic(false)
@@ -72,11 +72,12 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     }
 }
 
-/// Somebody who awaits an answer; to be resumed exactly once.
+/// A waiting task; to be resumed exactly once.
 ///
-/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a checked
-/// continuation is an allocation, and a type whose size the compiler does not know, for each wait.
-// Safety: whoever keeps one takes it from behind a lock to resume it, and so resumes it once; debug builds check that.
+/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a
+/// checked continuation is an allocation, and a type whose size the compiler does not know, for each wait.
+// Safety: each owner of a value takes it from behind a lock to resume it, and so resumes it once; debug builds check
+// that.
 @safe
 struct Resumption<Value: Sendable>: Sendable {
     #if DEBUG

@@ -2,25 +2,25 @@ public import FoundationEssentials
 
 /// Carries requests to servers and responses back; a session has one.
 ///
-/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in `BluebonnetTesting`, or
-/// one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport sends one request once:
-/// interception, redirects, retries and caching happen above it.
+/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in
+/// `BluebonnetTesting`, or one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport
+/// sends one request once: interception, redirects, retries and caching happen above it.
 public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
-    /// Called on any thread. The observer is told what happens, on a thread of the transport's choice, and learns the
-    /// outcome exactly once, whatever happens; also when it is called after ``shutDown()``, with `.sessionShutDown`.
+    /// Called on any thread. The observer's methods are called on a thread of the transport's choice, and the outcome
+    /// is reported exactly once in any case; also when this is called after ``shutDown()``, with `.sessionShutDown`.
     ///
     /// - Parameters:
-    ///   - request: What to send; already checked.
-    ///   - options: What holds for this exchange alone.
-    ///   - observer: Who is told. It is kept until it has been told the outcome.
+    ///   - request: The request to send; already checked.
+    ///   - options: The options of this exchange alone.
+    ///   - observer: The receiver of the events. It is retained until it has received the outcome.
     /// - Returns: The handle by which the exchange is cancelled, suspended and resumed.
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange
 
-    /// Ends what is still running with `.sessionShutDown`, closes the connections and frees what the transport holds.
+    /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     ///
     /// Returns when that is done. Calling it twice is allowed.
     func shutDown() async
@@ -30,16 +30,17 @@ public protocol Transport: Sendable {
     /// A task that prefers it (`withTaskExecutorPreference`) saves the hops between threads for every request.
     var executor: (any TaskExecutor)? { get }
 
-    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that has nothing to do with them.
+    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that does not support
+    /// cookies.
     ///
-    /// What ``Session/cookies`` reads and changes. A transport around another one passes on that of the other. A cache
-    /// assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
+    /// ``Session/cookies`` reads and changes this storage. A transport around another one passes on that of the other.
+    /// A cache assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
     var cookieStorage: (any CookieStorage)? { get }
 
-    /// Has a manager say who judges which server, from the next exchange on.
+    /// Sets the manager whose evaluators check servers, from the next exchange on.
     ///
-    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns `false`:
-    /// a manager that nobody asks would be no protection, so the requests of the session fail.
+    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns
+    /// `false`. The session's requests then fail: a manager that is never asked would not protect them.
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: Whether it will be asked in each handshake, and no request be sent to a server that it refuses.
@@ -50,7 +51,7 @@ extension Transport {
     /// None: the transport keeps no cookies.
     public var cookieStorage: (any CookieStorage)? { nil }
 
-    /// Does nothing: the transport asks nobody about servers.
+    /// Does nothing: the transport evaluates no servers.
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: `false`.
@@ -59,20 +60,21 @@ extension Transport {
 
 /// Keeps the cookies of a transport, and lets them be seen and changed.
 public protocol CookieStorage: Sendable {
-    /// Returns the cookies that are kept, in the order of their coming for each host; those that have expired are left out.
+    /// Returns the stored cookies, in the order of their coming for each host; expired cookies are left out.
     ///
-    /// - Returns: The cookies; none if the session's policy is to keep none.
+    /// - Returns: The cookies; an empty list if the session's policy is to keep none.
     /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``.
     func cookies() async throws(RequestError) -> [Cookie]
 
-    /// Changes the cookies that are kept, all at once.
+    /// Changes the stored cookies, all at once.
     ///
-    /// - Parameter change: What to change. The cookies in it have been checked.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if none are kept.
+    /// - Parameter change: The change. The cookies in it have been checked.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if the transport keeps no
+    ///   cookies.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
 
-/// Says how a session's cookies are changed.
+/// Describes a change of a session's cookies.
 @nonexhaustive
 public enum CookieChange: Hashable, Sendable {
     /// Keeps these, in place of those of the same name, domain and path.
@@ -87,26 +89,26 @@ public enum CookieChange: Hashable, Sendable {
     case deleteAll
 }
 
-/// A request on its way: the handle with which it can be stopped or held.
+/// A request on its way: the handle that cancels, suspends and resumes it.
 ///
 /// All methods return at once, may be called from any thread and any number of times, and do nothing once the exchange
 /// has ended.
 public protocol Exchange: Sendable {
-    /// Ends the exchange; the observer is told `.cancelled` unless the exchange is complete already.
+    /// Ends the exchange; the observer receives `.cancelled` unless the exchange is complete already.
     func cancel()
 
     /// Stops reading from and writing to the network.
     func suspend()
 
-    /// Goes on after ``suspend()``.
+    /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Lets the body come that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
+    /// Delivers the body that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
     ///
-    /// - Parameter receiver: Who takes the body piece by piece; `nil` to have it collected in the outcome.
+    /// - Parameter receiver: The receiver of the body's pieces; `nil` to have the body collected in the outcome.
     func receiveBody(with receiver: (any BodyReceiver)?)
 
-    /// Lets more of the body come after the receiver answered with `.pause`.
+    /// Delivers more of the body after the receiver returned `.pause`.
     func receiveMore()
 }
 
@@ -114,42 +116,42 @@ public protocol Exchange: Sendable {
 public protocol BodyReceiver: AnyObject, Sendable {
     /// Takes the next bytes of the body, decoded.
     ///
-    /// Called on the transport's thread, in order, and not after the outcome was told. It must return quickly.
+    /// Called on the transport's thread, in order, and never after the outcome was reported. It must return quickly.
     ///
-    /// - Parameter bytes: The bytes; never none.
-    /// - Returns: Whether there is room for more. After `.pause`, only what had come in already is handed over until
-    ///   ``Exchange/receiveMore()`` is called.
+    /// - Parameter bytes: The bytes; never empty.
+    /// - Returns: Whether there is room for more. After `.pause`, only bytes that had already come in are delivered
+    ///   until ``Exchange/receiveMore()`` is called.
     func receive(_ bytes: Data) -> ReceiveAction
 }
 
-/// What a receiver wants after the bytes that it got.
+/// What the transport does after delivering bytes to a receiver.
 public enum ReceiveAction: Hashable, Sendable {
-    /// More, as they come.
+    /// Deliver more bytes as they come in.
     case goOn
-    /// No more for now.
+    /// Deliver no more bytes for now.
     case pause
-    /// No more at all; the exchange ends with `.cancelled`.
+    /// Deliver no more bytes at all; the exchange ends with `.cancelled`.
     case stop
 }
 
-/// Is told what happens in an exchange.
+/// Receives the events of an exchange.
 ///
 /// The methods are called one after the other, on the transport's thread. They must return quickly and not block.
 public protocol ExchangeObserver: AnyObject, Sendable {
     /// Called when bytes of the request's body were sent, at most once for each turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - sent: How many bytes the transport has taken by now.
-    ///   - expected: How many there will be, if that is known.
+    ///   - sent: The number of bytes that the transport has taken so far.
+    ///   - expected: The total number of bytes, if it is known.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response is there, if ``ExchangeOptions/holdsBody`` was asked for, or
-    /// ``ExchangeOptions/holdsRedirects`` and it is one.
+    /// Called once when the head of the response has come in, if ``ExchangeOptions/holdsBody`` is set, or
+    /// ``ExchangeOptions/holdsRedirects`` is set and the response is a redirect.
     ///
-    /// It is the final head: informational ones (RFC 9110 §15.2) are not told.
+    /// It is the final head: informational responses (RFC 9110 §15.2) are not reported.
     ///
-    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is no
-    /// body.
+    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is
+    /// no body.
     ///
     /// - Parameter response: The head.
     func exchangeDidReceiveHead(_ response: HTTPResponse)
@@ -157,8 +159,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     /// Called when bytes of the body came in, at most once for each turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - received: How many bytes of the body are there by now, decoded.
-    ///   - expected: How many there will be, if the response says so and is not compressed.
+    ///   - received: The number of bytes of the body that have come in so far, decoded.
+    ///   - expected: The total number of bytes, if the response has a length and is not compressed.
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?)
 
     /// Called exactly once, last.
@@ -167,7 +169,7 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     func exchangeDidComplete(_ outcome: ExchangeOutcome)
 }
 
-/// What holds for a single exchange.
+/// The options of a single exchange.
 public struct ExchangeOptions: Sendable {
     /// The largest body to collect, decoded, in bytes; `nil` for no limit.
     public var maximumResponseBytes: Int64?
@@ -175,15 +177,15 @@ public struct ExchangeOptions: Sendable {
     /// Whether the exchange begins suspended.
     public var startsSuspended: Bool
 
-    /// Whether the body is held back, once the head is there, until it is said where it goes.
+    /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` names its destination.
     public var holdsBody: Bool
 
-    /// Whether the body of a response that redirects somewhere is held back, even if ``holdsBody`` does not ask for it.
+    /// Whether the body of a redirect is held back, even if ``holdsBody`` does not ask for it.
     ///
     /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
     public var holdsRedirects: Bool
 
-    /// Decides what a cache that is a transport keeps of the response; `nil` where nobody wants to.
+    /// Decides what a cache that is a transport stores of the response; `nil` for the cache's own decision.
     ///
     /// Gets the response that may be stored, and returns what is stored in its place; `nil` for nothing.
     public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
@@ -193,8 +195,8 @@ public struct ExchangeOptions: Sendable {
     /// - Parameters:
     ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
     ///   - startsSuspended: Whether the exchange begins suspended.
-    ///   - holdsBody: Whether the body is held back until it is said where it goes.
-    ///   - holdsRedirects: Whether that of a response that redirects is.
+    ///   - holdsBody: Whether the body is held back until its destination is named.
+    ///   - holdsRedirects: Whether the body of a redirect is held back.
     ///   - willStore: Decides what a cache keeps of the response.
     public init(
         maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false,
@@ -216,10 +218,10 @@ public final class ExchangeOutcome: Sendable {
     /// The body as far as it was received; empty when a receiver took it.
     public let body: Data
 
-    /// Why the exchange failed; `nil` when the response is complete.
+    /// The reason why the exchange failed; `nil` when the response is complete.
     public let error: RequestError?
 
-    /// What was measured, if the transport measures.
+    /// The measurements, if the transport measures.
     public let metrics: TransferMetrics?
 
     /// Where the response came from; the network, unless a cache was before the transport.
@@ -231,7 +233,7 @@ public final class ExchangeOutcome: Sendable {
     ///   - response: The head of the response.
     ///   - body: The body.
     ///   - error: Why the exchange failed.
-    ///   - metrics: What was measured.
+    ///   - metrics: The measurements.
     ///   - origin: Where the response came from.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,

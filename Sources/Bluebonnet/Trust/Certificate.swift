@@ -13,7 +13,7 @@ public struct Certificate: Sendable {
     /// Reads a certificate from DER (X.690).
     ///
     /// - Parameter data: The bytes of one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if they are none.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if they are not exactly one certificate.
     public init(der data: Data) throws(RequestError) {
         guard let x509 = X509Certificate(der: data) else {
             throw RequestError(.trust(.noCertificatesFound), detail: "the bytes are not one certificate in DER")
@@ -23,7 +23,7 @@ public struct Certificate: Sendable {
 
     /// Reads the first certificate of PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; what is not a certificate in it is left out.
+    /// - Parameter text: The text; parts that are not certificates are left out.
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
     public init(pem text: String) throws(RequestError) {
         self = try Self.all(inPEM: Data(text.utf8))[0]
@@ -31,7 +31,7 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates of PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; what is not a certificate in it is left out.
+    /// - Parameter text: The text; parts that are not certificates are left out.
     /// - Returns: At least one certificate, in the text's order.
     /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
     public static func all(inPEM text: Data) throws(RequestError) -> [Certificate] {
@@ -48,8 +48,8 @@ public struct Certificate: Sendable {
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one certificate, in the file's order.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the file
-    ///   system's error as the underlying one.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the
+    ///   file system's error as the underlying one.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
         try files.read(url) { data in
             if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
@@ -70,7 +70,7 @@ public struct Certificate: Sendable {
 
     private static let files = TrustFiles(noun: "certificate", reason: .noCertificatesFound)
 
-    /// Whether a file in a directory is taken for one with certificates.
+    /// Whether a file in a directory is treated as a file of certificates, by its name.
     static func isFileName(_ name: String) -> Bool {
         [".pem", ".crt", ".cer", ".der"].contains { name.lowercased().hasSuffix($0) }
     }
@@ -83,7 +83,7 @@ public struct Certificate: Sendable {
     /// Whom the certificate is about, as RFC 2253 writes names: `CN=www.example.com,O=Example`.
     public var subject: String { x509.subject }
 
-    /// Who has signed it, as RFC 2253 writes names.
+    /// The issuer's name, in the form of RFC 2253.
     public var issuer: String { x509.issuer }
 
     /// The DNS names and IP addresses that the certificate is for (RFC 5280 §4.2.1.6).
@@ -141,7 +141,7 @@ public struct PublicKey: Hashable, Sendable, Described {
     /// Takes a pin.
     ///
     /// - Parameter pin: `sha256/` or `sha256//`, and the digest in Base64.
-    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is none.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is not a valid pin.
     public init(pin: String) throws(RequestError) {
         let prefix = "sha256/"
         // A digest may begin with a slash of its own: only its length tells the two forms apart.
@@ -177,9 +177,9 @@ public struct PublicKey: Hashable, Sendable, Described {
     package var text: String { pin }
 }
 
-/// Decides whether a certificate is for a host, by what it says of whom it is for (RFC 9525 §6).
+/// Decides whether a certificate is for a host, by the names and addresses in it (RFC 9525 §6).
 ///
-/// The rules are libcurl's to the letter: nothing is accepted that it refuses, nor the other way round. So the subject's
+/// The rules are exactly libcurl's: nothing is accepted that it refuses, nor the other way round. So the subject's
 /// common name counts where there is neither a DNS name nor an address, which RFC 9525 has given up.
 struct HostMatch: Equatable {
     var names: [[UInt8]] = []
@@ -224,13 +224,13 @@ struct HostMatch: Equatable {
     }
 }
 
-/// Reads what says whom to trust from files, at least one value or an error.
+/// Reads certificates and the like from files, at least one value or an error.
 struct TrustFiles: Sendable {
-    /// What is read.
+    /// The noun for the values, in error texts.
     let noun: String
     let reason: RequestError.TrustReason
 
-    /// Returns what is in a file.
+    /// Returns the values in a file.
     func read<Value>(_ url: URL, _ parse: (Data) -> [Value]) throws(RequestError) -> [Value] {
         let data: Data
         do {
@@ -241,7 +241,7 @@ struct TrustFiles: Sendable {
         return try atLeastOne(parse(data), in: url)
     }
 
-    /// Returns what is in the files of a directory, in the order of their names.
+    /// Returns the values in the files of a directory, in the order of their names.
     func readAll<Value>(
         in url: URL, named isWanted: (String) -> Bool, _ read: (URL) throws(RequestError) -> [Value]
     ) throws(RequestError) -> [Value] {

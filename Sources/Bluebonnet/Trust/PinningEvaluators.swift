@@ -1,4 +1,4 @@
-/// Accepts servers that one of a few public keys vouches for, or whose own it is.
+/// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned public key.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     private let keys: Set<PublicKey>
     private let performDefaultValidation: Bool
@@ -16,12 +16,12 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, and looks for a pinned key in what vouches for the server.
+    /// Checks the chain and the host, and looks for a pinned key in ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: A `.trust` error that says what is wrong, and names the keys that were there and that were expected.
+    /// - Throws: A `.trust` error with the reason of the refusal, the keys of the server and the pinned keys.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
             throw RequestError(.trust(.noPublicKeysFound), detail: "no public key is pinned for \(host)")
@@ -38,7 +38,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
-    /// Accepts servers that one of a few public keys vouches for.
+    /// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned public key.
     ///
     /// - Parameters:
     ///   - keys: The pinned keys.
@@ -53,7 +53,7 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     }
 }
 
-/// Accepts servers that one of a few certificates vouches for, or whose own it is.
+/// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned certificate.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     private let certificates: [Certificate]
     private let acceptSelfSignedCertificates: Bool
@@ -78,12 +78,12 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, and looks for a pinned certificate in what vouches for the server.
+    /// Checks the chain and the host, and looks for a pinned certificate in ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: A `.trust` error that says what is wrong, and names the certificates that were expected.
+    /// - Throws: A `.trust` error with the reason of the refusal and the pinned certificates.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
             throw RequestError(.trust(.noCertificatesFound), detail: "no certificate is pinned for \(host)")
@@ -107,7 +107,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// Accepts servers that one of a few certificates vouches for.
+    /// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned certificate.
     ///
     /// - Parameters:
     ///   - certificates: The pinned certificates.

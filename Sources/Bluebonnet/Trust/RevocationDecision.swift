@@ -1,12 +1,12 @@
 public import FoundationEssentials
 
-/// Decides whether a server is refused by what is known of the revocation of its certificates.
+/// Decides whether a server is refused because of the revocation status of its certificates.
 struct RevocationDecision {
-    /// Whether it has to be known that the certificates are good.
+    /// Whether the certificates must be known to be good.
     let requiresPositiveResponse: Bool
-    /// Whether the certificate demands a stapled response.
+    /// Whether the certificate requires a stapled response.
     let demandsStaple: Bool
-    /// What has been found so far: the worst, and whether it is known of each certificate that it is good.
+    /// The result so far: the worst status, and whether each certificate is known to be good.
     private var isRevoked = false
     private var leaf: RevocationStatus = .noResponse
     private var staple: RevocationStatus?
@@ -17,18 +17,18 @@ struct RevocationDecision {
         self.demandsStaple = demandsStaple
     }
 
-    /// Notes what the stapled response says of the server's certificate.
+    /// Notes the server certificate's status in the stapled response.
     mutating func noteStaple(_ status: RevocationStatus) {
         staple = status
         note(status)
     }
 
-    /// Notes what a responder says of the server's certificate.
+    /// Notes the server certificate's status in a responder's response.
     mutating func noteAnswer(_ status: RevocationStatus) {
         note(status)
     }
 
-    /// Notes what the lists say of each certificate but the root, the server's first.
+    /// Notes the status of each certificate but the root in the lists, the server's first.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
         isRevoked = isRevoked || statuses.contains(.revoked)
         listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
@@ -41,17 +41,17 @@ struct RevocationDecision {
 
     private mutating func note(_ status: RevocationStatus) {
         if status == .revoked { isRevoked = true }
-        // What is known to be good stays good, and what is known to be something goes before nothing.
+        // A good status stays good, and any status replaces a missing response.
         if leaf != .good, status != .noResponse { leaf = status }
     }
 
-    /// Whether nothing more has to be asked.
+    /// Whether no further information is needed.
     var isKnown: Bool { isRevoked || leaf == .good && !(demandsStaple && staple != .good) }
 
-    /// Whether nothing that may come can help: a certificate that demands a stapled response has none.
+    /// Whether no further information can help: a certificate that requires a stapled response has none.
     var isHopeless: Bool { demandsStaple && staple == nil }
 
-    /// Why the server is refused; `nil` if it is not.
+    /// The reason why the server is refused; `nil` if it is not.
     var refusal: RequestError.RevocationReason? {
         if isRevoked { return .revoked }
         if demandsStaple, staple != .good { return reason(staple ?? .noResponse) }
@@ -77,24 +77,25 @@ extension ServerTrust {
         return chain.count > 1 ? (chain[0], chain[1]) : nil
     }
 
-    /// What the stapled response says of the server's certificate.
+    /// The server certificate's status in the stapled response.
     var stapledStatus: RevocationStatus {
         guard let stapledResponse, let response = OCSPResponse(stapledResponse) else { return .noResponse }
         return status(in: response)
     }
 
-    /// What a response says of the server's certificate, if it is signed by one who may.
+    /// The server certificate's status in a response, if the signer of the response is authorized.
     func status(
         in response: OCSPResponse, answering request: OCSPRequest? = nil, requiresNonce: Bool = true
     ) -> RevocationStatus {
         guard let (certificate, issuer) = issuance else { return .untrustedResponse }
         let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
-        // What was revoked stays so, whether this is an old answer or not; the rest say nothing that could be old.
+        // A revoked status stays valid in a replayed response; the other two statuses carry no information that could
+        // be old.
         guard let request, ![.revoked, .untrustedResponse, .noResponse].contains(status) else { return status }
         return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
-    /// What the lists say of each certificate but the root.
+    /// The status of each certificate but the root in the lists.
     func statuses(in lists: [CertificateRevocationList]) -> [RevocationStatus] {
         let chain = revocableChain
         return zip(chain, chain.dropFirst()).map {
@@ -126,8 +127,8 @@ public struct CertificateRevocationList: Sendable {
 
     private static let files = TrustFiles(noun: "revocation list", reason: .configuration)
 
-    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a number, as
-    /// `openssl rehash` names them.
+    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a
+    /// number, as `openssl rehash` names them.
     ///
     /// Reads the files on the caller's thread. Directories within are not entered.
     ///

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// Refuses servers whose certificates have been revoked, by what is at hand: the stapled OCSP response and lists.
+/// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
 ///
-/// Nothing is fetched: that is what ``OCSPTrustEvaluator`` does. Where stapled responses are looked at, a certificate that
-/// demands one (RFC 7633) and comes without a good one is refused in any case.
+/// Nothing is fetched; ``OCSPTrustEvaluator`` does that. Where stapled responses are checked, a certificate that
+/// requires one (RFC 7633) and comes without a good one is refused in any case.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// Says how revocation is checked.
     public struct Options: OptionSet, Sendable {
@@ -17,14 +17,16 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
             self.rawValue = rawValue
         }
 
-        /// By the OCSP response that the server staples; it speaks of the server's own certificate.
+        /// By the OCSP response that the server staples; it covers the server's own certificate.
         public static let ocsp = Options(rawValue: 1)
-        /// By the revocation lists that the evaluator was given; of the whole chain, but for its root.
+        /// By the revocation lists that the evaluator was given; they cover the whole chain except its root.
         public static let crl = Options(rawValue: 2)
         /// By the lists first, and by nothing else if they know the answer; includes ``crl``.
         public static let preferCRL = Options(rawValue: 4)
-        /// It has to be known that a certificate is not revoked; without this, a certificate of which nothing is known, or
-        /// nothing that holds, is accepted.
+        /// The certificate must be known not to be revoked.
+        ///
+        /// Without this option, a certificate is accepted if its status is unknown, or known only from invalid
+        /// information.
         public static let requirePositiveResponse = Options(rawValue: 8)
         /// By both.
         public static let any: Options = [.ocsp, .crl]
@@ -55,10 +57,10 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// Checks the chain and the host, and whether a certificate was revoked.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: A `.trust` error that says what is wrong; `.trust(.revocationCheckFailed)` for what has to do with
-    ///   revocation.
+    /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
+    ///   concern revocation.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.evaluateChain() }
         if validateHost { try trust.evaluateHost() }
@@ -77,7 +79,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
-    /// Refuses servers whose certificates have been revoked, by what is at hand.
+    /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
     ///
     /// - Parameters:
     ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
@@ -95,21 +97,24 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     }
 }
 
-/// Refuses servers whose certificates have been revoked, by what the responders say that they name (OCSP, RFC 6960).
+/// Refuses servers with revoked certificates by asking the OCSP responders that the certificates name (RFC 6960).
 ///
-/// A good response that the server has stapled makes the question unnecessary, and a certificate that demands one
-/// (RFC 7633) is refused without. Otherwise the responders are asked, one after the other up to the first that knows, over
-/// HTTP and with a nonce (RFC 9654), while the handshake is broken off; libcurl does nothing of the kind. It is the server's
-/// own certificate that they are asked about. The chain and the host are checked first: a certificate that nobody vouches for
-/// could have anybody asked.
+/// A good stapled response makes the request to the responder unnecessary, and a certificate that requires a stapled
+/// response (RFC 7633) is refused without one. Otherwise the responders are asked, one after the other up to the first
+/// that knows the certificate, over HTTP and with a nonce (RFC 9654). The handshake is aborted meanwhile. Libcurl does
+/// nothing of the kind. Only the server's own certificate is checked. The chain and the host are checked first.
+/// Otherwise an untrusted certificate could name any server as its OCSP responder.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
-    /// What it means that nothing is known of a certificate.
+    /// The treatment of a certificate whose status is unknown.
     @nonexhaustive
     public enum Failure: Hashable, Sendable {
-        /// It is accepted, unless it demands a stapled response: whoever can keep the responder from answering can make a
-        /// revoked certificate pass.
+        /// The server is accepted, unless its certificate requires stapling.
+        ///
+        /// An attacker who blocks the responder can make a revoked certificate pass.
         case soft
-        /// It is refused: without the responder, nobody is reached who does not staple.
+        /// The server is refused.
+        ///
+        /// While the responder is unreachable, servers without a stapled response cannot be reached.
         case hard
     }
 
@@ -125,12 +130,14 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// - Parameters:
     ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
     ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    ///   - failure: What it means that nothing is known; `.hard` by default.
-    ///   - requiresNonce: Whether an answer without the question's nonce is none, since it may be an old one; `true` by
-    ///     default. Many public responders ignore nonces: `false` believes their answers for as long as those say, at most a
-    ///     day if they do not. An answer with another nonce is none in any case.
+    ///   - failure: The treatment of a certificate whose status is unknown; `.hard` by default.
+    ///   - requiresNonce: Whether a response without the nonce of the request is rejected, since it may be replayed;
+    ///     `true` by default. Many public responders ignore nonces: with `false`, their responses are accepted for as
+    ///     long as the responses are valid, at most a day if they set no end. A response with another nonce is rejected
+    ///     in any case.
     ///   - timeout: How long each responder may take; 10 s by default.
-    ///   - session: Asks the responders, and judges those behind `https`; ``Session/default`` by default.
+    ///   - session: Asks the responders, and checks the certificates of those behind `https`; ``Session/default`` by
+    ///     default.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, failure: Failure = .hard,
         requiresNonce: Bool = true, timeout: Duration = .seconds(10), session: Session = .default
@@ -146,10 +153,10 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// Checks the chain and the host, and asks the responders.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: A `.trust` error that says what is wrong; `.trust(.revocationCheckFailed)`, with what became of the
-    ///   question as the underlying error, for what has to do with revocation.
+    /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
+    ///   concern revocation, with the error of the OCSP request as the underlying error.
     @concurrent
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }
@@ -167,7 +174,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         }
     }
 
-    /// Asks the responders that the certificate names; returns what went wrong with the last one that said nothing.
+    /// Asks the responders that the certificate names; returns the error of the last one that gave no response.
     private func ask(about trust: ServerTrust, _ decision: inout RevocationDecision) async throws -> (any Error)? {
         guard let (certificate, issuer) = trust.issuance else { return nil }
         var cause: (any Error)?
@@ -184,7 +191,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return cause
     }
 
-    /// Over other protocols (RFC 5280 §4.2.2.1 does not say which there are) nobody is asked.
+    /// Responders with other protocols are not asked (RFC 5280 §4.2.2.1 does not list the protocols).
     private static func isAsked(_ responder: String) -> Bool {
         let url = responder.lowercased()
         return url.hasPrefix("http://") || url.hasPrefix("https://")
@@ -201,12 +208,12 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         request.handlesCookies = false
         let exchange = session.streamRequest(request).validate(statusCode: [200])
         let body = exchange.streamTask().bytes
-        // The session may leave that to its user.
+        // The session may leave resuming to its user.
         exchange.resume()
         var data = Data()
         for try await piece in body {
             data += piece
-            // Whoever holds the line could send for as long as there is time.
+            // An attacker on the network could send bytes until the time limit.
             guard data.count <= Self.answerLimit else {
                 throw RequestError(.invalidResponse(.bodyTooLarge(limit: Int64(Self.answerLimit))), detail: responder)
             }
@@ -217,15 +224,15 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return response
     }
 
-    /// How many bytes a response may have; they are some 500 to 5,000 long.
+    /// The limit of a response in bytes; responses have some 500 to 5,000.
     private static let answerLimit = 65_536
 }
 
 extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers whose certificates have been revoked, by what the responders say that they name.
+    /// Refuses servers with revoked certificates by asking the OCSP responders that the certificates name.
     ///
     /// - Parameters:
-    ///   - failure: What it means that nothing is known; `.hard` by default.
+    ///   - failure: The treatment of a certificate whose status is unknown; `.hard` by default.
     ///   - session: Asks the responders; ``Session/default`` by default.
     /// - Returns: The evaluator.
     package static func ocsp(

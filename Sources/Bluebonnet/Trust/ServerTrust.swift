@@ -1,18 +1,18 @@
 public import FoundationEssentials
 
-/// What a server has shown of itself in a TLS handshake, for a ``ServerTrustEvaluating`` to judge.
+/// The certificates and the stapled OCSP response of a server, for a ``ServerTrustEvaluating`` to evaluate.
 ///
-/// Nothing of the request has been sent by then. The value may be kept and looked at anywhere.
+/// Nothing of the request has been sent by then. The value may be kept, and read on any thread.
 public struct ServerTrust: Sendable {
     /// The host that the request is for, or the proxy's, without a port.
     public let host: String
 
     /// The certificates that the server has shown, its own first.
     ///
-    /// Beyond the first, it may show whatever it likes: see ``authenticatedChain``.
+    /// Only the first is proven to be the server's, and the others may be any certificates: see ``authenticatedChain``.
     public let chain: [Certificate]
 
-    /// What OpenSSL makes of the chain, by the authorities that the session trusts; the host's name is no part of it.
+    /// OpenSSL's verdict on the chain, by the authorities that the session trusts; it does not cover the host's name.
     public private(set) var verdict: Verdict
 
     /// The OCSP response that came with the certificates (RFC 6066 §8), unread.
@@ -28,7 +28,7 @@ public struct ServerTrust: Sendable {
     private(set) var builtChain: [Certificate]
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
-    /// What is known of who has signed whom in ``chain``.
+    /// The verified signatures among the certificates of ``chain``.
     let provenChain: SignedChain
 
     init(
@@ -46,12 +46,12 @@ public struct ServerTrust: Sendable {
         provenChain = SignedChain(chain)
     }
 
-    /// What OpenSSL makes of a chain.
+    /// OpenSSL's verdict on a chain.
     public struct Verdict: Hashable, Sendable, Described {
-        /// The number that OpenSSL has for it (`X509_V_…`); 0 for a good chain.
+        /// OpenSSL's code (`X509_V_…`); 0 for a good chain.
         package let code: Int
 
-        /// Which certificate of the chain is the bad one; 0 for the server's own.
+        /// The index of the bad certificate in the chain; 0 for the server's own.
         package let depth: Int
 
         init(code: Int, depth: Int) {
@@ -62,18 +62,18 @@ public struct ServerTrust: Sendable {
         /// Whether the chain leads to an authority that is trusted, and is valid now.
         public var isTrusted: Bool { code == 0 }
 
-        /// OpenSSL's words.
+        /// OpenSSL's message for the code.
         package var text: String { Self.words(for: code) }
     }
 
-    /// The server's certificate and those that vouch for it, one by one, as far as that is proven.
+    /// The server's certificate and its issuers, up to the last verified signature.
     ///
-    /// The chain to the trusted authority if there is one; otherwise as many of the certificates that were shown as have
-    /// signed each other. This is what to look for a pinned certificate in: a server can put any certificate into
-    /// ``chain``.
+    /// The chain to the trusted authority if there is one; otherwise as many of the certificates that were shown as
+    /// have signed each other. Look for a pinned certificate here: a server can put any certificate into ``chain``.
     ///
     /// At most 100 signatures are checked for it. A server that shows certificates which take more is refused with
-    /// `.trust(.chainTooLong)`, whatever the evaluator says that has asked; then only the server's own certificate is here.
+    /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it; the property then holds only
+    /// the server's own certificate.
     public var authenticatedChain: [Certificate] {
         builtChain.isEmpty ? shownChain : builtChain
     }
@@ -85,24 +85,25 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the chain leads to an authority that the session trusts, and is valid now.
     ///
-    /// - Throws: A `.trust` error that says why not.
+    /// - Throws: A `.trust` error with the reason.
     public func evaluateChain() throws(RequestError) {
         guard verdict.isTrusted else { throw refusal(verdict) }
     }
 
-    /// Checks that the chain leads to one of a few certificates, and is valid now; what else the session trusts does not count.
+    /// Checks that the chain leads to one of a few certificates, and is valid now; the session's other authorities do
+    /// not count.
     ///
-    /// What the server shows above such a certificate is not looked at.
+    /// The server's certificates above such a certificate are not looked at.
     ///
     /// - Parameter anchors: The certificates; they need not be roots.
     /// - Returns: The trust with the chain that leads to one of them.
-    /// - Throws: A `.trust` error that says why not.
+    /// - Throws: A `.trust` error with the reason.
     @discardableResult
     package func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
-        // What stands above an authority that is trusted is no concern of anybody's (RFC 5280 §6.1), but OpenSSL would judge it.
+        // Certificates above a trusted authority are irrelevant (RFC 5280 §6.1), but OpenSSL would verify them.
         guard let proven = provenChain.certificates else { throw SignedChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
@@ -115,10 +116,10 @@ public struct ServerTrust: Sendable {
 
     /// Checks that the server's certificate is for the host (RFC 9525 §6), as libcurl does without a manager.
     ///
-    /// `*.` stands for exactly one label, of a domain with a dot in it. An address has to be in the certificate as one. Where
-    /// that has neither names nor addresses, the subject's common name counts.
+    /// `*.` stands for exactly one label, of a domain with a dot in it. An address has to be in the certificate as an
+    /// address. If the certificate has neither names nor addresses, the subject's common name counts.
     ///
-    /// - Throws: A `.trust(.hostMismatch)` error that names what the certificate is for.
+    /// - Throws: A `.trust(.hostMismatch)` error that lists the names of the certificate.
     public func evaluateHost() throws(RequestError) {
         guard let leaf = chain.first, leaf.x509.match.isFor(host) else {
             let names = chain.first?.names ?? []
@@ -140,8 +141,8 @@ public struct ServerTrust: Sendable {
 
 /// Finds the certificates of a chain that have signed each other, with bounded work.
 ///
-/// A server can show some 300 certificates of the same name, with which each signature would be checked against each key.
-/// OpenSSL stops at a depth of 100, too.
+/// A server can show some 300 certificates of the same name, with which each signature would be checked against each
+/// key. OpenSSL stops at a depth of 100, too.
 struct ChainSearch<Link: ChainLink> {
     /// How many signatures are checked at most.
     static var checkLimit: Int { 100 }
@@ -175,12 +176,13 @@ struct ChainSearch<Link: ChainLink> {
     }
 }
 
-/// A certificate, as the search for a chain sees it.
+/// A certificate, as the search for a chain uses it.
 protocol ChainLink {
     /// Whether the certificate names itself as its issuer.
     var isSelfIssued: Bool { get }
 
-    /// Whether another certificate is that of the issuer, by all that can be told without checking a signature.
+    /// Whether another certificate is that of the issuer, by all fields that can be compared without checking a
+    /// signature.
     func isIssued(by issuer: Self) -> Bool
 
     /// Whether the signature was made with the key of another certificate.
@@ -211,7 +213,8 @@ final class SignedChain: Sendable {
         }
     }
 
-    /// Why the server is refused whatever an evaluator says, if one asked for more than can be found out.
+    /// The reason why the server is refused whatever the evaluator decides, if the evaluator asked for a chain that is
+    /// too long.
     var refusal: RequestError? {
         guard case .tooLong? = result.withLock(\.self) else { return nil }
         return Self.error(shown.count)

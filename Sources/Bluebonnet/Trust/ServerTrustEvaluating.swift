@@ -2,43 +2,44 @@ import Synchronization
 
 /// Decides whether a server is trusted.
 ///
-/// Asked in each handshake with a host that a ``ServerTrustManager`` has the evaluator for, in place of libcurl's own
-/// checks: what the evaluator does not check, nobody does. A connection that is used again was judged when it was made.
+/// Runs in each TLS handshake with a host that a ``ServerTrustManager`` assigns to this evaluator. It replaces
+/// libcurl's checks: nothing else checks the server. A reused connection was evaluated when it was opened.
 public protocol ServerTrustEvaluating: Sendable {
-    /// Judges what a server has shown.
+    /// Evaluates the certificates and the stapled response of a server.
     ///
-    /// Runs within the handshake, on the thread of the network, and so must not wait for anything. An evaluator that has
-    /// to is an ``AsyncServerTrustEvaluating``.
+    /// Runs within the handshake, on the network's thread, and so must not wait for anything. An evaluator that has to
+    /// wait is an ``AsyncServerTrustEvaluating``.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host that the request is for, or the proxy's, without a port.
-    /// - Throws: Whatever says why the server is not trusted: a ``RequestError``, or an error of your own, which becomes the
-    ///   underlying one of `.trust(.customEvaluationFailed)`. The request is not sent.
+    /// - Throws: The reason why the server is not trusted: a ``RequestError``, or an error of your own, which becomes
+    ///   the underlying error of `.trust(.customEvaluationFailed)`. The request is not sent.
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 }
 
 /// Decides whether a server is trusted, and may wait for something to do so.
 ///
-/// The handshake is broken off, the evaluator asked on the global pool, and the connection made again when it accepts,
-/// without asking it again for the same host and all that a ``ServerTrust`` says of it: an answer holds for five minutes. Requests that meet the same server meanwhile wait for the same answer; when the last of them has been
-/// cancelled, so is the evaluator's task.
+/// The handshake is aborted, the evaluator runs on the global pool, and the connection is made again when it accepts.
+/// The evaluator is then not asked again for the same host and the same contents of a ``ServerTrust``: its answer is
+/// valid for five minutes. Requests that meet the same server meanwhile wait for the same answer; when the last of them
+/// has been cancelled, the evaluator's task is cancelled, too.
 public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
-    /// Judges what a server has shown.
+    /// Evaluates the certificates and the stapled response of a server.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown, in a handshake that was broken off.
+    ///   - trust: The certificates and the stapled response of the server, from a handshake that was aborted.
     ///   - host: The host that the request is for, or the proxy's, without a port.
-    /// - Throws: Whatever says why the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
+    /// - Throws: The reason why the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
     @concurrent
     func evaluate(_ trust: ServerTrust, forHost host: String) async throws
 }
 
 extension AsyncServerTrustEvaluating {
-    /// Refuses: an evaluator that has to be awaited was not.
+    /// Refuses: the evaluator has to be awaited, and was not.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
     /// - Throws: A `.trust(.notEvaluated)` error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
@@ -53,7 +54,7 @@ extension ServerTrustEvaluating {
         return self is any AsyncServerTrustEvaluating
     }
 
-    /// Judges, and says it with an error of Bluebonnet's.
+    /// Evaluates the server, and converts a refusal into a ``RequestError``.
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
@@ -74,7 +75,7 @@ extension ServerTrustEvaluating {
         }
     }
 
-    /// Asks the evaluator in the way that it has to be asked.
+    /// Calls the evaluator, awaiting it if necessary.
     @concurrent
     func judge(_ trust: ServerTrust) async throws {
         if let composite = self as? CompositeTrustEvaluator {
@@ -92,7 +93,8 @@ extension ServerTrustEvaluating {
     }
 }
 
-/// Judges as libcurl does without a manager: by the authorities that the session trusts, and by the host's name.
+/// Evaluates servers as libcurl does without a manager: by the authorities that the session trusts, and by the host's
+/// name.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     private let validateHost: Bool
 
@@ -106,9 +108,9 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     /// Checks the chain, and the host.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: A `.trust` error that says what is wrong.
+    /// - Throws: A `.trust` error with the reason of the refusal.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         try trust.evaluateChain()
         if validateHost { try trust.evaluateHost() }
@@ -116,7 +118,7 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
-    /// Judges as libcurl does without a manager.
+    /// Evaluates servers as libcurl does without a manager.
     ///
     /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
     /// - Returns: The evaluator.
@@ -125,10 +127,10 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
     }
 }
 
-/// Accepts every server, whoever it is: never in production.
+/// Accepts every server.
 ///
-/// Whoever can reach the network between you and the server can read and change everything. The first one of a process
-/// says so on standard error when it is asked.
+/// Never use this in production. An attacker on the network between you and the server can read and change everything.
+/// The first one of a process prints a warning on standard error when it is asked.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     private static let hasWarned = Atomic<Bool>(false)
 
@@ -138,7 +140,7 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     /// Accepts.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
@@ -147,7 +149,9 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
-    /// Accepts every server, whoever it is: never in production.
+    /// Accepts every server.
+    ///
+    /// Never use this in production.
     package static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
@@ -166,9 +170,9 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     /// Asks the evaluators.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: What the first that refuses throws.
+    /// - Throws: The error of the first evaluator that refuses.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")
@@ -187,14 +191,14 @@ extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
     }
 }
 
-/// Judges by a closure.
+/// Evaluates servers with a closure.
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) throws -> Void
 
     /// Creates an evaluator.
     ///
-    /// - Parameter evaluate: Gets what the server has shown and the host, and throws if the server is not trusted. Runs on
-    ///   the network's thread, and must not wait for anything. What it does not check, nobody does.
+    /// - Parameter evaluate: Gets the server's trust and the host, and throws if the server is not trusted. Runs on the
+    ///   network's thread, and must not wait for anything. This closure is the only check.
     public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
         closure = evaluate
     }
@@ -202,20 +206,20 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws { try closure(trust, host) }
 }
 
-/// Judges by a closure that is awaited.
+/// Evaluates servers with a closure that is awaited.
 package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) async throws -> Void
 
     /// Creates an evaluator.
     ///
-    /// - Parameter evaluate: Gets what the server has shown and the host, and throws if the server is not trusted. Runs on
-    ///   the global pool. What it does not check, nobody does.
+    /// - Parameter evaluate: Gets the server's trust and the host, and throws if the server is not trusted. Runs on the
+    ///   global pool. This closure is the only check.
     package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }
@@ -223,9 +227,9 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and the stapled response of the server.
     ///   - host: The host.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     @concurrent
     package func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }
 }

@@ -1,4 +1,4 @@
-/// Says which evaluator judges which host.
+/// Assigns evaluators to hosts.
 ///
 /// ```swift
 /// let manager = ServerTrustManager(evaluators: [
@@ -10,7 +10,8 @@
 ///
 /// A session asks its manager once for each host, and keeps to the answer. HTTPS proxies are hosts, too.
 public struct ServerTrustManager: Sendable {
-    /// Whether a request to a host without an evaluator fails; if not, libcurl judges that host as it does without a manager.
+    /// Whether a request to a host without an evaluator fails; if not, libcurl checks that host as it does without a
+    /// manager.
     package let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
@@ -18,21 +19,23 @@ public struct ServerTrustManager: Sendable {
     /// Creates a manager of a few hosts.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true` by
-    ///     default.
-    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own evaluator
-    ///     goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII form, and the ways
-    ///     to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all have to accept.
+    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true`
+    ///     by default.
+    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own
+    ///     evaluator goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII
+    ///     form, and the ways to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all
+    ///     have to accept.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
         match = { table.value(forHost: $0) }
     }
 
-    /// Creates a manager that matches hosts in a way of its own.
+    /// Creates a manager that matches hosts with a closure.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by default.
+    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by
+    ///     default.
     ///   - match: Gets a host, in lower case and in ASCII, and returns its evaluator. Runs on the network's thread.
     public init(
         allHostsMustBeEvaluated: Bool = true,
@@ -46,8 +49,8 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Parameter host: The host, without a port.
     /// - Returns: The evaluator; `nil` if there is none, and none is needed.
-    /// - Throws: A `.trust(.noRequiredEvaluator)` error if there is none and one is needed, or what the closure throws, as
-    ///   the underlying error of `.trust(.customEvaluationFailed)`.
+    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none;
+    ///   `.trust(.customEvaluationFailed)`, with the closure's error as the underlying error, if the closure throws.
     public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
         let found: (any ServerTrustEvaluating)?
         do {
@@ -60,16 +63,17 @@ public struct ServerTrustManager: Sendable {
     }
 }
 
-/// Finds what is said of a host: under its own name, or under a wildcard for one label.
+/// Finds the value for a host: under its own name, or under a wildcard for one label.
 struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value] = [:]
 
     /// Makes a table.
     ///
     /// - Parameters:
-    ///   - entries: The values by host, without ports. `*.` stands for exactly one label. Upper and lower case are the same,
-    ///     and so are a Unicode name and its ASCII form.
-    ///   - combine: Makes one value of those of two entries for the same host, which come in the order of their spelling.
+    ///   - entries: The values by host, without ports. `*.` stands for exactly one label. Upper and lower case are the
+    ///     same, and so are a Unicode name and its ASCII form.
+    ///   - combine: Makes one value of those of two entries for the same host, which come in the order of their
+    ///     spelling.
     init(_ entries: [String: Value], combiningTwins combine: (Value, Value) -> Value) {
         for (host, value) in entries.sorted(by: { $0.key < $1.key }) {
             let name = HostName.canonical(host)
@@ -77,10 +81,10 @@ struct HostTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing is said of any host.
+    /// Whether the table has no values.
     var isEmpty: Bool { values.isEmpty }
 
-    /// What is said of a host, which is in its canonical form; its own name goes before a wildcard.
+    /// The value for a host, which is in its canonical form; its own name goes before a wildcard.
     func value(forHost host: String) -> Value? {
         if let value = values[host] { return value }
         guard let dot = host.firstIndex(of: "."), !IPAddress.isAddress(host) else { return nil }

@@ -1,12 +1,12 @@
-/// Decodes the body of a response step by step, at the pace of whoever takes it.
+/// Decodes the body of a response step by step, at the pace of its receiver.
 ///
-/// Belongs to the engine. Each step puts out 16 KiB at most, however much its input decodes to: what is not decoded yet
-/// stays as it came in. It holds that rest, 16 KiB for each coding, and the decoders' windows: 32 KiB with gzip and
-/// deflate, 8 MiB at most with zstd, and 16 MiB at most with brotli.
+/// Belongs to the engine. Each step puts out 16 KiB at most, however much its input decodes to: the rest stays as it
+/// came in. It holds that rest, 16 KiB for each coding, and the decoders' windows: 32 KiB with gzip and deflate, 8 MiB
+/// at most with zstd, and 16 MiB at most with brotli.
 // Safety: the buffers are this object's own from their making until `deinit`; other memory is used within the call.
 @safe
 final class ContentDecoder {
-    /// What a step came to.
+    /// The result of a step.
     enum Step {
         /// There are so many more decoded bytes, which ``ContentDecoder/output(_:)`` has until the next step.
         case output(Int)
@@ -20,7 +20,7 @@ final class ContentDecoder {
     /// How many bytes a step puts out at most: as many as libcurl hands over at a time.
     static let stepSize = 16 * 1024
 
-    /// One coding, with what it has put out.
+    /// One coding, with its output.
     @safe
     private struct Stage {
         let decoder: any StepDecoder
@@ -34,7 +34,7 @@ final class ContentDecoder {
     }
 
     private let codings: [ContentCoding]
-    /// The stages, the one that takes what comes in first.
+    /// The stages; the first takes the input.
     private var stages: [Stage] = []
     private var hasBegun = false
     private var rest: [UInt8] = []
@@ -43,7 +43,7 @@ final class ContentDecoder {
         self.codings = codings
     }
 
-    /// Creates what decodes the body of a response; `nil` when it is not coded.
+    /// Creates the decoder of a response's body; `nil` when the body is not coded.
     convenience init?(of head: ReceivedHead) {
         let codings = head.value(for: "Content-Encoding").map { ContentCoding.list($0) } ?? []
         guard !codings.isEmpty else { return nil }
@@ -60,9 +60,9 @@ final class ContentDecoder {
     /// Decodes the next bytes, and moves the input on by those that were taken in.
     ///
     /// - Parameters:
-    ///   - input: What is to be decoded.
+    ///   - input: The bytes to decode.
     ///   - allowance: How many bytes may go in and out of decoders; a step goes over it by little.
-    /// - Returns: What the step came to.
+    /// - Returns: The result of the step.
     func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
         if !hasBegun, let flaw = begin() { return .failed(flaw) }
         while let index = stageThatCanGoOn(hasInput: input.count > 0) {
@@ -101,7 +101,7 @@ final class ContentDecoder {
         unsafe rest = Array(input)
     }
 
-    /// Has what was kept decoded, and keeps what is left then.
+    /// Decodes the kept input, and keeps the rest.
     func decodeRest<Result>(_ body: (inout UnsafeRawBufferPointer) -> Result) -> Result {
         let kept = rest
         rest = []
@@ -112,7 +112,7 @@ final class ContentDecoder {
         }
     }
 
-    /// Makes the decoders; returns what is in the way of that.
+    /// Makes the decoders; returns the flaw that prevents it, if there is one.
     private func begin() -> String? {
         hasBegun = true
         guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }

@@ -2,10 +2,10 @@ import CZlib
 
 /// Decodes gzip and deflate with zlib.
 ///
-/// A body in gzip is one member or more (RFC 1952 §2.2), or in zlib's own format, as libcurl takes it. One in deflate is
-/// in zlib's format (RFC 9110 §8.4.1.2), or without it, as some servers send it.
-// Safety: the stream is this object's own from its making until `deinit`, and does not move; zlib sees pointers to other
-// memory within the call only, together with its size.
+/// A body in gzip is one member or more (RFC 1952 §2.2), or in zlib's own format, as libcurl takes it. One in deflate
+/// is in zlib's format (RFC 9110 §8.4.1.2), or without it, as some servers send it.
+// Safety: the stream is this object's own from its making until `deinit`, and does not move; zlib sees pointers to
+// other memory within the call only, together with its size.
 @safe
 final class Inflater: StepDecoder {
     enum Format { case gzip, deflate }
@@ -62,7 +62,7 @@ final class Inflater: StepDecoder {
         case .atEnd(let ignored):
             guard input.count > 0 else { return .made(taken: 0, put: 0, isAtEnd: true) }
             if format == .gzip {
-                // What follows has to be another member.
+                // The next bytes have to be another member.
                 unsafe inflateReset2(stream, 31)
                 state = .inflating
                 return unsafe inflate(input, output)

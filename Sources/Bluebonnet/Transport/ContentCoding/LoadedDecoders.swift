@@ -1,6 +1,6 @@
 import CSystem
 
-/// What one step of a decoder did.
+/// The result of one step of a decoder.
 enum DecodingStep: Equatable {
     /// It took so many bytes in and put so many out; at the end, it takes no more.
     case made(taken: Int, put: Int, isAtEnd: Bool)
@@ -27,8 +27,8 @@ extension ContentCoding {
 }
 
 /// Decodes brotli (RFC 7932) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
-// the call only, together with its size.
+// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
+// within the call only, together with its size.
 @safe
 final class BrotliDecoder: StepDecoder {
     private static let library = bb_brotli_open()
@@ -69,8 +69,8 @@ final class BrotliDecoder: StepDecoder {
 }
 
 /// Decodes zstd (RFC 8878) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory within
-// the call only, together with its size.
+// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
+// within the call only, together with its size.
 @safe
 final class ZstdDecoder: StepDecoder {
     private static let library = bb_zstd_open()

@@ -3,15 +3,15 @@ import COpenSSL
 import CSystem
 import Glibc
 
-/// What is wrong with what a configuration says of connections and TLS, if that can be told without making one.
+/// A mistake in a configuration of connections and TLS, if it can be found without making a connection.
 ///
-/// Libcurl takes some values for others, or none, without a word. So they are looked at when a session is created, and
-/// every request fails with what was found.
+/// Libcurl silently treats some values as others, or as none. So they are checked when a session is created, and every
+/// request fails with the mistake that was found.
 // Safety: the system reads the text that it is given, within the call.
 struct ConfigurationIssue: Equatable {
     /// The option's name, as in the configuration.
     let option: String
-    /// What is wrong with it.
+    /// The flaw, as an error text.
     let words: String
 
     /// The error of every request.
@@ -57,7 +57,7 @@ struct ConfigurationIssue: Equatable {
             return Self("happyEyeballsTimeout", "\(timeout) is less than a millisecond")
         }
         guard let keepAlive = configuration.keepAlive else { return nil }
-        // Linux refuses more, and libcurl does not say so.
+        // Linux refuses more, and libcurl does not report it.
         for (name, value) in [("idle", keepAlive.idle), ("interval", keepAlive.interval)] {
             guard !isSeconds(value, atMost: 32_767) else { continue }
             return Self("keepAlive.\(name)", "\(value) is not between 1 and 32,767 seconds")
@@ -159,7 +159,7 @@ struct ConfigurationIssue: Equatable {
         return identity.passphrase?.utf8.contains(0) == true ? "the pass phrase holds a NUL" : nil
     }
 
-    /// Whether a text is one that libcurl can be told: not empty, and without control characters.
+    /// Whether a text can be passed to libcurl: not empty, and without control characters.
     private static func isText(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
     }
@@ -195,7 +195,7 @@ struct ConfigurationIssue: Equatable {
 }
 
 extension Libcurl {
-    /// Whether libcurl's resolver can be told which servers to ask: only c-ares can.
+    /// Whether libcurl's resolver accepts a list of DNS servers: only c-ares does.
     static let asksServers = unsafe bb_curl_version()?.pointee.ares != nil
 }
 
@@ -207,7 +207,7 @@ private enum CipherNames {
     /// Returns the first of the names for TLS 1.2 that OpenSSL does not know.
     static func firstUnknown(of names: [String]) -> String? {
         unsafe firstUnknown(of: names) { context, name in
-            // What comes before a name says what is to be done with it; what begins with an at sign is a command.
+            // A prefix of a name is an operation on it; a word that begins with an at sign is a command.
             if name.hasPrefix("@") { return true }
             let bare = name.first.map { "!-+".contains($0) } == true ? String(name.dropFirst()) : name
             return unsafe !bare.isEmpty && SSL_CTX_set_cipher_list(context, bare) == 1

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Keeps what a session remembers between exchanges, in libcurl: cookies, and hosts that want TLS.
+/// Keeps a session's memory between exchanges, in libcurl: cookies, and hosts that demand TLS (HSTS).
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
@@ -26,8 +26,8 @@ final class CookieAndHSTSStore {
         if let hstsFile, keeper != nil { Self.makePrivate(hstsFile) }
     }
 
-    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one, and
-    /// makes one that is missing as the process makes all files.
+    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one,
+    /// and makes one that is missing as the process makes all files.
     private static func makePrivate(_ path: String) {
         let path = FileSystem.realPath(path)
         do throws(SystemError) {
@@ -38,14 +38,14 @@ final class CookieAndHSTSStore {
                 if try file.status().isOwn { try file.setMode(0o600) }
             }
         } catch {
-            // Libcurl will not be able to write it either, and says nothing then.
+            // Libcurl will not be able to write it either, and reports nothing then.
         }
     }
 
-    /// What a handle has in common with others, if it has anything: cookies, or hosts that want TLS.
+    /// The share of a handle with others, if it has one: cookies, or hosts that demand TLS.
     func share(withCookies usesCookies: Bool) -> CurlShare? { usesCookies || keepsHSTS ? share : nil }
 
-    /// What handles have in common, made when it is first needed.
+    /// The share of the handles, made when it is first needed.
     var share: CurlShare? {
         if let made { return made }
         made = CurlShare(cookies: keepsCookies, hsts: keepsHSTS)
@@ -85,7 +85,7 @@ final class CurlShare {
         hasHSTS = hsts
     }
 
-    /// Whether libcurl would go to a URL with TLS although that does not say so, since its host wants it.
+    /// Whether libcurl would use TLS for an `http` URL, since its host demands it (HSTS, RFC 6797).
     ///
     /// Found out by a transfer that ends before it looks for a connection, since its scheme is not allowed.
     func upgrades(_ url: URL) -> Bool {
@@ -109,10 +109,10 @@ extension EasyHandle {
         self.share === share && self.usesCookies == usesCookies
     }
 
-    /// Uses what is in a share, with or without its cookies, or nothing.
+    /// Uses a share, with or without its cookies, or none.
     ///
-    /// Libcurl keeps the share when a handle is reset, and forgets that it is to do something with it. A handle that has
-    /// used cookies goes on using those of its share, however.
+    /// Libcurl keeps the share when a handle is reset, but no longer uses it. A handle that has used cookies continues
+    /// to use those of its share, however.
     func use(_ share: CurlShare?, withCookies usesCookies: Bool) {
         if share == nil || self.share !== share { leaveShare() }
         if usesCookies, !hasUsedCookies { turnCookiesOn() }

@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// Keeps the cookies of an engine, in libcurl, and reads and changes them there.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks tell it of cookies that came and of requests
-/// that are about to be sent: the handle by which it reads and changes the cookies is no transfer's, and libcurl does
-/// nothing with cookies while it calls back.
+/// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks report cookies that came and requests
+/// that are about to be sent: the handle by which it reads and changes the cookies belongs to no transfer, and libcurl
+/// does nothing with cookies while it calls back.
 final class CookieJar {
     private let memory: CookieAndHSTSStore?
     private var easy: EasyHandle?
@@ -13,18 +13,18 @@ final class CookieJar {
     private let decision: CookieDecision
     private var quota = CookieQuota()
     private var isOverQuota = false
-    /// Whether the cookies are what they are to be.
+    /// Whether the cookies have been corrected.
     private var isSettled = true
     private var paths = CookiePaths()
     private var suffixes = PublicSuffixCookies()
-    /// The fields that libcurl may have taken for other cookies than they are.
+    /// The fields that libcurl may have parsed as other cookies than they are.
     private var doubtful: [(field: String, url: URL)] = []
     /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
     private var hidden: [Cookie] = []
     /// The host that has set a cookie last.
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
-    /// Makes the jar of a session; `nil` when it is to have none.
+    /// Makes the jar of a session; `nil` when the session keeps no cookies.
     init?(_ configuration: Session.Configuration.Cookies, _ memory: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
         self.memory = memory
@@ -133,7 +133,7 @@ final class CookieJar {
         isSettled = hidden.isEmpty
     }
 
-    /// Makes the cookies what they are to be, after those that came in; called before a request and before the loop waits.
+    /// Corrects the cookies, after those that came in; called before a request and before the loop waits.
     func settle() {
         guard !isSettled, let easy = opened else { return }
         isSettled = true
@@ -144,7 +144,8 @@ final class CookieJar {
         if isOverQuota { enforceQuota(with: easy) }
     }
 
-    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes themselves.
+    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes
+    /// themselves.
     private func confineCookies(with easy: EasyHandle) {
         for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
             expire(taken, with: easy)
@@ -152,7 +153,8 @@ final class CookieJar {
         }
     }
 
-    /// Makes of the fields that came what the standard says, where libcurl has not; see ``CookiePaths`` and ``CookieNames``.
+    /// Corrects the cookies that libcurl has parsed otherwise than the standard; see ``CookiePaths`` and
+    /// ``CookieNames``.
     private func correctCookies(with easy: EasyHandle) {
         let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
         doubtful = []
@@ -230,13 +232,14 @@ final class CookieJar {
 }
 
 extension Cookie {
-    /// Whether two cookies have one name and one domain, so that one could be taken for the other.
+    /// Whether two cookies have one name and one domain, so that libcurl could mistake one for the other.
     fileprivate func overlaps(_ other: Cookie) -> Bool {
         domain == other.domain && name.isSameIgnoringCase(as: other.name)
     }
 }
 
-/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their coming.
+/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their
+/// coming.
 // Safety: the list is this value's own until it goes, and the lines are copied where they are looked at.
 @safe
 private struct CookieLines: ~Copyable {
@@ -293,7 +296,7 @@ private struct CookieLines: ~Copyable {
 /// 3,300 in all. When there are more, so many go that there is room again. To count costs time, so it is not done more
 /// often than every 30 cookies of a site, or 300 in all; that many more there may be meanwhile.
 struct CookieQuota: Equatable {
-    /// A limit, and to how many cookies it brings what exceeds it.
+    /// A limit, and the number of cookies to which an excess is reduced.
     struct Limit: Equatable {
         let most: Int
         let kept: Int

@@ -2,12 +2,12 @@ import CCurl
 
 /// Says which kind of failure each of libcurl's codes is.
 ///
-/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's own words as the detail. Some
+/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's error text as the detail. Some
 /// codes mean different things in different circumstances; ``kind(of:in:)`` tells those apart.
 enum CurlErrorTable {
-    /// What is known when a transfer fails.
+    /// The circumstances of a failed transfer.
     struct FailureContext {
-        /// Libcurl's words.
+        /// Libcurl's error text.
         var message = ""
         /// OpenSSL's verdict on the certificate chain (`X509_V_…`), 0 when it was good or there was none.
         var verifyResult = 0
@@ -26,13 +26,13 @@ enum CurlErrorTable {
         }
     }
 
-    /// The kind of a code, by what else is known.
+    /// The kind of a code in its circumstances.
     static func kind(of code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
         switch CurlErrorText(of: code, saying: circumstances.message) {
         case .hostMismatch: .trust(.hostMismatch)
         case .tooManyHeads where circumstances.wasSent || code != CurlErrorText.tooLarge:
             circumstances.headTooLarge(300 * 1024)
-        // Many small frames count as a large head: nobody is to ask for it again.
+        // Many small frames count as a large head: the request must not be sent again.
         case .headTooLarge, .tooManyFrames: circumstances.headTooLarge(128 * 1024)
         case .goingAway: .connection(.http2)
         case .brokenStream: .invalidResponse(.http2Stream)
@@ -40,7 +40,7 @@ enum CurlErrorTable {
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel: .connection(.proxy)
         case .unusableKey: .trust(.configuration)
-        // With TLS 1.3, a server refuses a client's certificate, or that there is none, when the handshake is over.
+        // With TLS 1.3, a server refuses a client's certificate, or its absence, when the handshake is over.
         case .alert(let reason): .trust(reason)
         case .undecodable: .invalidResponse(.undecodableContent)
         case .tooManyHeads, .sentInVain, nil: kind(ofWordless: code, in: circumstances)
@@ -55,10 +55,10 @@ enum CurlErrorTable {
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
             circumstances.verifyResult == 0
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
-        // Libcurl's way to say that it cannot take a field to pieces.
+        // Libcurl's code for a field that it cannot parse.
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent:
             .invalidResponse(.malformed)
-        // The scheme was checked before, so this is libcurl's way to say that the answer is not HTTP.
+        // The scheme was checked before, so this is libcurl's code for an answer that is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
             .invalidResponse(.malformed)
         // A single line of a head that outgrows libcurl's buffer.
@@ -73,7 +73,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// What a code means here, where libcurl has no words for it but general ones.
+    /// The meaning of a code here, where libcurl has only a general text for it.
     static func words(for code: CURLcode, in circumstances: FailureContext) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is no field"
@@ -82,7 +82,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The option of the configuration that a code is about, as far as a code tells.
+    /// The option of the configuration that a code is about, as far as the code tells.
     static func option(for code: CURLcode) -> String? {
         switch code {
         case CURLE_INTERFACE_FAILED: "interface"

@@ -2,9 +2,9 @@ import Synchronization
 
 /// Makes requests with libcurl: the transport of every session that is not given another.
 ///
-/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` that has one of these, passes on to
-/// it what it does not do itself, and is given to a ``Session``. That shuts it down in its end; a transport without a
-/// session is to be shut down by its owner, or its connections stay open.
+/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` around one of these, which
+/// passes all other work on to it, and give yours to a ``Session``. The session shuts it down when the session ends; a
+/// transport without a session must be shut down by its owner, or its connections stay open.
 ///
 /// A thin hull around an engine on an ``EventLoop``: it takes calls from any thread and hands them on, in order.
 public final class CurlTransport: Transport {
@@ -18,10 +18,10 @@ public final class CurlTransport: Transport {
     /// Nothing is opened or started before the first exchange.
     ///
     /// - Parameters:
-    ///   - configuration: How requests are made; the session should have the same one. What concerns the network counts here:
-    ///     default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and what happens above the transport,
-    ///     is the session's business.
-    ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default.
+    ///   - configuration: How requests are made; the session should have the same one. Its settings for the network
+    ///     count here: default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and everything
+    ///     above the transport, is the session's business.
+    ///   - serverTrustManager: Assigns evaluators to hosts; by default, libcurl checks the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
         engine = TransferEngine(
@@ -32,24 +32,24 @@ public final class CurlTransport: Transport {
     /// The event loop on which libcurl runs.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The cookies that libcurl keeps and sends; `nil` if the configuration says that there are none.
+    /// The cookies that libcurl keeps and sends; `nil` if the configuration turns cookies off.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
-    /// Has a manager judge servers; see ``Transport/judgeServers(by:)``.
+    /// Sets the manager whose evaluators check servers; see ``Transport/judgeServers(by:)``.
     ///
     /// - Parameter manager: The manager.
     /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
     public func judgeServers(by manager: ServerTrustManager) -> Bool {
-        // Connections that were made before would not have been judged.
+        // The manager's evaluators would not have checked connections that were made before.
         lastID.load(ordering: .relaxed) == 0 && engine.letJudge(manager)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - options: What holds for this exchange alone.
-    ///   - observer: Who is told, on the event loop's thread.
+    ///   - request: The request to send.
+    ///   - options: The options of this exchange alone.
+    ///   - observer: The receiver of the events, on the event loop's thread.
     /// - Returns: The exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -71,7 +71,7 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
-    /// Ends what is still running with `.sessionShutDown`, and closes the connections.
+    /// Ends the running exchanges with `.sessionShutDown`, and closes the connections.
     public func shutDown() async {
         await engine.shutDown()
     }
@@ -93,7 +93,7 @@ private struct CurlExchange: Exchange {
     func receiveMore() { engine.accept(.receiveMore(id)) }
 }
 
-/// What a transport asks of its engine, from any thread.
+/// A command of a transport to its engine, from any thread.
 enum EngineCommand: Sendable {
     case start(TransferID, HTTPRequest, UploadBody, ExchangeOptions, any ExchangeObserver)
     /// Answers a request whose body cannot be had.
@@ -101,7 +101,7 @@ enum EngineCommand: Sendable {
     case cancel(TransferID)
     case suspend(TransferID)
     case resume(TransferID)
-    /// Says who takes the body that was held back; it is collected if nobody does.
+    /// Names the receiver of the body that was held back; without one, the body is collected.
     case receiveBody(TransferID, (any BodyReceiver)?)
     /// There is room again where the body goes.
     case receiveMore(TransferID)

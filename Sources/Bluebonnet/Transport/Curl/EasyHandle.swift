@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// Owns one of libcurl's easy handles, with what libcurl keeps pointers to while a transfer runs.
+/// Owns one of libcurl's easy handles, and the memory that libcurl has pointers to while a transfer runs.
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 // Safety: the handle, the message and the lists live as long as their owner, which the loop's thread alone knows.
@@ -20,9 +20,9 @@ final class EasyHandle {
 
     /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
     var transfer: Transfer?
-    /// What the handle is set up for, if another request may be made with no more than a new URL.
+    /// The settings of the handle, if another request may be made with no more than a new URL.
     var profile: TransferProfile?
-    /// What the handle has in common with others; libcurl keeps that when it is reset.
+    /// The share that the handle has in common with others; libcurl keeps it when the handle is reset.
     var share: CurlShare?
     /// Whether the handle uses the cookies of the share.
     var usesCookies = false
@@ -32,9 +32,9 @@ final class EasyHandle {
     var keepsShare = false
     /// Whether the handle has ever used cookies, which libcurl does not forget.
     var hasUsedCookies = false
-    /// Who judges the servers of the connections that the handle has made.
+    /// The policy for the servers of the connections that the handle has made.
     var trust: TrustPolicy?
-    /// With what the client shows servers who it is.
+    /// The client certificate for servers that request one.
     var identity: SelectedIdentity?
     /// The generation of authorities that the handle is set up for.
     var authorities = 0
@@ -60,8 +60,8 @@ final class EasyHandle {
 
     /// Forgets all options, so that nothing of one request reaches the next; connections and caches stay.
     func reset() {
-        // Libcurl keeps a transfer's receive buffer if others go on using the connection (`multi_done` in 7.88), as with
-        // HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
+        // Libcurl keeps a transfer's receive buffer if others continue to use the connection (`multi_done` in 7.88), as
+        // with HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         ownLists.removeAll()
@@ -114,11 +114,11 @@ final class EasyHandle {
     private func useURLParts(of url: URL) {
         let parts = URLParts(url.curlString)
         urlParts = parts
-        // Of what is none, libcurl is to say so when it comes to it, as it would without this.
+        // A URL that does not parse is left to libcurl to reject, as it would without this.
         if let pointer = unsafe parts.pointer { unsafe set(CURLOPT_CURLU, pointer: UnsafeMutableRawPointer(pointer)) }
     }
 
-    /// Libcurl's words about what failed; empty when it had none.
+    /// Libcurl's error text; empty when it had none.
     var errorMessage: String { unsafe String(cString: message) }
 
     func set(_ option: CURLoption, _ value: Int) {
@@ -144,7 +144,7 @@ final class EasyHandle {
         note(code, option)
     }
 
-    /// Uses field lines, or lines of another kind, that somebody else keeps.
+    /// Uses field lines, or lines of another kind, that another object owns.
     func set(_ option: CURLoption, shared lines: FieldList) {
         unsafe set(option, pointer: lines.pointer)
     }
@@ -164,7 +164,7 @@ final class EasyHandle {
         set(CURLOPT_HTTP_TRANSFER_DECODING, isWanted ? 1 : 0)
     }
 
-    /// The judge of the connection that the transfer uses, if it has one.
+    /// The verifier of the connection that the transfer uses, if it has one.
     var judge: HandshakeVerifier? { unsafe HandshakeVerifier.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
@@ -201,7 +201,7 @@ final class EasyHandle {
 }
 
 /// Owns field lines in libcurl's form that many transfers use and none changes.
-// Safety: whoever uses the list keeps its owner, too.
+// Safety: each user of the list keeps its owner, too.
 @safe
 final class FieldList {
     private(set) var pointer: UnsafeMutablePointer<curl_slist>?

@@ -11,11 +11,10 @@ import Synchronization
 /// await withTaskExecutorPreference(session.executor) { … }
 /// ```
 ///
-/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs here:
-/// code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
+/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs
+/// here: code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
 ///
-/// The thread lives while somebody is attached or work is waiting, and is started again when there is work anew, so
-/// that a job which arrives late is never lost.
+/// The thread runs while the loop has clients or pending jobs. A later job starts it again, so no job is lost.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
@@ -38,7 +37,7 @@ public final class EventLoop: TaskExecutor {
 
     /// Creates a loop; its thread starts with the first work.
     ///
-    /// - Parameter name: What the thread is called in a debugger; 15 bytes of it are shown.
+    /// - Parameter name: The name of the thread in a debugger; 15 bytes of it are shown.
     public init(name: String = "bluebonnet") {
         self.name = name
         unsafe reactor = Reactor()
@@ -121,7 +120,7 @@ public final class EventLoop: TaskExecutor {
     /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.refused` if the
     /// system will not watch it.
     ///
-    /// While the interest is empty, `idleHandler` is told once that bytes came in, and once that the peer has closed.
+    /// While the interest is empty, `idleHandler` is called once when bytes came in, and once when the peer has closed.
     package func watch(
         _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
         whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
@@ -130,7 +129,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
     }
 
-    /// Tells of what is ready by now, if work was done since that was last looked at.
+    /// Reports the descriptors that are ready by now, if work was done since that was last looked at.
     func pollIfStale() {
         checkIsolated()
         guard unsafe turnsSincePoll > 0 else { return }
@@ -139,13 +138,13 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.dispatch()
     }
 
-    /// Changes what a watched descriptor is watched for; an empty interest keeps it registered, which saves calls.
+    /// Changes the interest in a watched descriptor; an empty interest keeps it registered, which saves calls.
     package func setInterest(_ interest: Interest, of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
-    /// Lets a descriptor's idle handler be called again: at once if bytes wait that it was told of before.
+    /// Lets a descriptor's idle handler be called again: at once if bytes wait that were reported to it before.
     package func tellAgain(of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.tellAgain(of: descriptor)
@@ -177,7 +176,7 @@ public final class EventLoop: TaskExecutor {
 
     private func startThread() {
         guard !DetachedThread.start(name: name, { self.run() }) else { return }
-        // Out of threads or memory. Whoever brought the work does not wait for more.
+        // Out of threads or memory. The caller that brought the work does not wait for more.
         Task.detached { await self.startLater() }
     }
 
@@ -203,9 +202,10 @@ public final class EventLoop: TaskExecutor {
             let deadline = letClientsAct()
             unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
-            // Work that came of this turn is done before the sockets are asked, which is a system call; not for ever.
+            // Work that results from this turn is done before the sockets are asked, which is a system call; but not
+            // indefinitely.
             if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
-            // From the inbox's word to stop on, the loop may be another thread's.
+            // From the inbox's `stop` on, the loop may be another thread's.
             if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
             case .stop:
@@ -231,7 +231,7 @@ public final class EventLoop: TaskExecutor {
     private static let turnsPerPoll = 4
     private static let roundsPerTurn = 16
 
-    /// Does what is in the inbox, and what comes of that.
+    /// Does the work in the inbox, and the work that results from it.
     private func doWork(_ batch: inout [LoopInbox.Entry]) {
         for _ in 0..<Self.roundsPerTurn {
             inbox.withLock { $0.took(into: &batch) }
@@ -274,7 +274,7 @@ package struct TimerID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// What to watch a descriptor for.
+/// The events to watch a descriptor for.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -282,7 +282,7 @@ package struct Interest: OptionSet, Sendable {
     package static let writable = Interest(rawValue: bb_epoll_out)
 }
 
-/// What a descriptor is ready for.
+/// The events that a descriptor is ready for.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -345,7 +345,7 @@ private final class LoopSerialExecutor: SerialExecutor {
     }
 }
 
-/// Starts threads that nobody waits for.
+/// Starts threads that no other thread joins.
 // Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
 enum DetachedThread {
     private final class Work: Sendable {

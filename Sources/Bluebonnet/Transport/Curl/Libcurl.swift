@@ -1,8 +1,8 @@
 import CCurl
 import CSystem
 
-/// What the libcurl at hand can do, found out at run time.
-// Safety: what libcurl says of its version is constant.
+/// The features of the installed libcurl, found out at run time.
+// Safety: libcurl's version information is constant.
 enum Libcurl {
     /// Makes libcurl ready, once for the process.
     static let isReady: Bool = ExitGate.isSet && curl_global_init(bb_curl_global_default) == CURLE_OK
@@ -10,14 +10,16 @@ enum Libcurl {
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// Has libcurl take host names that it is given on this thread for UTF-8 from now on, whatever the program's locale.
+    /// Has libcurl treat host names that it is given on this thread as UTF-8 from now on, whatever the program's
+    /// locale.
     ///
     /// For the loop's thread, where libcurl reads a transfer's name some time later.
     static func useUTF8() {
         _ = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
     }
 
-    /// Has libcurl take host names that `body` gives it for UTF-8; the thread, which may be anybody's, keeps its locale.
+    /// Has libcurl treat host names that `body` gives it as UTF-8; the thread, which may be any thread, keeps its
+    /// locale.
     static func withUTF8<Result>(_ body: () -> Result) -> Result {
         let previous = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
         defer { _ = unsafe bb_use_locale(previous) }
@@ -27,7 +29,7 @@ enum Libcurl {
     /// The address of the locale, which is made when the first international host name comes up, and kept.
     private static let utf8Locale = UInt(bitPattern: unsafe bb_make_utf8_locale())
 
-    /// The file with the authorities that libcurl trusts if it is not told otherwise; `nil` if it knows none.
+    /// The file with the authorities that libcurl trusts by default; `nil` if it knows none.
     static let authorityFile: String? = unsafe bb_curl_version()?.pointee.cainfo.map { unsafe String(cString: $0) }
 
     /// The directory in which it looks for more.
@@ -70,8 +72,8 @@ final class URLParts {
 }
 
 extension HostName {
-    /// An international name in the ASCII form in which it is looked up (RFC 5891), without percent signs; `nil` for what is
-    /// none.
+    /// An international name in the ASCII form in which it is looked up (RFC 5891), without percent signs; `nil` if the
+    /// name is not valid.
     static func internationalASCII(_ name: String) -> String? {
         // In a URL these would end the host, or stand before it.
         guard !name.utf8.contains(where: ":/?#@\\".utf8.contains) else { return nil }

@@ -11,32 +11,32 @@ struct LoopInbox {
         case isolatedJob(UnownedJob)
     }
 
-    /// What the reporter of an event has to do.
+    /// The next step of the reporter of an event.
     enum Action: Equatable {
         case nothing
         case wakeThread
         case startThread
     }
 
-    /// What the thread has to do next.
+    /// The thread's next step.
     enum Wait: Equatable {
         /// There is more work: look at the sockets and come back.
         case poll
         /// Nothing to do: wait for sockets, timers or a wake-up.
         case sleep
-        /// Nobody needs the thread.
+        /// The thread is not needed.
         case stop
         /// The process ends: stay, and do nothing any more.
         case park
     }
 
-    /// What the thread is doing.
+    /// The state of the thread.
     private enum Phase: Equatable {
         /// There is no thread; work starts one.
         case stopped
         /// The thread will look into the inbox again before it waits.
         case awake
-        /// The thread waits, and must be woken by whoever brings work; the first to do so makes it `awake`.
+        /// The thread waits, and must be woken when work is brought; the first to do so makes it `awake`.
         case sleeping
         /// The process ends, and the thread does nothing more once it has looked into the inbox.
         case leaving
@@ -84,7 +84,7 @@ struct LoopInbox {
         return .sleep
     }
 
-    /// The thread has waited; returns whether it may go on.
+    /// The thread has waited; returns whether it may continue.
     mutating func woke() -> Bool {
         switch phase {
         case .leaving, .parked:

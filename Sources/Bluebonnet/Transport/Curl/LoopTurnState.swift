@@ -1,4 +1,4 @@
-/// What a turn of the engine and libcurl's callbacks share.
+/// The state that a turn of the engine and libcurl's callbacks share.
 final class EngineTurn {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
@@ -8,7 +8,7 @@ final class EngineTurn {
     var now: Int64 = 0
     /// The transfers that received or sent bytes in this turn.
     var progressed: [Transfer] = []
-    /// The transfers whose heads their observers are to hear of.
+    /// The transfers whose heads are to be reported to their observers.
     var withHeads: [Transfer] = []
     /// The session's cookies, if it keeps any.
     var cookieJar: CookieJar?
@@ -18,12 +18,12 @@ final class EngineTurn {
     var intake = ReceiveBudget()
     /// The transfers with coded bytes left.
     var toBeDecoded = DecodingQueue()
-    /// The uploads whose servers have yet to be told of the end.
+    /// The uploads whose ends have yet to be sent to their servers.
     var uploadEnds = DeferredUploadEnds()
-    /// The streams of which libcurl may have left bytes lying.
+    /// The streams of which libcurl may have left bytes unread.
     var forgotten = UnreadStreams()
 
-    /// Creates what they share.
+    /// Creates the shared state.
     ///
     /// - Parameter highWatermark: From how many waiting bytes on a body is held back; two pieces bring as many, unless
     ///   they would be very small or very large.
@@ -68,7 +68,8 @@ struct DecodingQueue {
 
 /// How many pieces of bodies may come in before the loop looks after others: some milliseconds' worth.
 ///
-/// As long as there are bytes in a socket, libcurl goes on reading them; a body in small chunks costs it a callback for each.
+/// As long as there are bytes in a socket, libcurl keeps reading them; a body in small chunks costs it a callback for
+/// each.
 struct ReceiveBudget {
     private static let mostPieces = 4096
 
@@ -86,7 +87,7 @@ struct ReceiveBudget {
         waiting.append(transfer)
     }
 
-    /// Begins anew; returns the transfers that go on.
+    /// Begins the next turn; returns the transfers that continue.
     mutating func turnEnds() -> [Transfer] {
         pieces = 0
         guard !waiting.isEmpty else { return [] }

@@ -2,7 +2,7 @@ import CCurl
 import CSystem
 import Glibc
 
-/// Owns one of libcurl's multi handles, and tells the loop which sockets and which time libcurl waits for.
+/// Owns one of libcurl's multi handles, and passes the sockets and the time that libcurl waits for to the loop.
 ///
 /// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks only pass the wishes on to the loop.
 // Safety: the callbacks' context is this object, which ends its handle and so the callbacks before it goes.
@@ -22,7 +22,7 @@ final class MultiHandle {
     let floods: FloodMonitor
     /// Why the system gave no socket, or would not watch one, in this turn.
     private(set) var systemError: SystemError?
-    /// What was left unread in the sockets that were closed in this turn.
+    /// The bytes that were left unread in the sockets that were closed in this turn.
     private(set) var lastWords = UnreadResponses()
 
     init?(
@@ -46,7 +46,7 @@ final class MultiHandle {
         set(CURLMOPT_PIPELINING, isMultiplexing ? Int(CURLPIPE_MULTIPLEX) : 0)
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.perHost ?? 0)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
-        // Streams on one HTTP/2 connection: what the server allows, rather than libcurl's 100.
+        // Streams on one HTTP/2 connection: as many as the server allows, rather than libcurl's 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
         unsafe BlockingLookups.avoid(on: pointer)
         // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
@@ -90,7 +90,7 @@ final class MultiHandle {
         unsafe curl_multi_remove_handle(pointer, easy.pointer)
     }
 
-    /// Lets libcurl do what is due by now.
+    /// Lets libcurl do the work that is due by now.
     func runTimeouts(now: Int64) {
         // Libcurl asks for "at once" again and again while a transfer starts; a few rounds here save turns of the loop.
         var rounds = 0
@@ -112,7 +112,7 @@ final class MultiHandle {
     /// Has libcurl look at a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
 
-    /// Has libcurl send on a socket; the first transfer that it serves does not look at what came in.
+    /// Has libcurl send on a socket; the first transfer that it serves does not look at incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
     /// Calls `body` with each transfer's context that has ended, and how.
@@ -142,8 +142,8 @@ final class MultiHandle {
             return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
-        // Libcurl before 8.2.0 closes a socket whose connection was not made without a word. Its number, and what is
-        // watched under it, is another socket's later.
+        // Libcurl before 8.2.0 silently closes a socket whose connection was not made. Its number, and the watch under
+        // it, belong to another socket later.
         loop.unwatch(socket)
         watched.insert(socket)
         loop.watch(
@@ -154,7 +154,8 @@ final class MultiHandle {
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
-            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112 §9.5).
+            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112
+            // §9.5).
             if events == CURL_CSELECT_OUT, Self.isReadable(socket) { events |= CURL_CSELECT_IN }
             if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_IN | CURL_CSELECT_ERR }
             self.act(on: socket, events: events)
@@ -189,20 +190,20 @@ final class MultiHandle {
         return floods.close(socket)
     }
 
-    /// Ends a socket that the system will not watch, on which libcurl would wait for ever.
+    /// Ends a socket that the system will not watch, on which libcurl would wait indefinitely.
     private func giveUp(_ socket: curl_socket_t) {
         systemError = SystemError(ENOSPC)
         guard floods.end(socket) else { return }
         act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
     }
 
-    /// What the system is short of, if that is behind a failure of a transfer in this turn.
+    /// The system resource that is short, if that is behind a failure of a transfer in this turn.
     func shortage(behind code: CURLcode) -> String? {
         switch code {
         case CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING:
             return systemError?.words
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            // Libcurl does not say why. A lookup takes descriptors, too: is there one?
+            // Libcurl does not report the reason. A lookup takes descriptors, too: is there one?
             let descriptor = bb_eventfd_create()
             guard descriptor < 0 else {
                 _ = Glibc.close(descriptor)
@@ -217,14 +218,14 @@ final class MultiHandle {
     /// Notes that a request does not use a connection any more.
     func connectionIsLeft(_ connection: IdleConnections.Connection) {
         guard let socket = idleConnections.ended(connection) else { return }
-        // While the body was paused, the connection was in use, and what came in was left alone.
+        // While the body was paused, the connection was in use, and bytes that came in were left alone.
         loop.tellAgain(of: socket)
     }
 
     /// Sees to a connection that got bytes, or lost its peer, while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
-        // Libcurl finds it dead when it wants to use it again. The system does not watch what is not there any more.
+        // Libcurl finds it dead when it wants to use it again. The system stops watching a socket that is gone.
         guard floods.end(socket) else { return }
         idleConnections.cutOff(socket)
         unwatch(socket)

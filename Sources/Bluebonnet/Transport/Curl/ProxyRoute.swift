@@ -1,19 +1,19 @@
 import FoundationEssentials
 
-/// What a proxy means for libcurl, as a value.
+/// The proxy options of libcurl, as a value.
 struct ProxyRoute: Equatable {
-    /// The proxy's URL; empty for none, `nil` for what the environment has said: see ``ProxyEnvironment``.
+    /// The proxy's URL; empty for none, `nil` for the environment's: see ``ProxyEnvironment``.
     var url: String?
-    /// The hosts that are reached without it, as libcurl wants them; `nil` for what the environment has said.
+    /// The hosts that are reached without it, in libcurl's form; `nil` for the environment's.
     var exclusions: String?
-    /// With what it is answered when it asks, or with what it is spoken to if it speaks SOCKS.
+    /// The credential for its challenges, or for its handshake if it speaks SOCKS.
     var credential: Credential?
     /// Whether the proxy speaks SOCKS rather than HTTP.
     var isSocks = false
     /// Whether the connections that lead through it are this request's alone.
     ///
-    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the proxy's
-    /// host and port, and not by who opened them.
+    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the
+    /// proxy's host and port, and not by the credential that opened them.
     var isPrivate = false
 
     /// Decides.
@@ -21,7 +21,7 @@ struct ProxyRoute: Equatable {
     /// - Parameters:
     ///   - proxy: The request's own proxy, if it has one.
     ///   - session: That of the session.
-    /// - Throws: `.invalidRequest(.configuration)` for what cannot be used.
+    /// - Throws: `.invalidRequest(.configuration)` for a proxy that cannot be used.
     init(_ proxy: Session.Configuration.Proxy?, session: Session.Configuration.Proxy) throws(RequestError) {
         switch proxy ?? session {
         case .environment:
@@ -41,9 +41,9 @@ struct ProxyRoute: Equatable {
         isPrivate = proxy.hasCredential || session.hasCredential
     }
 
-    /// What is wrong with a proxy, if that can be told from what is said of it.
+    /// The mistake in a proxy's configuration, if it can be found without a connection.
     private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
-        // Libcurl takes an empty one for none, and would go to the server itself.
+        // Libcurl treats an empty URL as no proxy, and would go to the server itself.
         guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             return "the proxy's URL holds white space or a control character"
@@ -87,17 +87,17 @@ struct ProxyRoute: Equatable {
 }
 
 extension Session.Configuration.Proxy {
-    /// Whether somebody is named to the proxy, as far as can be told.
+    /// Whether the proxy gets a credential, as far as is known.
     fileprivate var hasCredential: Bool {
         guard case .url(let url, let credential, _) = self else { return false }
         return credential != nil || ProxyRoute.hasUserInfo(url)
     }
 }
 
-/// What the environment says of proxies, read once for each session: reading it is slow, and not safe beside its changing.
+/// The environment's proxies, read once for each session: reading it is slow, and not safe beside its changing.
 ///
-/// Libcurl is told what was read, and does not look itself: it would for each transfer, and could find a proxy that nobody
-/// has judged.
+/// Libcurl gets the values that were read, and does not look itself: it would for each transfer, and could find a proxy
+/// that was never evaluated.
 struct ProxyEnvironment: Sendable {
     /// The proxy for URLs without TLS, and that for those with it; `nil` for none.
     let plain: String?
@@ -116,7 +116,7 @@ struct ProxyEnvironment: Sendable {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         }
-        // As libcurl does: HTTP_PROXY is what a client of a CGI program has sent as a field.
+        // As libcurl does: a client of a CGI program can set HTTP_PROXY by a field.
         plain = first("http_proxy", "all_proxy", "ALL_PROXY")
         secure = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         exclusions = first("no_proxy", "NO_PROXY") ?? ""

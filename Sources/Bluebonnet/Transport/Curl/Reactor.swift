@@ -9,21 +9,22 @@ import Glibc
 final class Reactor {
     private struct Watch {
         var wanted: UInt32 = 0
-        /// What the kernel knows, besides that it is to tell of a peer that has closed; `nil` when it does not know the
-        /// descriptor.
+        /// The kernel's registration, besides that it reports a peer that has closed; `nil` when the descriptor is not
+        /// registered.
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
-        /// Who watches.
+        /// The owner of the watch.
         var owner: ObjectIdentifier?
-        /// Told of what happens while the interest is empty: of what comes in once, until there is an interest again.
+        /// Called with the events while the interest is empty: for incoming bytes once, until there is an interest
+        /// again.
         var idleHandler: ((Readiness) -> Void)?
         var isIdleTold = false
 
-        /// What the kernel is to watch for, once it knows the descriptor.
+        /// The events that the kernel has to watch for, once it knows the descriptor.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
 
-        /// Notes a wish; returns whether the kernel is to hear of a change that it was not to hear of before.
+        /// Notes the wanted events; returns whether this is the first change that the kernel has to learn about.
         mutating func want(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue
@@ -40,7 +41,7 @@ final class Reactor {
     /// Indexed by descriptor, since those are small numbers.
     private var watches: [Watch] = []
     private var changed: [Int32] = []
-    /// What the kernel would not watch when it was last asked, and why.
+    /// The descriptors that the kernel would not watch when it was last asked, and the reason.
     private var refused: [(descriptor: Int32, code: Int32)] = []
     private var ready: [bb_epoll_ready]
     private var readyCount = 0
@@ -91,7 +92,7 @@ final class Reactor {
         changed.append(descriptor)
     }
 
-    /// Lets the idle handler be called again: at once if bytes wait that it was told of before.
+    /// Lets the idle handler be called again: at once if bytes wait that were reported to it before.
     func tellAgain(of descriptor: Int32) {
         let index = Int(descriptor)
         guard watches.indices.contains(index), watches[index].isIdleTold else { return }
@@ -109,7 +110,7 @@ final class Reactor {
         watches[index].isChanged = isChanged
     }
 
-    /// Does what is due; returns when the next is.
+    /// Runs the timers that are due; returns when the next is.
     func runDueTimers() -> Int64? {
         guard timers.count > 0 else { return nil }
         let now = MonotonicClock.now()
@@ -117,7 +118,7 @@ final class Reactor {
         return timers.earliestDeadline
     }
 
-    /// Waits until a time on the monotonic clock (0: not at all, `.max`: for ever).
+    /// Waits until a time on the monotonic clock (0: not at all, `.max`: indefinitely).
     func wait(until deadline: Int64) {
         makeChanges()
         let nanoseconds: Int64 =
@@ -139,7 +140,7 @@ final class Reactor {
         readyCount = max(0, Int(count))
     }
 
-    /// Calls the handlers of what the last wait found ready.
+    /// Calls the handlers of the descriptors that the last wait found ready.
     func dispatch() {
         for index in 0..<readyCount {
             let event = ready[index]
@@ -151,7 +152,7 @@ final class Reactor {
         }
         readyCount = 0
         guard !refused.isEmpty else { return }
-        // What cannot be watched would wait for ever.
+        // A descriptor that cannot be watched would wait indefinitely.
         for (descriptor, _) in refused where isWatching(descriptor) {
             watches[Int(descriptor)].handler?([.error, .refused])
         }
@@ -165,8 +166,8 @@ final class Reactor {
         guard watches[index].wanted == 0 || event.events & awaited == 0 else {
             return handler(Readiness(rawValue: event.events))
         }
-        // Nobody waits for this: have the kernel tell no more of it than that the peer has closed, or it would tell us of
-        // the same bytes again and again; nothing at all once that is so.
+        // No handler waits for this: have the kernel report only that the peer has closed, or it would report the same
+        // bytes again and again; nothing at all once the peer has closed.
         let isOver = event.events & (bb_epoll_error | bb_epoll_hangup | bb_epoll_peer_closed) != 0
         if !isOver, watches[index].wanted == 0, modify(event.descriptor, 0) {
             watches[index].registered = 0
@@ -179,7 +180,7 @@ final class Reactor {
         if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
     }
 
-    /// What the kernel is to tell of a descriptor: also of a peer that has closed, unless only writing is awaited.
+    /// The events that the kernel reports of a descriptor: also a peer that has closed, unless only writing is awaited.
     private func mask(_ wanted: UInt32) -> UInt32 {
         wanted == bb_epoll_out ? wanted : wanted | bb_epoll_peer_closed
     }
@@ -200,7 +201,7 @@ final class Reactor {
                 if code == 0 { watches[index].registered = awaited } else { refused.append((descriptor, code)) }
                 continue
             }
-            // Readable interest may outlive its need; writable interest would report at once, for ever.
+            // Readable interest may outlive its need; writable interest would report at once, without end.
             if wanted == 0, registered == bb_epoll_in { continue }
             watches[index].registered = modify(descriptor, awaited) ? awaited : nil
             if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }
@@ -209,7 +210,7 @@ final class Reactor {
     }
 }
 
-/// Holds what is to be done at which time, the earliest first.
+/// Holds timers with their times, the earliest first.
 ///
 /// There are few: libcurl keeps the time limits of transfers itself, or the engine does.
 struct TimerQueue {

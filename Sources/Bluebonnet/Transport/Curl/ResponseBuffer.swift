@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// What a transfer has received so far: the head as one buffer, then the body.
+/// The part of a response that a transfer has received so far: the head as one buffer, then the body.
 ///
 /// One value that libcurl's callbacks change in place, since they are called some ten times for a small response.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
@@ -9,13 +9,13 @@ struct ResponseBuffer {
     var state: TransferState
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
-    /// What is wrong with what was received; goes before what libcurl makes of the refusal.
+    /// The error of the received bytes; takes precedence over libcurl's error for the refusal.
     private(set) var failure: RequestError?
     /// When bytes were last seen, on the monotonic clock in nanoseconds.
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// What the latest lines of a head said.
+    /// The flags of the latest lines of a head.
     private var latest: HeadFlags = []
 
     private var headBytes: [UInt8] = []
@@ -26,9 +26,9 @@ struct ResponseBuffer {
     var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
 
-    /// Whether bodies are decoded as their heads say.
+    /// Whether bodies are decoded by their `Content-Encoding`.
     var decodesContent = false
-    /// What decodes the body, if it is coded.
+    /// The decoder of the body, if it is coded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
 
@@ -37,7 +37,7 @@ struct ResponseBuffer {
         lastActivity = now
     }
 
-    /// What is wrong although libcurl found nothing: it takes a connection that is closed within the head for a response.
+    /// An error that libcurl does not report: it treats a connection that is closed within the head as a response.
     var endError: RequestError? {
         guard let head else {
             return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
@@ -61,7 +61,7 @@ struct ResponseBuffer {
         case refused
     }
 
-    /// What lines of a head say that is of interest before the head is complete.
+    /// The contents of a head's lines that matter before the head is complete.
     struct HeadFlags: OptionSet {
         let rawValue: UInt8
 
@@ -73,9 +73,9 @@ struct ResponseBuffer {
         static let end = HeadFlags(rawValue: 4)
     }
 
-    /// Takes bytes of a head; returns how far it is, and what its new lines say.
+    /// Takes bytes of a head; returns how far it is, and the flags of its new lines.
     ///
-    /// Libcurl hands over one line at a time, but what came in while the transfer was paused all at once.
+    /// Libcurl hands over one line at a time, but all at once the bytes that came in while the transfer was paused.
     mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, HeadFlags) {
         lastActivity = now
         latest = []
@@ -157,14 +157,14 @@ struct ResponseBuffer {
 
     // MARK: Body
 
-    /// No more than this is set aside because a server says so.
+    /// No more than this is set aside for a length that a server announces.
     private static let largestReservation: Int64 = 1 << 20
     /// A body whose first piece is smaller is not worth a look at its length.
     private static let smallestReservation = 8 * 1024
 
     /// Lends the memory of pieces, if the body goes to a receiver, piece by piece, rather than being collected.
     var buffers: RecycledBuffers?
-    /// What has come in for the receiver since the last piece.
+    /// The bytes that have come in for the receiver since the last piece.
     private var piece: RecycledBuffer?
 
     /// How many bytes wait for the receiver, and how many a piece may have.
@@ -177,7 +177,7 @@ struct ResponseBuffer {
     /// Whether there is a piece to which so many bytes cannot be added any more.
     func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > pieceLimit }
 
-    /// Takes what has come in for a receiver since the last time.
+    /// Takes the bytes that have come in for a receiver since the last time.
     mutating func takePiece() -> Data? {
         guard let buffers, let piece = piece.take() else { return nil }
         return buffers.piece(of: piece)
@@ -189,7 +189,7 @@ struct ResponseBuffer {
         return head.value(for: "Transfer-Encoding") == nil
     }
 
-    /// How large the body will be, if the head says so.
+    /// How large the body will be, if the head announces it.
     ///
     /// Kept, since it is asked for again and again while a large body comes in.
     var expectedBytes: Int64? {
@@ -203,7 +203,7 @@ struct ResponseBuffer {
 
     private var announcedLength: Int64??
 
-    /// Takes decoded bytes of the body; returns what the state says.
+    /// Takes decoded bytes of the body; returns the state's decision.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
         let action = state.bodyBytesReceived(bytes.count)
         switch action {
@@ -241,7 +241,7 @@ struct ResponseBuffer {
         }
     }
 
-    /// Ends the exchange because the body is not coded as its head says.
+    /// Ends the exchange because the body is not valid for its `Content-Encoding`.
     mutating func failDecoding(_ words: String) {
         failure = RequestError(.invalidResponse(.undecodableContent), detail: words)
     }

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// Names a transfer within its engine.
 typealias TransferID = UInt64
 
-/// Holds what one exchange has received and what it still has to send, for libcurl's callbacks.
+/// Holds the received part of one exchange and the part still to be sent, for libcurl's callbacks.
 ///
 /// Belongs to the engine; never leaves the loop's thread. Libcurl must not be called from its own callbacks, so these
 /// record here, and the engine acts when libcurl has returned.
@@ -37,30 +37,31 @@ final class Transfer {
     var lastSentBytes: Int64 = 0
     /// How many bytes libcurl had received when that was last looked at, before they were decoded.
     var lastReceivedBytes: Int64 = 0
-    /// Whether libcurl has not looked at the transfer since it was given it; what it says of the handle is the last one's.
+    /// Whether libcurl has not looked at the transfer since it was added; the handle's information is still that of the
+    /// last one.
     var isFresh = true
-    /// Whether the observer has yet to hear of bytes that came in or went out.
+    /// Whether bytes came in or went out that were not reported to the observer yet.
     var hasUnreportedProgress = false
     /// Whether bytes of the body came in since that was last asked.
     private var hasNewBytes = false
-    /// How many bytes of the body the observer has heard of.
+    /// How many bytes of the body were reported to the observer.
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
-    /// Whether the observer is to hear of the head before the body comes.
+    /// Whether the head is to be reported to the observer before the body comes.
     private(set) var announcesHead: Bool
-    /// Whether it is to hear of that of a redirect.
+    /// Whether the head of a redirect is to be reported.
     private let announcesRedirects: Bool
-    /// Whether it has.
+    /// Whether the head was reported.
     private(set) var hasAnnouncedHead = false
-    /// Who takes the body, if it is not collected.
+    /// The receiver of the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
     /// Whether the receiver wants no more at all.
     private(set) var isStopped = false
 
-    /// Whether the engine goes on decoding in its next turn.
+    /// Whether the engine continues decoding in its next turn.
     var isToBeDecoded = false
-    /// How libcurl ended, while what it has handed over is not decoded yet.
+    /// How libcurl ended, while the bytes that it has handed over are not decoded yet.
     var codeAtEnd: CURLcode?
 
     /// The challenges of the server, and those of an HTTP proxy.
@@ -77,13 +78,13 @@ final class Transfer {
     private var authorities: AuthorityStore?
     /// How many handshakes were begun for its connection, with a proxy or with the server.
     private(set) var handshakes = 0
-    /// Who judges the servers of its connection, if libcurl alone does not.
+    /// The policy for the servers of its connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
-    /// What was accepted before, off the loop.
+    /// The servers that were accepted before, off the loop.
     private var trustMemory: TrustCache?
-    /// Those who have judged the handshakes of the connection that was made for it.
+    /// The verifiers of the handshakes of the connection that was made for it.
     private var judges: [HandshakeVerifier] = []
-    /// What is awaited before a connection is made again.
+    /// The verdict that is awaited before a connection is made again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
     /// How often that was so.
@@ -140,11 +141,11 @@ final class Transfer {
         multi?.floods.transferEnded()
     }
 
-    /// Goes back to the beginning after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and
-    /// the request may be repeated (RFC 9110 §9.2.2).
+    /// Restarts after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and the request
+    /// may be repeated (RFC 9110 §9.2.2).
     ///
-    /// A GOAWAY may say that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl keeps that
-    /// to itself.
+    /// A GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl
+    /// does not pass that on.
     func takeRestartAfterLoss() -> Bool {
         guard !hasLostConnection, reception.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
@@ -180,7 +181,7 @@ final class Transfer {
     /// A connection is looked up or opened for the transfer: from now on it connects, and waits for none.
     func connectionBegins() { limits.connectionBegan(at: turn.now) }
 
-    /// Takes bytes of a head; returns whether to go on.
+    /// Takes bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         told.add(bytes.count)
         let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
@@ -210,16 +211,17 @@ final class Transfer {
         if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
     }
 
-    /// Looks at a head that is complete; returns whether to go on.
+    /// Looks at a head that is complete; returns whether to continue.
     private func judgeHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
-        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or the end.
+        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or
+        // the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
-        // Of these, libcurl may read without an end what it does not hand over.
+        // Libcurl may read such a response without an end, and not hand it over.
         if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
-            // Nobody may want the body, which may well not end.
+            // The body may be unwanted, and may well not end.
             announcesHead = true
             reception.state.bodyHeld()
         }
@@ -233,7 +235,7 @@ final class Transfer {
         return true
     }
 
-    /// Takes bytes of the body; returns what the state says.
+    /// Takes bytes of the body; returns the state's decision.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         told.add(bytes.count)
@@ -241,7 +243,7 @@ final class Transfer {
         if announcesHead { noteHead() }
         if !turn.intake.takesPiece(), reception.state.turnIsOver() { turn.intake.append(self) }
         if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
-        // A turn may bring many pieces, and libcurl would copy what it is told to keep.
+        // A turn may bring many pieces, and libcurl would copy those that a pause makes it keep.
         if reception.isPieceFull(for: bytes.count) { handPieceOver() }
         return unsafe acceptBody(bytes)
     }
@@ -253,7 +255,7 @@ final class Transfer {
         return .refuse(.malformed)
     }
 
-    /// Takes decoded bytes of the body; returns what the state says.
+    /// Takes decoded bytes of the body; returns the state's decision.
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         let action = unsafe reception.receivedBody(bytes, now: turn.now)
         if action == .accept {
@@ -269,14 +271,14 @@ final class Transfer {
         if reception.state.upload == .refused { turn.refused.append(self) }
     }
 
-    /// Hands over what has come in for the receiver, if there is one.
+    /// Hands over the bytes that have come in for the receiver, if there is one.
     func handPieceOver() {
         guard let receiver, let piece = reception.takePiece() else { return }
         switch receiver.receive(piece) {
         case .goOn: break
         case .pause: reception.state.bodyHeld()
         case .stop:
-            // Libcurl is not told from within its callback.
+            // Libcurl is not paused from within its callback.
             isStopped = true
             reception.state.bodyHeld()
             noteProgress()
@@ -285,14 +287,14 @@ final class Transfer {
 
     /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, but few.
     ///
-    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not held
-    /// up: what came in is handed over in the first turn that brings no more, which is the next one.
+    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not
+    /// held up: its bytes are handed over in the first turn that brings no more, which is the next one.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
         return hasNewBytes && receiver != nil && reception.isPieceSmall
     }
 
-    /// Has the observer told of the head at the end of the turn, once.
+    /// Reports the head to the observer at the end of the turn, once.
     func noteHead() {
         guard announcesHead, !hasAnnouncedHead, reception.head != nil else { return }
         hasAnnouncedHead = true
@@ -309,7 +311,7 @@ final class Transfer {
         if reception.head?.httpVersion == .http2 { turn.forgotten.received() }
     }
 
-    /// Hands bytes of the request's body over; returns how many, or one of libcurl's words for why there are none.
+    /// Hands bytes of the request's body over; returns how many, or one of libcurl's constants for why there are none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         reception.lastActivity = turn.now
         if reception.state.upload == .refused { return bb_curl_readfunc_pause }
@@ -346,8 +348,8 @@ final class Transfer {
 
     /// Goes back in the request's body; returns whether that is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        // Without an answer, the server may have done already what must not be done twice (RFC 9110 §9.2.2), unless it
-        // has refused to (RFC 9113 §8.7).
+        // Without an answer, the server may already have processed a request that must not be repeated (RFC 9110
+        // §9.2.2), unless it has refused to (RFC 9113 §8.7).
         guard
             request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0
                 || sendingAnew.isOnNewConnection
@@ -389,9 +391,9 @@ extension Transfer {
     /// Whether the latest head is such a one.
     var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
 
-    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may go on with it.
+    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may answer it.
     ///
-    /// What a proxy says to the making of a tunnel does not come by here.
+    /// A proxy's response to CONNECT is not handled here.
     private func judgeChallenge(_ head: ReceivedHead) -> Bool {
         let decision: ChallengeDecision =
             switch head.statusCode {
@@ -419,7 +421,7 @@ extension Transfer {
     }
 }
 
-/// What the transfer knows of those who judge the servers of its connection.
+/// The part of the transfer that knows the verifiers of its connection's servers.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// A connection is to be made for the transfer, if there is none for it.
@@ -431,8 +433,8 @@ extension Transfer {
         trustMemory = memory
     }
 
-    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy judge them if there
-    /// is one; returns whether they will.
+    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy evaluate their
+    /// servers if there is one; returns whether they will.
     func prepare(_ context: OpaquePointer) -> Bool {
         handshakes += 1
         guard let authorities, let easy else { return false }
@@ -455,7 +457,8 @@ extension Transfer {
         return unsafe judge.attach(to: context)
     }
 
-    /// Whether the connection on which the request is about to be sent was judged by the transfer's own policy.
+    /// Whether the server of the connection on which the request is about to be sent was evaluated by the transfer's
+    /// own policy.
     ///
     /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
     private func mayUseConnection() -> Bool {
@@ -464,7 +467,7 @@ extension Transfer {
         guard needsFreshConnection else {
             needsFreshConnection = true
             isToBeSentAnew = true
-            // Nobody can use it any more.
+            // No other transfer can use it any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
@@ -472,13 +475,13 @@ extension Transfer {
         return false
     }
 
-    /// Why the handshake was broken off, if that was decided.
+    /// Why the handshake was aborted, if that was decided.
     var refusal: RequestError? {
         for judge in judges { if case .refused(let error) = judge.outcome { return error } }
         return nil
     }
 
-    /// What has to be judged off the loop, if the handshake was broken off for that.
+    /// The server to evaluate off the loop, and its evaluator, if the handshake was aborted for that.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
         for judge in judges {
             if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) }

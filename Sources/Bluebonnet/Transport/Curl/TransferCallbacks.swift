@@ -1,7 +1,7 @@
 import CCurl
 import COpenSSL
 
-/// The functions that libcurl calls with what a transfer receives and when it wants something to send.
+/// The functions that libcurl calls with a transfer's received bytes and when it wants bytes to send.
 ///
 /// They run on the loop's thread, inside a call that the engine made. Safety: the context is the handle's owner, which
 /// outlives the handle.
@@ -62,8 +62,8 @@ enum TransferCallbacks {
 
     /// Notes when libcurl begins to look up or to open a connection for the handle.
     ///
-    /// Until then the transfer waits until the limits of connections allow one. A host whose address is known is not looked
-    /// up, and one that cannot be looked up gets no socket: so there are two functions.
+    /// Until then the transfer waits until the limits of connections allow one. A host whose address is known is not
+    /// looked up, and one that cannot be looked up gets no socket: so there are two functions.
     static func installConnectionBegin(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         let lookup = unsafe bb_curl_set_resolver_start_callback(

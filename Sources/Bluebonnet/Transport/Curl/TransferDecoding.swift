@@ -2,12 +2,12 @@ import CCurl
 
 /// Bodies that are decoded here.
 ///
-/// Libcurl would decode all of what it has read at once, and keep what does not go on: the 64 KiB of its buffer may be
-/// 100 MiB then. So it hands over what came in, and that is decoded in small steps, for as long as there is a place for it
-/// and the turn is not too long for others.
+/// Libcurl would decode all of the bytes that it has read at once, and keep those for which there is no place: the 64
+/// KiB of its buffer may be 100 MiB then. So it hands over the coded bytes, which are decoded in small steps, for as
+/// long as there is a place for the output and the turn is not too long for others.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
-    /// Takes coded bytes of the body; returns what to tell libcurl.
+    /// Takes coded bytes of the body; returns libcurl's next step.
     func receivedCodedBody(
         _ bytes: UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -26,7 +26,7 @@ extension Transfer {
         return .accept
     }
 
-    /// Decodes what was left; returns what came of it, a pause for what is still left.
+    /// Decodes the bytes that were left; returns the resulting action, a pause if some are still left.
     func decodeRest() -> TransferState.BodyAction {
         isToBeDecoded = false
         guard let decoder = reception.decoder, reception.state.hasCodedRest else { return .accept }
@@ -35,14 +35,14 @@ extension Transfer {
         return action
     }
 
-    /// Has the engine go on decoding in its next turn, if there is something left, and a place for it.
+    /// Has the engine continue decoding in its next turn, if there is something left, and a place for it.
     func noteDecoding() {
         guard reception.state.hasCodedRest, reception.state.takesBody, !isToBeDecoded else { return }
         isToBeDecoded = true
         turn.toBeDecoded.append(self)
     }
 
-    /// Decodes until there is no more input, or no place for what comes of it, or the turn has to end.
+    /// Decodes until there is no more input, or no place for the output, or the turn has to end.
     private func decode(
         _ input: inout UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -65,15 +65,15 @@ extension Transfer {
     }
 }
 
-/// Decoding that goes on after libcurl has handed the bytes over.
+/// Decoding that continues after libcurl has handed the bytes over.
 extension TransferEngine {
-    /// Goes on decoding where that was interrupted, each in its turn.
+    /// Resumes interrupted decoding, each transfer in its turn.
     func decodeRests() {
         let rests = shared.toBeDecoded.beginTurn()
         guard !rests.isEmpty else { return }
         var waiting = rests[...]
         while shared.toBeDecoded.allowance > 0, let transfer = waiting.popFirst() {
-            // What has ended meanwhile is not decoded any more.
+            // Transfers that have ended meanwhile are not decoded any more.
             if transfers[transfer.id] != nil { decodeRest(of: transfer) }
         }
         shared.toBeDecoded.endTurn(unserved: waiting)

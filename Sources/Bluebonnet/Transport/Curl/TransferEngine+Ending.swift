@@ -1,7 +1,7 @@
 import CCurl
 
 /// How a transfer ends.
-// Safety: libcurl's words are constants.
+// Safety: libcurl's texts are constants.
 extension TransferEngine {
     /// Ends a transfer that libcurl is done with.
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
@@ -10,8 +10,8 @@ extension TransferEngine {
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        // From 8.1.0 on libcurl itself sends again what a GOAWAY says was not processed; its code is that of a connection
-        // that was closed, and on a connection that was used before, the request may begin anew.
+        // From 8.1.0 on libcurl itself repeats requests that a GOAWAY reports as not processed; its code is that of a
+        // connection that was closed, and on a connection that was used before, the request may begin again.
         let isLost =
             isCutOff
             || (code == CURLE_HTTP2 && !(CurlErrorText.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
@@ -19,7 +19,7 @@ extension TransferEngine {
             return sendAgain(transfer, easy, multi)
         }
         if transfer.reception.state.hasCodedRest, transfer.reception.failure == nil {
-            // What came in before comes first, at the pace of whoever takes it.
+            // Bytes that came in before are delivered first, at the pace of their receiver.
             transfer.codeAtEnd = code
             return
         }
@@ -87,7 +87,8 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
-            // Libcurl has sent the request anew. It counts that until a reset, and gives a request up when there were five.
+            // Libcurl has sent the request again. It counts that until a reset, and gives a request up when there were
+            // five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
             if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
@@ -138,7 +139,7 @@ extension TransferEngine {
         return transfer.easy?.identity?.option
     }
 
-    /// Makes the error of a transfer, which says through which proxy that led.
+    /// Makes the error of a transfer, with the proxy that it went through.
     func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
         let proxy = options.proxyWords(for: transfer.request, kind)
         return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)

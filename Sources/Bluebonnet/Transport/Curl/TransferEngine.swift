@@ -5,25 +5,25 @@ import Glibc
 /// Carries out transfers with libcurl, all on its event loop.
 ///
 /// Runs here: everything that touches one of libcurl's handles; the compiler checks it. Never runs here: code of the
-/// user's. An observer is called from here, and only takes note and resumes whoever waits.
+/// user's. An observer is called from here, and only takes note and resumes waiting tasks.
 ///
 /// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
-/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes what has ended and tells the
-/// observers, all at once.
+/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes the transfers that have
+/// ended and notifies the observers, all at once.
 // Safety: the actor keeps its executor alive; a finished transfer's context is its handle, kept until `finish`.
 actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     let options: TransferOptions
-    /// Who judges servers, from the first transfer on.
+    /// The coordinator of server trust, from the first transfer on.
     private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<Manager>
     let shared: EngineTurn
-    /// What is to be done, in order.
+    /// The commands to carry out, in order.
     ///
-    /// The loop hears of the first only: it takes all that there are by then, so that many requests at once cost it one
-    /// piece of work.
+    /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
+    /// it one piece of work.
     private nonisolated let commands = Locked<[EngineCommand]>([])
     /// Takes the commands' place while they are carried out.
     private var spareBatch: [EngineCommand] = []
@@ -33,7 +33,7 @@ actor TransferEngine: EventLoopClient {
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
-    /// What the session's handles have in common, and its cookies, if it keeps any.
+    /// The common memory of the session's handles, and its cookies, if it keeps any.
     private var memory: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
@@ -45,7 +45,7 @@ actor TransferEngine: EventLoopClient {
     private enum Manager {
         case none
         case named(ServerTrustManager)
-        /// A transfer has begun, and those that follow are judged as it is.
+        /// A transfer has begun, and all later ones use the same manager.
         case settled
     }
 
@@ -73,9 +73,9 @@ actor TransferEngine: EventLoopClient {
         loop.submit { self.assumeIsolated(TransferEngine.carryOutCommands(of:)) }
     }
 
-    /// Has a manager say who judges which server; returns whether it will.
+    /// Sets the manager whose evaluators check servers; returns whether it will be used.
     ///
-    /// The loop hears of it with the first transfer: a session that makes no request needs no thread.
+    /// The loop gets it with the first transfer: a session that makes no request needs no thread.
     nonisolated func letJudge(_ named: ServerTrustManager) -> Bool {
         manager.withLock { manager in
             guard case .none = manager else { return false }
@@ -88,7 +88,7 @@ actor TransferEngine: EventLoopClient {
     private static func carryOutCommands(of engine: isolated TransferEngine) { engine.carryOutCommands() }
 
     private func carryOutCommands() {
-        // What the commands lead to may be further commands, for which the loop comes back.
+        // The commands may lead to further commands, for which the loop comes back.
         var batch = spareBatch
         spareBatch = []
         commands.withLock { swap(&$0, &batch) }
@@ -195,7 +195,7 @@ actor TransferEngine: EventLoopClient {
         switch action {
         case .nothing: break
         case .add:
-            // One that was suspended and resumed while its server is judged goes on waiting.
+            // A transfer that was suspended and resumed while its server is evaluated continues to wait.
             if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
@@ -203,7 +203,7 @@ actor TransferEngine: EventLoopClient {
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
-            // The limit for silence holds again, which nobody looks at while the transfer is held up.
+            // The limit for silence holds again; it is not checked while the transfer is held up.
             if transfers[transfer.id] != nil { checkLimits(of: transfer) }
         }
     }
@@ -223,7 +223,7 @@ actor TransferEngine: EventLoopClient {
     }
 
     func add(_ transfer: Transfer) {
-        // What is known of its host may have changed while it was held back.
+        // The HTTP version known for its host may have changed while it was held back.
         transfer.httpVersion = version(of: transfer.request)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
@@ -260,7 +260,8 @@ actor TransferEngine: EventLoopClient {
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
 
-    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with `https`.
+    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with
+    /// `https`.
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
         guard version == .http2PriorKnowledge, memory?.share?.upgrades(request.url) == true else { return version }
@@ -276,7 +277,7 @@ actor TransferEngine: EventLoopClient {
     }
 }
 
-/// What the engine does before the loop waits: it takes what has ended, and tells the observers.
+/// The engine's work before the loop waits: it takes the transfers that have ended, and notifies the observers.
 // Safety: a finished transfer's context is its handle, kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
@@ -313,7 +314,7 @@ extension TransferEngine {
         return Self.earlier(deadline, Self.earlier(nextCheck, shared.forgotten.due))
     }
 
-    /// Lets the bodies go on that had had their share of the turn.
+    /// Resumes the bodies that had had their share of the turn.
     private func resumeWaiting() {
         for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
             perform(transfer.reception.state.turnBegins(), on: transfer)
@@ -331,7 +332,7 @@ extension TransferEngine {
         if let multi = multis.unmultiplexed { run(multi) }
     }
 
-    /// Has libcurl do what is due, and takes what has ended.
+    /// Has libcurl do the work that is due, and takes the transfers that have ended.
     private func run(_ multi: MultiHandle) {
         multi.runTimeouts(now: shared.now)
         unsafe multi.takeFinished { context, code in
@@ -355,11 +356,11 @@ extension TransferEngine {
         guard !shared.progressed.isEmpty else { return }
         var growing = 0
         var index = 0
-        // What is handed over may make room for more, which libcurl then has ready: the list may grow.
+        // A delivery may make room for more bytes, which libcurl then has ready: the list may grow.
         while index < shared.progressed.count {
             let transfer = shared.progressed[index]
             index += 1
-            // What has ended is told with the outcome.
+            // The outcome reports the progress of transfers that have ended.
             guard transfers[transfer.id] != nil else { continue }
             if transfer.isPieceGrowing() {
                 shared.progressed[growing] = transfer
@@ -367,7 +368,7 @@ extension TransferEngine {
                 continue
             }
             transfer.hasUnreportedProgress = false
-            // First the bytes: who begins to read when it sees the progress is too late for them.
+            // First the bytes: a reader that begins when it sees the progress is too late for them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
         }
@@ -389,14 +390,14 @@ extension TransferEngine {
         transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
-    /// Hands over what has come in for a receiver.
+    /// Hands over the bytes that have come in for a receiver.
     private func deliver(_ transfer: Transfer) {
         transfer.handPieceOver()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }
 
     func tellObservers() {
-        // An exchange's head is told before its end, whoever calls this.
+        // An exchange's head is reported before its end, whichever caller runs this.
         while !ended.isEmpty {
             reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -417,7 +418,7 @@ extension TransferEngine {
         for transfer in transfers.values { checkLimits(of: transfer) }
     }
 
-    /// Ends the transfer if a limit has run out, or sees to it that it is looked at again.
+    /// Ends the transfer if a limit has run out, or ensures that it is looked at again.
     private func checkLimits(of transfer: Transfer) {
         if let easy = transfer.easy, !transfer.isFresh {
             // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
@@ -434,7 +435,7 @@ extension TransferEngine {
             transfer.lastSentBytes = sent
             transfer.lastReceivedBytes = received
         }
-        // The limit for silence is for the network, not for those who read and write the bodies.
+        // The limit for silence is for the network, not for the readers and writers of the bodies.
         let isSuspended = transfer.reception.state.isHeldUp
         if isSuspended { transfer.reception.lastActivity = shared.now }
         let situation = TransferLimits.TransferSnapshot(
@@ -449,7 +450,7 @@ extension TransferEngine {
     }
 }
 
-/// The session's cookies, between what libcurl does with them.
+/// The session's cookies, read and changed between libcurl's uses of them.
 extension TransferEngine: CookieStorage {
     func cookies() throws(RequestError) -> [Cookie] {
         guard !isShutDown else { throw RequestError(.sessionShutDown) }

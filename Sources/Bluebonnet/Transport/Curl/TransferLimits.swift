@@ -1,9 +1,9 @@
 /// Decides which of a transfer's time limits has run out, as a value; times are nanoseconds of the monotonic clock.
 ///
-/// Libcurl keeps limits too, but not for a transfer that waits for a connection, and it begins anew when a transfer is
-/// added again.
+/// Libcurl keeps limits too, but not for a transfer that waits for a connection, and its limits begin again when a
+/// transfer is added again.
 struct TransferLimits: Equatable {
-    /// What is known of the transfer when it is looked at.
+    /// The state of the transfer when its limits are checked.
     struct TransferSnapshot: Equatable {
         var now: Int64
         var isSuspended = false
@@ -62,7 +62,7 @@ struct TransferLimits: Equatable {
         connectingSince = connectingSince ?? now
     }
 
-    /// Nobody is looked at more often than this.
+    /// No transfer is checked more often than this.
     private static let shortestInterval: Int64 = 5_000_000
 
     func verdict(in situation: TransferSnapshot) -> Verdict {
@@ -93,7 +93,7 @@ struct TransferLimits: Equatable {
         return .within(lookAgain: next.map { max($0, situation.now + Self.shortestInterval) })
     }
 
-    /// What is known of a limit that has run out.
+    /// The error text for a limit that has run out.
     func words(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
         case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"

@@ -1,7 +1,7 @@
 import CCurl
 
 extension TransferMetrics {
-    /// Asks libcurl for what it measured of a transfer that has ended.
+    /// Asks libcurl for its measurements of a transfer that has ended.
     init(of transfer: Transfer, _ easy: EasyHandle) {
         self.init()
         guard !transfer.isFresh else { return }
@@ -24,7 +24,7 @@ extension TransferMetrics {
 }
 
 extension EasyHandle {
-    /// A time that libcurl took, which is 0 for what did not happen.
+    /// A time that libcurl took, which is 0 for a step that did not happen.
     fileprivate func duration(_ info: CURLINFO) -> Duration? {
         let microseconds = offset(info)
         return microseconds > 0 ? .microseconds(microseconds) : nil

@@ -2,7 +2,7 @@ import CCurl
 
 /// Through which proxy a request goes.
 extension TransferOptions {
-    /// Sets the proxy, the request's own before that of the session; returns what is wrong with it.
+    /// Sets the proxy, the request's own before that of the session; returns the error if it cannot be used.
     func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         let route: ProxyRoute
         do {
@@ -31,13 +31,14 @@ extension TransferOptions {
         return environment.url(isSecure: isSecure)
     }
 
-    /// Whether the environment's proxy depends on whether libcurl speaks TLS with a host although its URL does not say so.
+    /// Whether the environment's proxy depends on whether libcurl uses TLS with a host although the URL's scheme is not
+    /// `https`.
     func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
         environment.isSplit && !isSecure && configuration.hsts != .off
             && (request.proxy ?? configuration.proxy) == .environment
     }
 
-    /// Notes what the transfer has to know of its proxy, also when its handle is set up already.
+    /// Notes the proxy on the transfer, also when its handle is set up already.
     func noteProxy(of transfer: Transfer) {
         guard !transfer.request.isPlain || usesProxy else { return }
         switch transfer.request.proxy ?? configuration.proxy {
@@ -51,12 +52,14 @@ extension TransferOptions {
         }
     }
 
-    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their names.
+    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their
+    /// names.
     func secureProxyHosts(for request: HTTPRequest) -> [String] {
         ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
 
-    /// Sets with what a proxy's challenges are answered, which waits until it asks: see ``applyCredential(of:to:)``.
+    /// Sets the credential for a proxy's challenges, which is not sent before a challenge: see
+    /// ``applyCredential(of:to:)``.
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
     ) -> RequestError? {
@@ -67,7 +70,8 @@ extension TransferOptions {
         return nil
     }
 
-    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a tunnel.
+    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a
+    /// tunnel.
     private func applyProxyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let own = request.headers.values(for: Self.proxyAuthorization)
         let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
@@ -75,7 +79,7 @@ extension TransferOptions {
         if !lines.isEmpty { easy.set(CURLOPT_PROXYHEADER, own: lines) }
     }
 
-    /// The name of the field with which a client tells a proxy who it is (RFC 9110 §11.7.2).
+    /// The name of the field with a client's credential for a proxy (RFC 9110 §11.7.2).
     static let proxyAuthorization = "Proxy-Authorization"
 
     /// Which proxy a failure may have to do with, without secrets; `nil` if that is not known.
@@ -86,7 +90,7 @@ extension TransferOptions {
         case .connection(.proxy), .connection(.proxyNameNotResolved):
             return "through \(proxy)"
         case .connection, .trust, .timedOut(.connect):
-            // With exceptions, nobody but libcurl knows.
+            // With exceptions, only libcurl knows.
             guard case .url(_, _, let excluded) = proxy, excluded.isEmpty else { return nil }
             return "through \(proxy)"
         default:
@@ -95,13 +99,14 @@ extension TransferOptions {
     }
 }
 
-/// With what challenges are answered.
+/// The credentials for challenges.
 // Safety: libcurl copies what it is given, within the call.
 extension TransferOptions {
-    /// Sets with what a server's challenges are answered; returns why they cannot be.
+    /// Sets the credential for a server's challenges; returns why it cannot be set.
     ///
-    /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a request
-    /// without its body, to provoke the challenge, which a server that asks for nothing would take for the real one.
+    /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a
+    /// request without its body, to provoke the challenge, which a server that asks for nothing would take for the real
+    /// one.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         guard let credential = transfer.serverChallenges.credential else { return nil }
         guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
@@ -110,13 +115,13 @@ extension TransferOptions {
         return apply(transfer.serverChallenges, of: .server, to: easy)
     }
 
-    /// Sets with what the server's or the proxy's challenges are answered; returns why they cannot be.
+    /// Sets the credential for the server's or the proxy's challenges; returns why it cannot be set.
     ///
     /// - Parameters:
-    ///   - challenges: With what, and the one scheme to use at once if the challenge was there before.
+    ///   - challenges: The credential, and the one scheme to use at once if the challenge was there before.
     ///   - party: Whose challenges.
-    ///   - easy: The handle to tell.
-    /// - Returns: What is wrong; `nil` when all is set.
+    ///   - easy: The handle to set it on.
+    /// - Returns: The error; `nil` when all is set.
     private func apply(
         _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
     ) -> RequestError? {
@@ -128,18 +133,18 @@ extension TransferOptions {
         easy.set(party.schemes, challenges.onlyScheme.map(Self.bits) ?? (Self.bits(of: schemes) | bb_curl_auth_only))
         easy.set(party.username, credential.username)
         easy.set(party.password, credential.password)
-        // Libcurl would use a connection again that Negotiate has authenticated for somebody else.
+        // Libcurl would reuse a connection that Negotiate has authenticated for another user.
         if schemes.contains(.negotiate) { useOwnConnection(easy) }
         return nil
     }
 
-    /// Has the transfer make a connection that nobody used before and nobody uses after it.
+    /// Has the transfer make a connection that no transfer used before and none uses after it.
     func useOwnConnection(_ easy: EasyHandle) {
         easy.set(CURLOPT_FRESH_CONNECT, 1)
         easy.set(CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// Whether the fields say already with what to authenticate, which leaves nothing to libcurl.
+    /// Whether the fields contain a credential already, which leaves nothing to libcurl.
     func authenticatesItself(_ request: HTTPRequest) -> Bool {
         request.headers.contains("Authorization") || configuration.headers.contains("Authorization")
     }
@@ -151,11 +156,11 @@ extension TransferOptions {
     }
 }
 
-/// What is known of one party's challenges, the server's or an HTTP proxy's.
+/// The state of one party's challenges, the server's or an HTTP proxy's.
 struct AuthenticationChallenges {
-    /// With what they are answered.
+    /// The credential with which they are answered.
     var credential: Credential?
-    /// With what alone libcurl is to answer, since it would get it wrong otherwise.
+    /// The only scheme that libcurl may use, since it would get the answer wrong otherwise.
     private(set) var onlyScheme: Credential.Schemes?
     private var wasReceived = false
 
@@ -163,7 +168,7 @@ struct AuthenticationChallenges {
         self.credential = credential
     }
 
-    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl goes on.
+    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl continues.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
         guard let credential, !wasReceived else { return .deliver }
         wasReceived = true
@@ -175,7 +180,7 @@ struct AuthenticationChallenges {
     }
 }
 
-/// The options with which libcurl is told how to answer one party's challenges.
+/// The options that set libcurl's answers to one party's challenges.
 private struct AuthenticationOptions {
     let schemes: CURLoption
     let username: CURLoption

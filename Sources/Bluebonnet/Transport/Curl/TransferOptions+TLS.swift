@@ -1,12 +1,12 @@
 import CCurl
 import FoundationEssentials
 
-/// What TLS may be spoken, and by whom.
-// Safety: a null pointer is what libcurl takes for an option that is not set.
+/// The versions, ciphers and peers of TLS.
+// Safety: a null pointer is libcurl's value for an option that is not set.
 extension TransferOptions {
-    /// Sets what the configuration says about TLS.
+    /// Sets the configuration's options for TLS.
     ///
-    /// It holds for proxies, too, but for who the client is: see ``apply(_:to:)``.
+    /// They apply to proxies, too, except the client certificate: see ``apply(_:to:)``.
     func applyTLS(to easy: EasyHandle) {
         let tls = configuration.tls
         let versions = tls.minimumVersion.minimum | tls.maximum
@@ -23,7 +23,7 @@ extension TransferOptions {
             easy.set(CURLOPT_PROXY_TLS13_CIPHERS, list)
         }
         if let identity = tls.proxyClientIdentity { apply(identity, .ofProxies, to: easy) }
-        // Whom to trust, the context is told: see ``Transfer/prepare(_:)``.
+        // The trusted authorities are set on the context: see ``Transfer/prepare(_:)``.
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             unsafe easy.set(option, pointer: nil)
         }
@@ -31,11 +31,11 @@ extension TransferOptions {
         TransferCallbacks.installContext(on: easy)
     }
 
-    /// Keeps apart what was trusted before and after the authorities changed.
+    /// Separates connections and sessions from before and after a change of the authorities.
     ///
-    /// A session that is resumed shows no certificate, and a connection that is used again has shown it before, so both
-    /// believe the authorities of their time. Libcurl uses either again only for the same settings: a directory that
-    /// does not exist, whose name counts the changes, is such a setting and no more.
+    /// A resumed session shows no certificate, and a reused connection has shown it before, so both rely on the
+    /// authorities of their time. Libcurl reuses either only for the same settings: a directory that does not exist,
+    /// whose name counts the changes, is such a setting and no more.
     private func applyGeneration(of authorities: AuthorityStore, to easy: EasyHandle) {
         easy.authorities = authorities.generation
         guard authorities.generation > 0 else { return }
@@ -44,7 +44,7 @@ extension TransferOptions {
         easy.set(CURLOPT_PROXY_CAPATH, name)
     }
 
-    /// Has the client show who it is to servers that ask.
+    /// Sets the client certificate for servers that request one.
     func apply(_ choice: SelectedIdentity?, to easy: EasyHandle) {
         easy.identity = choice
         if let choice { apply(choice.identity, .ofServers, to: easy) }
@@ -102,7 +102,7 @@ extension Session.Configuration.TLS {
     }
 }
 
-/// Says to which host a client shows who it is with what.
+/// Assigns client certificates to hosts.
 struct ClientIdentityTable: Sendable {
     private let hosts: HostTable<SelectedIdentity>
     private let others: SelectedIdentity?
@@ -116,7 +116,7 @@ struct ClientIdentityTable: Sendable {
         hosts = HostTable(Dictionary(uniqueKeysWithValues: choices)) { first, _ in first }
     }
 
-    /// What is shown to the host of a URL; `nil` for nothing.
+    /// The client certificate for the host of a URL; `nil` for none.
     func choice(for url: URL) -> SelectedIdentity? {
         guard !hosts.isEmpty else { return others }
         let host = HostName.canonical(url.host(percentEncoded: false) ?? "")
@@ -126,7 +126,7 @@ struct ClientIdentityTable: Sendable {
 
 /// An identity, and where in the configuration it is.
 ///
-/// A reference: that it is the same one says that a handle is set up for it.
+/// A reference type: the same object means that a handle is set up for it.
 final class SelectedIdentity: Sendable {
     let option: String
     let identity: Session.Configuration.TLS.ClientIdentity

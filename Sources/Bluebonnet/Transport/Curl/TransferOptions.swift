@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// Maps a request and the session's configuration to libcurl's options.
 ///
-/// Belongs to the engine. What is the same for every request of a session is prepared once.
+/// Belongs to the engine. The part that all requests of a session share is prepared once.
 // Safety: libcurl copies what it is given, within the call.
 final class TransferOptions {
     let configuration: Session.Configuration
@@ -21,7 +21,7 @@ final class TransferOptions {
     /// Whom the servers have to be vouched for by.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
-    /// What is wrong with the configuration, which no request gets past.
+    /// The flaw in the configuration, with which every request fails.
     private let flaw: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
@@ -47,9 +47,9 @@ final class TransferOptions {
         flaw = ConfigurationIssue(in: configuration)
     }
 
-    /// Sets everything that the transfer needs on its handle; returns what is wrong with the configuration, if anything.
+    /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
     ///
-    /// The share is what the handles of a session know in common, its cookies among them, if the transfer uses those.
+    /// The share is the common memory of a session's handles, its cookies among them, if the transfer uses those.
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
@@ -127,7 +127,7 @@ final class TransferOptions {
         case .head:
             easy.set(CURLOPT_NOBODY, 1)
         default:
-            // RFC 9110 §8.6: a method that anticipates content says so when there is none.
+            // RFC 9110 §8.6: a request sends `Content-Length: 0` if its method anticipates content and it has none.
             if request.hasBody || method == .post || method == .put || method == .patch {
                 applyBody(upload, to: easy)
             }
@@ -189,10 +189,10 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
-    /// Which version of HTTP a request asks for.
+    /// The version of HTTP that a request asks for.
     ///
-    /// With TLS, the handshake says whether it is HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
-    /// frames of HTTP/2 all the same where the handshake says nothing, also on a connection that another request uses.
+    /// With TLS, the handshake negotiates HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
+    /// frames of HTTP/2 even if the handshake negotiated nothing, also on a connection that another request uses.
     func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
@@ -233,7 +233,7 @@ final class TransferOptions {
             || name == "proxy-authorization"
     }
 
-    /// The cookies that somebody has written into fields, as one value.
+    /// The cookies of the request's own fields, as one value.
     private static func cookies(in headers: HTTPHeaders) -> String? {
         let values = headers.values(for: "Cookie").map { String($0.trimmed) }.filter { !$0.isEmpty }
         return values.isEmpty ? nil : values.joined(separator: "; ")
@@ -247,13 +247,13 @@ final class TransferOptions {
         return value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
     }
 
-    /// A field of the session's in libcurl's form, in which a colon alone removes what libcurl would add.
+    /// A field of the session's in libcurl's form, in which a colon alone removes the field that libcurl would add.
     private static func defaultLine(_ field: HTTPHeader) -> String {
         field.value.trimmed.isEmpty ? "\(field.name):" : line(field)
     }
 }
 
-/// What a handle is set up for beyond the URL, of a request that has nothing of its own: no fields, no body.
+/// The settings of a handle beyond the URL, for a request that has nothing of its own: no fields, no body.
 ///
 /// Handles that are set up for the same are used again without a reset, which costs libcurl a tenth of a small request.
 struct TransferProfile: Equatable {
@@ -284,7 +284,7 @@ extension Duration {
 
 /// Where connections lead, and how they are made.
 extension TransferOptions {
-    /// Sets what the configuration says about connections.
+    /// Sets the configuration's options for connections.
     private func applyConnections(to easy: EasyHandle) {
         let limits = configuration.connectionLimits
         easy.set(CURLOPT_MAXAGE_CONN, Int(limits.idleLifetime.components.seconds))
@@ -322,7 +322,7 @@ extension TransferOptions {
         if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 
-    /// Sets how the request stands beside others on its connection; the field that says so is among the others.
+    /// Sets the request's priority among others on its connection; the `Priority` field is among the other fields.
     private func applyPriority(of request: HTTPRequest, to easy: EasyHandle) {
         if let priority = request.priority { easy.set(CURLOPT_STREAM_WEIGHT, priority.weight) }
     }
@@ -335,7 +335,7 @@ extension Session.Configuration.DNS {
         return FieldList(overrides.map { "\($0):\($1.joined(separator: ","))" }.sorted())
     }
 
-    /// Where to connect instead, in libcurl's form, the entries that say more before those that say less; `nil` for none.
+    /// Addresses to connect to instead, in libcurl's form, the more specific entries first; `nil` for none.
     var connectToLines: FieldList? {
         guard !connectTo.isEmpty else { return nil }
         let entries = connectTo.sorted {
@@ -349,14 +349,14 @@ extension Session.Configuration.DNS {
     private static func openness(of key: String) -> Int { (key.hasSuffix(":") ? 1 : 0) + (key.hasPrefix(":") ? 2 : 0) }
 }
 
-/// Who judges the servers of a transfer's connection.
+/// The policy for the servers of a transfer's connection.
 extension TransferOptions {
-    /// Has the policy judge in libcurl's place, if there is one.
+    /// Has the policy evaluate servers in libcurl's place, if there is one.
     private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
         easy.trust = transfer.trust
         if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         guard let policy = transfer.trust else { return }
-        // A session that is resumed shows no certificate, and so asks nobody.
+        // A resumed session shows no certificate, and so no evaluator would be asked.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         // Libcurl compares the name after the handshake, whatever was decided in it.
         if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }

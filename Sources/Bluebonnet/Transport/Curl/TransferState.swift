@@ -1,6 +1,7 @@
 /// Follows one exchange from libcurl's callbacks: which part of the message is under way in each direction, as a value.
 ///
-/// Upload and download go on independently: a server may answer, and even finish, while the body is still being sent.
+/// Upload and download progress independently: a server may answer, and even finish, while the body is still being
+/// sent.
 struct TransferState: Equatable {
     /// How far the request's body is.
     enum Upload: Equatable {
@@ -24,9 +25,9 @@ struct TransferState: Equatable {
         case receivingBody(bytes: Int64)
     }
 
-    /// What to do with a line of a head.
+    /// The treatment of a line of a head.
     enum HeadAction: Equatable {
-        /// Forget what is there, and keep this line: a status line.
+        /// Discard the head so far, and keep this line: a status line.
         case beginHead
         /// Keep the line.
         case append
@@ -40,7 +41,7 @@ struct TransferState: Equatable {
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// What to do with bytes of the body.
+    /// The treatment of bytes of the body.
     enum BodyAction: Equatable {
         case accept
         /// Keep them in libcurl until the exchange is resumed.
@@ -48,27 +49,27 @@ struct TransferState: Equatable {
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// What the owner of an exchange asked for has what effect.
+    /// The effect of a call of the exchange's owner.
     enum ControlAction: Equatable {
         case nothing
         case add
         case pause
-        /// Let libcurl go on in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
+        /// Let libcurl continue in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
         case unpause
     }
 
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
     private(set) var isSuspended: Bool
-    /// Whether there is no place for the body: nobody has said where it goes yet, or that place is full.
+    /// Whether there is no place for the body: its destination has not been named yet, or is full.
     private(set) var isBodyHeld: Bool
-    /// Whether libcurl was told to keep what it has received.
+    /// Whether a pause made libcurl keep what it has received.
     private(set) var isReceivingPaused = false
     /// Whether more of the body has to wait for the next turn of the loop.
     private var isWaitingForTurn = false
     /// Whether coded bytes that libcurl has handed over are not decoded yet.
     private(set) var hasCodedRest = false
-    /// Whether libcurl was told that there is nothing to send yet.
+    /// Whether libcurl was paused because there is nothing to send yet.
     private(set) var isSendingPaused = false
     /// Whether libcurl has been given the transfer.
     private(set) var isAdded = false
@@ -90,8 +91,9 @@ struct TransferState: Equatable {
 
     /// A line of a head or of the trailers came in.
     ///
-    /// A status line begins a new head: after an informational one, or when libcurl has sent the request anew. In the
-    /// midst of a head it has no place. No field can be taken for one, since a field's name has no `/` (RFC 9110 §5.1).
+    /// A status line begins a new head: after an informational one, or when libcurl has sent the request again. In the
+    /// midst of a head it has no place. No field can be mistaken for a status line, since a field's name has no `/`
+    /// (RFC 9110 §5.1).
     mutating func headLineReceived(bytes: Int, isStatusLine: Bool, isEmpty: Bool, statusCode: Int?) -> HeadAction {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
@@ -140,7 +142,8 @@ struct TransferState: Equatable {
     /// Whether there is a place for more of the body.
     var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
 
-    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since then.
+    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since
+    /// then.
     mutating func turnIsOver() -> Bool {
         guard !isWaitingForTurn else { return false }
         isWaitingForTurn = true
@@ -154,9 +157,9 @@ struct TransferState: Equatable {
         return receivingGoesOn()
     }
 
-    /// There is a place for what libcurl was told to keep, if nothing else holds it up.
+    /// There is a place for the bytes that a pause made libcurl keep, if nothing else holds them up.
     private mutating func receivingGoesOn() -> ControlAction {
-        // What is here already goes first.
+        // Bytes that are here already go first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Keeps, for the engine, who judges which host, what was decided, and who waits for what is not.
+/// Keeps, for the engine, the policy of each host, the verdicts, and the transfers that wait for a verdict.
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 final class TrustCoordinator {
-    /// How often a transfer's connection is made anew for the sake of a verdict.
+    /// How often a transfer's connection is made again for the sake of a verdict.
     private static let verdictLimit = 8
     /// How many hosts' policies are kept.
     private static let policyLimit = 1024
@@ -12,7 +12,7 @@ final class TrustCoordinator {
     let memory = TrustCache()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
-    /// What the manager has said of each host, which it is asked about once.
+    /// The manager's evaluator for each host, which it is asked for once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
     private var questions: [TrustCache.Key: Question] = [:]
@@ -20,7 +20,7 @@ final class TrustCoordinator {
 
     /// An evaluator that is being asked.
     private struct Question {
-        /// Tells its answer from that of an earlier one, which nobody waits for any more.
+        /// Tells its answer from that of an earlier one, for which no transfer waits any more.
         let number: Int
         let task: Task<Void, Never>
     }
@@ -35,15 +35,16 @@ final class TrustCoordinator {
         self.manager = manager
     }
 
-    /// Who judges the servers that a request's connection leads to; `nil` if libcurl alone does.
+    /// The policy for the servers that a request's connection leads to; `nil` if only libcurl checks them.
     func policy(
         for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
         let written = request.url.host(percentEncoded: false) ?? ""
         let host = HostName.canonical(written)
         let isSecure = request.url.scheme?.lowercased() == "https"
-        // A host that wants TLS is spoken to with it, whatever the URL says; an address cannot want it (RFC 6797 §8.3).
-        // To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be an address counts.
+        // TLS is used with a host that demands it (HSTS), whatever the URL's scheme is; an address cannot demand it
+        // (RFC 6797 §8.3). To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be
+        // an address counts.
         let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
@@ -61,7 +62,7 @@ final class TrustCoordinator {
         return policy.judgesHost || policy.judgesProxy ? policy : nil
     }
 
-    /// The evaluator of a host that may not need one, or one that says in a handshake that there is none.
+    /// The evaluator of a host that may not need one, or an evaluator that refuses in a handshake since there is none.
     private func evaluatorOrRefusal(forHost host: String) -> (any ServerTrustEvaluating)? {
         do throws(RequestError) {
             return try evaluator(forHost: host)
@@ -77,7 +78,7 @@ final class TrustCoordinator {
         return evaluator
     }
 
-    /// What becomes of a transfer whose handshake was broken off for a verdict.
+    /// The result for a transfer whose handshake was aborted for a verdict.
     enum HandshakeAdmission {
         case waits
         /// The server was accepted while the handshake came to its end.
@@ -108,14 +109,15 @@ final class TrustCoordinator {
     /// Notes the answer to a question; returns the transfers that have waited for it.
     func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
-        // Another question may be under way since the last who waited for this one has gone, and had it cancelled.
+        // Another question may be under way: the last transfer that waited for this one may have gone, and had it
+        // cancelled.
         guard questions[key]?.number == number else { return [] }
         if isAccepted { memory.accept(trust) }
         questions[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }
 
-    /// A transfer waits no more; the last one to go has the evaluator told.
+    /// A transfer waits no more; when the last one goes, the evaluator's task is cancelled.
     func forget(_ transfer: Transfer) {
         guard let key = transfer.awaitedVerdict else { return }
         transfer.awaitedVerdict = nil
@@ -134,9 +136,9 @@ final class TrustCoordinator {
     }
 }
 
-/// Who judges the servers that a transfer's connection leads to: the host of its URL, and HTTPS proxies.
+/// Assigns evaluators to the servers that a transfer's connection leads to: the host of its URL, and HTTPS proxies.
 ///
-/// One per host and session: that it is the same one says that the same evaluation applies.
+/// There is one object per host and session: the same object means the same evaluation.
 final class TrustPolicy: Sendable {
     private let host: String?
     private let evaluator: (any ServerTrustEvaluating)?
@@ -146,7 +148,7 @@ final class TrustPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - host: The host of the URL; `nil` if that is not spoken to with TLS.
-    ///   - evaluator: Its evaluator; `nil` if libcurl judges it.
+    ///   - evaluator: Its evaluator; `nil` if libcurl checks the host.
     ///   - proxies: The HTTPS proxies that the connection may lead through, with the same.
     init(
         host: String?, evaluator: (any ServerTrustEvaluating)?, proxies: [String: (any ServerTrustEvaluating)?] = [:]
@@ -156,13 +158,13 @@ final class TrustPolicy: Sendable {
         self.proxies = proxies
     }
 
-    /// Whether the host of the URL has an evaluator; libcurl judges it if not.
+    /// Whether the host of the URL has an evaluator; libcurl checks the host if not.
     var judgesHost: Bool { evaluator != nil }
 
     /// Whether an HTTPS proxy has an evaluator.
     var judgesProxy: Bool { proxies.values.contains { $0 != nil } }
 
-    /// The host of a handshake, by the name that it asks for; `nil` if it cannot be told.
+    /// The host of a handshake, by the name that it asks for; `nil` if it cannot be determined.
     ///
     /// Addresses are not named (RFC 6066 §3), so two of them look the same.
     func host(named name: String?) -> String? {
@@ -174,7 +176,7 @@ final class TrustPolicy: Sendable {
         return proxies.keys.contains(name) ? name : host
     }
 
-    /// The evaluator of a handshake, by the name that it asks for; `nil` if that cannot be told.
+    /// The evaluator of a handshake, by the name that it asks for; `nil` if the host cannot be determined.
     func evaluator(named name: String?) -> (any ServerTrustEvaluating)? {
         guard let judged = host(named: name) else { return nil }
         return (proxies[judged] ?? (judged == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
@@ -185,7 +187,7 @@ final class TrustPolicy: Sendable {
 ///
 /// Belongs to the engine; never leaves the loop's thread.
 final class TrustCache {
-    /// A server, by all that an evaluator may have judged.
+    /// A server, by all properties that an evaluator may have checked.
     ///
     /// It may show later that it was revoked, have expired, or speak an older version of TLS.
     struct Key: Hashable {
@@ -237,7 +239,7 @@ final class TrustCache {
 
 /// Verdicts of evaluators that are awaited.
 extension TransferEngine {
-    /// Has a server judged off the loop, and the connection made again if it is accepted.
+    /// Has a server evaluated off the loop, and the connection made again if it is accepted.
     func awaitVerdict(
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {

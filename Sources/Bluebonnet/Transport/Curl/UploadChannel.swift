@@ -51,8 +51,8 @@ enum UploadBody {
 /// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
 /// runs on the global pool.
 ///
-/// Of a file, the loop takes itself what the system has in memory, which saves a copy and the way from thread to thread. It
-/// never waits for the disk: from the first bytes on that are not there, the task reads.
+/// The loop itself reads the part of a file that the system has in memory, which saves a copy and the way from thread
+/// to thread. It never waits for the disk: from the first bytes on that are not in memory, the task reads.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
@@ -71,7 +71,7 @@ final class UploadChannel: Sendable {
             let count = reader.readResident(into: &buffer)
             channel.passedReader(count)
             file = count > 0 ? reader : nil
-            // The task goes on from here.
+            // The task continues at the reader's position.
             if count == 0 { body = OpenBody(file: reader) }
             return count
         }
@@ -87,11 +87,11 @@ final class UploadChannel: Sendable {
     /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - body: What to read; dropped unread if nobody asks for it.
+    ///   - body: The body to read; dropped unread if it is never asked for.
     ///   - isReplayable: Whether the body can be read more than once.
     ///   - highWatermark: From how many held bytes on the reading waits.
-    ///   - lowWatermark: At how many held bytes or fewer it goes on.
-    ///   - wakeLoop: Called on the reading task when a loop that was told to wait may ask again.
+    ///   - lowWatermark: At how many held bytes or fewer it continues.
+    ///   - wakeLoop: Called on the reading task when a loop that got `.wait` may ask again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
         lowWatermark: Int = 512 * 1024,
@@ -113,12 +113,13 @@ final class UploadChannel: Sendable {
     /// Why the body cannot be sent to its end, if so.
     var failure: RequestError? { state.withLock { $0.channel.failure } }
 
-    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be abandoned.
+    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be
+    /// abandoned.
     func replayed() -> UploadChannel? {
         replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }
     }
 
-    /// Copies bytes into libcurl's buffer, or says why there are none now.
+    /// Copies bytes into libcurl's buffer, or returns why there are none now.
     // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> UploadChannelState.TakeAction {
         var memory = unsafe buffer.mutableBytes
@@ -146,7 +147,7 @@ final class UploadChannel: Sendable {
         return action
     }
 
-    /// Drops what is held, and ends the reading.
+    /// Drops the held bytes, and ends the reading.
     func abandon() {
         // The body may hold a sequence of the user's, whose end is not to be under the lock; so it is with its pieces.
         let (task, writer, _) = state.withLock { state in
@@ -185,7 +186,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// Hands a piece over and waits while enough is held; returns whether to go on.
+    /// Hands a piece over and waits while enough is held; returns whether to continue.
     private func write(_ piece: Data) async -> Bool {
         let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
         if wakesLoop { wakeLoop() }
@@ -208,30 +209,30 @@ final class UploadChannel: Sendable {
 
 /// Decides what happens to the bytes of a request's body between the task that reads them and the loop that sends them.
 ///
-/// A value. At the high watermark the reader is told to wait; once the loop has taken enough to be at or below the low
-/// one, the reader goes on. No more bytes than were announced are ever handed over, and an end that comes too early is a
-/// failure: both would make two messages of one (RFC 9112 §6.3). The last byte of those that were announced waits for the
-/// end, so that a body with more than that is not taken for whole.
+/// A value. At the high watermark the reader must wait; once the loop has taken enough to be at or below the low
+/// watermark, the reader continues. No more bytes than were announced are ever handed over, and an end that comes too
+/// early is a failure: both would make two messages of one (RFC 9112 §6.3). The last of the announced bytes waits for
+/// the end, so that a body with more bytes is not treated as complete.
 struct UploadChannelState {
-    /// What the reader has to do after it wrote.
+    /// The reader's next step after a write.
     enum WriteAction: Equatable {
         case goOn
         case wait
-        /// Nobody wants more.
+        /// No more bytes are wanted.
         case stop
     }
 
-    /// What the loop gets when it asks for bytes.
+    /// The result when the loop asks for bytes.
     enum TakeAction: Equatable {
-        /// So many bytes were copied; with `resumesReader`, a reader that waits may go on.
+        /// So many bytes were copied; with `resumesReader`, a reader that waits may continue.
         case took(Int, resumesReader: Bool)
-        /// Nothing for now; the loop is told when there is more.
+        /// Nothing for now; the loop is notified when there is more.
         case wait
         case end
         case fail
     }
 
-    /// What is held; the first of it has been taken.
+    /// The held pieces; a part of the first has been taken.
     private(set) var pieces: [Data] = []
     private var firstPiece = 0
     /// How many bytes of the first piece have been taken.
@@ -254,7 +255,7 @@ struct UploadChannelState {
         self.lowWatermark = min(max(0, lowWatermark), self.highWatermark)
     }
 
-    /// The reader has bytes; `wakesLoop` tells whether the loop waits for them.
+    /// The reader has bytes; `wakesLoop` is whether the loop waits for them.
     mutating func written(_ piece: Data) -> (action: WriteAction, wakesLoop: Bool) {
         guard !isAbandoned, !isEnded, failure == nil else { return (.stop, false) }
         written += Int64(piece.count)
@@ -263,7 +264,7 @@ struct UploadChannelState {
         }
         if !piece.isEmpty { pieces.append(piece) }
         count += piece.count
-        // A reader that has all has only to say that this was all.
+        // A reader that has written all bytes only has to report the end.
         isReaderWaiting = count >= highWatermark && written != length
         return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
     }
@@ -283,9 +284,9 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
-    /// The reader cannot go on; returns whether the loop waits.
+    /// The reader has failed; returns whether the loop waits.
     ///
-    /// What is held goes when the loop wants no more.
+    /// The held bytes are dropped when the loop needs no more.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error
@@ -343,6 +344,6 @@ struct UploadChannelState {
         isLoopWaiting = false
     }
 
-    /// Whether a reader that was told to wait still has to.
+    /// Whether a reader that got `.wait` still has to wait.
     var keepsReaderWaiting: Bool { isReaderWaiting }
 }

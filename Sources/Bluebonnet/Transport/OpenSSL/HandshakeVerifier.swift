@@ -1,15 +1,15 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Judges the servers of one connection's handshakes, for OpenSSL's callbacks.
+/// Evaluates the servers of one connection's handshakes, for OpenSSL's callbacks.
 ///
-/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as long
-/// as that lives, and the transfer that has the connection made knows it, too.
+/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as
+/// long as that lives, and the transfer that has the connection made knows it, too.
 // Safety: OpenSSL's pointers are used within the callback that provides them.
 final class HandshakeVerifier {
-    /// What the handshake came to.
+    /// The result of the handshake's evaluation.
     enum Outcome {
-        /// Nobody was asked yet.
+        /// No evaluator was asked yet.
         case open
         case accepted
         case refused(RequestError)
@@ -36,7 +36,7 @@ final class HandshakeVerifier {
 
     // MARK: What OpenSSL's callbacks report
 
-    /// Has OpenSSL judge the chain, and lets the handshake go on: whether it does is said when all is there.
+    /// Has OpenSSL verify the chain, and lets the handshake continue: the evaluation follows when all is there.
     func verify(_ context: OpaquePointer) -> Int32 {
         let isTrusted = unsafe X509_verify_cert(context) == 1
         unsafe verdict = ServerTrust.Verdict(of: context)
@@ -50,7 +50,7 @@ final class HandshakeVerifier {
         return 1
     }
 
-    /// Judges the server; returns whether the handshake may go on.
+    /// Evaluates the server; returns whether the handshake may continue.
     func judge(_ ssl: OpaquePointer) -> Bool {
         let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
         let shown = unsafe trust(in: ssl, host: policy.host(named: name))
@@ -86,13 +86,13 @@ final class HandshakeVerifier {
 
     // MARK: With OpenSSL's contexts
 
-    /// The place in OpenSSL's contexts where judges are kept.
+    /// The place in OpenSSL's contexts where verifiers are kept.
     private static let index = unsafe bb_ssl_context_index { context in
         guard let context = unsafe context else { return }
         unsafe Unmanaged<HandshakeVerifier>.fromOpaque(context).release()
     }
 
-    /// Has OpenSSL ask this judge about the connections of a context; returns whether it will.
+    /// Has OpenSSL ask this verifier about the connections of a context; returns whether it will.
     func attach(to context: OpaquePointer) -> Bool {
         let kept = unsafe Unmanaged.passRetained(self)
         let isAttached = unsafe bb_ssl_context_judge(
@@ -108,7 +108,7 @@ final class HandshakeVerifier {
         return isAttached == 1
     }
 
-    /// The judge of a connection, if it has one.
+    /// The verifier of a connection, if it has one.
     static func of(_ ssl: OpaquePointer?) -> HandshakeVerifier? {
         guard let kept = unsafe bb_ssl_context_argument(ssl, index) else { return nil }
         return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(kept).takeUnretainedValue()

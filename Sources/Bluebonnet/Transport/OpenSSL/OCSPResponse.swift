@@ -1,20 +1,20 @@
 import COpenSSL
 import FoundationEssentials
 
-/// What is known of a certificate's revocation.
+/// The revocation status of a certificate.
 enum RevocationStatus: Hashable, Sendable {
     /// It is not revoked.
     case good
     case revoked
-    /// Whoever was asked does not know the certificate.
+    /// The responder does not know the certificate.
     case unknown
-    /// What was said does not hold any more, or not yet.
+    /// The response or the list has expired or is not valid yet.
     case stale
-    /// What was said is not signed by one who may say it.
+    /// The signer of the response or the list is not authorized.
     case untrustedResponse
-    /// What was said is not an answer to what was asked.
+    /// The response does not belong to the request.
     case replayedResponse
-    /// Nothing was said, or nothing that can be read.
+    /// There was no response or list, or none that can be read.
     case noResponse
 }
 
@@ -25,7 +25,7 @@ final class OCSPResponse {
     fileprivate let response: OpaquePointer
     let basic: OpaquePointer
 
-    /// Parses a response, and nothing but one; `nil` if it is none, or says that there is none.
+    /// Parses a response, and nothing but one; `nil` if the data is not a response, or the response reports an error.
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
@@ -48,10 +48,10 @@ final class OCSPResponse {
         unsafe OCSP_RESPONSE_free(response)
     }
 
-    /// What the response says of a certificate; whether one may believe it has been seen to.
+    /// The status that the response gives for a certificate; the signature was checked before.
     ///
-    /// A response may hold many answers, and several about the same certificate: what is worst holds, but for what does
-    /// not hold any more.
+    /// A response may hold many answers, and several about the same certificate: the worst status counts, but for
+    /// answers that are no longer valid.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
         var said: Set<RevocationStatus> = []
         for index in 0..<(unsafe OCSP_resp_count(basic)) {
@@ -67,7 +67,7 @@ final class OCSPResponse {
         var thisUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let status = unsafe OCSP_single_get0_status(answer, nil, nil, &thisUpdate, &nextUpdate)
-        // What was revoked stays so.
+        // A revoked certificate stays revoked.
         if status == V_OCSP_CERTSTATUS_REVOKED { return .revoked }
         let longest = unsafe nextUpdate == nil ? longestWithoutEnd : -1
         guard unsafe OCSP_check_validity(thisUpdate, nextUpdate, leeway, longest) == 1 else { return .stale }
@@ -76,11 +76,12 @@ final class OCSPResponse {
 
     /// By how many seconds clocks may differ.
     private static let leeway = 300
-    /// For how many seconds an answer holds that does not say when there is a newer one; there always is (RFC 6960 §2.4).
+    /// For how many seconds a response without `nextUpdate` is valid; newer information is always available then (RFC
+    /// 6960 §2.4).
     private static let longestWithoutEnd = 86_400
 }
 
-/// Owns a question for an OCSP responder (RFC 6960 §4.1), with a nonce (RFC 9654).
+/// Owns a request to an OCSP responder (RFC 6960 §4.1), with a nonce (RFC 9654).
 // Safety: the request is not changed once it is made, and lives as long as its owner.
 @safe
 final class OCSPRequest: @unchecked Sendable {
@@ -103,7 +104,7 @@ final class OCSPRequest: @unchecked Sendable {
         unsafe OCSP_REQUEST_free(pointer)
     }
 
-    /// Whether a response is to this question and no other, by its nonce; one that has none may be an old one.
+    /// Whether a response belongs to this request and no other, by its nonce; a response without one may be replayed.
     func isAnswered(by response: OCSPResponse, requiresNonce: Bool) -> Bool {
         switch unsafe OCSP_check_nonce(pointer, response.basic) {
         case 1: true
@@ -154,16 +155,16 @@ final class X509RevocationList: @unchecked Sendable {
         unsafe X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
     }
 
-    /// What lists say of a certificate; whether it is that of the issuer has been seen to.
+    /// The status of a certificate in revocation lists; its issuer was verified before.
     static func status(
         of certificate: X509Certificate, issuedBy issuer: X509Certificate, in lists: [X509RevocationList]
     ) -> RevocationStatus {
         let named = lists.filter { $0.isOf(issuer) }
         let signed = named.filter { $0.isSigned(by: issuer) }
         guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
-        // What was revoked stays so, whatever else the list is about, and when.
+        // A revoked certificate stays revoked, whatever else the list is about, and when.
         if signed.contains(where: { $0.names(certificate) }) { return .revoked }
-        // OpenSSL takes those that say what has changed since another list for whole ones.
+        // OpenSSL treats delta lists as complete ones.
         let whole = signed.filter { !$0.isDelta }
         guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .untrustedResponse }
         switch store.code(of: certificate) {
@@ -187,12 +188,12 @@ final class X509RevocationList: @unchecked Sendable {
         return unsafe X509_CRL_verify(pointer, key) == 1
     }
 
-    /// Whether the list says only what has changed since another (RFC 5280 §5.2.4).
+    /// Whether the list has only the changes since another list (RFC 5280 §5.2.4).
     private var isDelta: Bool { unsafe X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 }
 
     private func names(_ certificate: X509Certificate) -> Bool {
         var entry: OpaquePointer?
-        // 2: the entry says that the certificate is to be taken off the list.
+        // 2: the entry removes the certificate from the list.
         return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
     }
 }

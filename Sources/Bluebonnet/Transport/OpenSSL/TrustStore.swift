@@ -34,7 +34,7 @@ final class TrustStore: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - chain: The certificates, the server's first.
-    ///   - level: OpenSSL's security level, which says how weak a key or a signature may be.
+    ///   - level: OpenSSL's security level, the limit for weak keys and signatures.
     /// - Returns: OpenSSL's verdict, and the chain if that is good.
     func verify(_ chain: [X509Certificate], level: Int32) -> (verdict: ServerTrust.Verdict, chain: [X509Certificate]) {
         guard let leaf = chain.first, let context = unsafe X509_STORE_CTX_new() else { return (.outOfMemory, []) }
@@ -56,9 +56,10 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
-    /// Whether a chain leads from a certificate straight to one of the store's, and what its lists say of the first.
+    /// Whether a chain leads from a certificate straight to one of the store's, and the status of the certificate in
+    /// its lists.
     ///
-    /// The rules are OpenSSL's: what a list is about, for how long, and what it has to be understood for (RFC 5280 §6.3).
+    /// The rules are OpenSSL's: the scope of a list, its validity, and its critical extensions (RFC 5280 §6.3).
     func code(of certificate: X509Certificate) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
@@ -74,16 +75,16 @@ final class TrustStore: @unchecked Sendable {
         return isGood || code != X509_V_OK ? code : X509_V_ERR_OUT_OF_MEM
     }
 
-    /// Judges a response of an OCSP responder: whether it is signed by one who may, and what it says (RFC 6960).
+    /// Evaluates an OCSP response: whether its signer is authorized, and the status that it gives (RFC 6960).
     ///
-    /// It may be signed by the issuer of the certificate, or by one whom that has named for it (§4.2.2.2). So who else is
-    /// trusted does not matter, and not even whether the issuer is: nobody else can say it.
+    /// It may be signed by the issuer of the certificate, or by a responder that the issuer has authorized (§4.2.2.2).
+    /// So no other authority matters, and the issuer itself need not be trusted: no other signer is authorized.
     ///
     /// - Parameters:
     ///   - response: The response.
     ///   - certificate: The certificate in question.
-    ///   - issuer: That of its issuer, which has to have signed it.
-    /// - Returns: What it comes to.
+    ///   - issuer: The certificate of its issuer.
+    /// - Returns: The status of the certificate.
     static func status(
         in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate
     ) -> RevocationStatus {
@@ -112,7 +113,7 @@ struct CertificateStack: ~Copyable {
         unsafe bb_x509_stack_free(pointer)
     }
 
-    /// The certificates of a stack that is somebody else's.
+    /// The certificates of a stack that another object owns.
     static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<(unsafe bb_x509_stack_count(stack))).compactMap { index in
             unsafe X509Certificate(retaining: bb_x509_stack_at(stack, index))
@@ -127,19 +128,20 @@ extension ServerTrust.Verdict {
             code: Int(X509_STORE_CTX_get_error(context)), depth: Int(X509_STORE_CTX_get_error_depth(context)))
     }
 
-    /// What OpenSSL says when it cannot say anything.
+    /// OpenSSL's verdict when it runs out of memory.
     static let outOfMemory = ServerTrust.Verdict(code: Int(X509_V_ERR_OUT_OF_MEM), depth: 0)
 
-    /// OpenSSL's words for a code.
+    /// OpenSSL's message for a code.
     static func words(for code: Int) -> String { unsafe String(cString: X509_verify_cert_error_string(code)) }
 }
 
 /// Stores of authorities, and OpenSSL's contexts that use them.
 // Safety: a store is filled by the initializer that makes it; contexts add references of their own.
 extension TrustStore {
-    /// Reads what a configuration names.
+    /// Reads the files and directories of a configuration.
     ///
-    /// - Throws: A `.trust(.configuration)` error that says what cannot be read or holds no certificate.
+    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or holds no
+    ///   certificate.
     convenience init(_ authorities: Authorities) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file = authorities.file, unsafe !Self.load(file: file, into: store) {
@@ -177,7 +179,7 @@ extension TrustStore {
         defer { ERR_clear_error() }
         guard let store = unsafe X509_STORE_new() else { throw RequestError(.internal, detail: "out of memory") }
         do throws(RequestError) {
-            // As libcurl does: what is trusted goes before what a server shows, and need not be a root.
+            // As libcurl does: trusted certificates go before those that a server shows, and need not be roots.
             let flags = UInt(X509_V_FLAG_TRUSTED_FIRST) | UInt(X509_V_FLAG_PARTIAL_CHAIN)
             unsafe X509_STORE_set_flags(store, flags)
             unsafe try fill(store)
@@ -235,7 +237,7 @@ extension TrustStore {
         }
     }
 
-    /// Adds what another store holds, and has OpenSSL look where it looks in the system.
+    /// Adds the certificates of another store, and has OpenSSL look in the system's places.
     private static func add(_ other: TrustStore, to store: OpaquePointer) {
         let stack = unsafe X509_STORE_get1_all_certs(other.pointer)
         defer { unsafe bb_x509_stack_free(stack) }
@@ -256,8 +258,8 @@ extension TrustStore {
 
 /// Keeps the authorities that a session trusts in OpenSSL's form.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl could read files and directories itself, but does so anew
-/// for every connection in most cases: the system's authorities are 200 KB of text.
+/// Belongs to the engine; never leaves the loop's thread. Libcurl could read files and directories itself, but in most
+/// cases does so again for every connection: the system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
     private var known: (store: TrustStore, files: [FileStatus?])?
@@ -272,7 +274,8 @@ final class AuthorityStore {
 
     /// The store, read when it is first asked for, and again when a file or a directory has changed.
     ///
-    /// - Throws: A `.trust(.configuration)` error that says what cannot be used; then nobody is trusted.
+    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be used; then no server
+    ///   is trusted.
     func store() throws(RequestError) -> TrustStore {
         let store = try current()
         if let latest, latest !== store { generation += 1 }
@@ -294,13 +297,13 @@ final class AuthorityStore {
     }
 }
 
-/// The authorities that the system trusts, by what libcurl was built to take for them.
+/// The authorities that the system trusts, in the places that libcurl was built with.
 ///
 /// All sessions have them in common: to read them takes longer than many a request.
 enum SystemAuthorities {
     private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
 
-    /// What the files are like now.
+    /// The present status of the files.
     static var files: [FileStatus?] {
         [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap(\.self)
             .map { FileSystem.status($0, followingLinks: true) }

@@ -34,7 +34,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// The certificates of PEM text, in order; what is between them is left out.
+    /// The certificates of PEM text, in order; text between them is left out.
     static func all(inPEM text: Data) -> [X509Certificate] {
         guard let source = OpenSSLBuffer(text) else { return [] }
         var found: [X509Certificate] = []
@@ -95,7 +95,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Where OCSP responders are that know of the certificate, in its order; the first few.
     var responders: [String] {
-        // Whoever makes a certificate may name any number of them.
+        // The maker of a certificate may name any number of them.
         (0..<Self.responderLimit).compactMap { index in
             guard let text = unsafe bb_x509_responder(pointer, index) else { return nil }
             defer { unsafe bb_free(text) }
@@ -115,7 +115,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Whether another certificate is the issuer's by name, and may sign certificates.
     ///
-    /// Whoever has a certificate for a site of theirs could sign others in its issuer's stead otherwise.
+    /// Otherwise the owner of a certificate for one site could sign others in its issuer's stead.
     func isIssued(by issuer: X509Certificate) -> Bool {
         unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK && X509_check_ca(issuer.pointer) != 0
     }
@@ -127,7 +127,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return unsafe X509_verify(pointer, key) == 1
     }
 
-    /// What the certificate says of whom it is for.
+    /// The names and addresses in the certificate, by which it is matched to hosts.
     var match: HostMatch {
         var match = HostMatch()
         forEachName { bytes, isAddress in
@@ -137,7 +137,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return match
     }
 
-    /// The last common name of the subject, which is the one that says most, in UTF-8.
+    /// The last common name of the subject, which is the most specific, in UTF-8.
     private var commonName: [UInt8]? {
         let subject = unsafe X509_get_subject_name(pointer)
         var last: Int32 = -1
@@ -177,8 +177,8 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 }
 
 /// Owns one of OpenSSL's memory buffers, to read from or to write to.
-// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures are
-// used within them.
+// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures
+// are used within them.
 @safe
 final class OpenSSLBuffer {
     let pointer: OpaquePointer
@@ -210,7 +210,7 @@ final class OpenSSLBuffer {
         unsafe bytes?.deallocate()
     }
 
-    /// What was written so far.
+    /// The bytes that were written so far.
     var contents: Data {
         var data = Data()
         var piece = [UInt8](repeating: 0, count: 1024)

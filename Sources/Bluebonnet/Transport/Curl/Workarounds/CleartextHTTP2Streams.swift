@@ -2,8 +2,8 @@ import CCurl
 
 /// Keeps HTTP/2 streams without TLS from sharing a connection where libcurl cannot do that.
 ///
-/// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.0. Before, such
-/// requests have a multi handle of their own, which does not multiplex, and connections that are used once.
+/// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.0. Before,
+/// such requests have a multi handle of their own, which does not multiplex, and connections that are used once.
 struct CleartextHTTP2Streams {
     /// Whether this libcurl has the fault.
     static let isGuarded = Libcurl.version < 0x08_01_00

@@ -2,13 +2,13 @@ import FoundationEssentials
 
 /// Knows the cookies whose path ends with a slash, since libcurl does not.
 ///
-/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen from
-/// 7.88 to 8.23, so this is not switched by the version). Such a cookie is hidden while a request for `/a` is made.
+/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen
+/// from 7.88 to 8.23, so the version does not switch this). Such a cookie is hidden while a request for `/a` is made.
 ///
-/// What is no path, such as `a` or `"/a"`, is to be the default path (§5.2.4). Libcurl takes `/` or what is between the
-/// quotes, and so the cookie is set anew.
+/// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl takes `/` or what is between
+/// the quotes, and so the cookie is set again.
 struct CookiePaths: Equatable {
-    /// A cookie, by what libcurl tells it from others.
+    /// A cookie, by the properties with which libcurl tells it from others.
     private struct Key: Hashable {
         let name: String
         let domain: String
@@ -60,7 +60,7 @@ struct CookiePaths: Equatable {
 
     // MARK: What libcurl makes of a field
 
-    /// Whether libcurl makes of the path in a field what the standard says.
+    /// Whether libcurl parses the path in a field as the standard does.
     static func isRead(_ field: String) -> Bool {
         guard let attribute = attribute(of: field) else { return true }
         return attribute == "/" || (attribute.hasPrefix("/") && !attribute.hasSuffix("/"))
@@ -77,12 +77,12 @@ struct CookiePaths: Equatable {
         }
         if let cookie = alike.first(where: { $0.path == attribute }) { return cookie }
         guard var cookie = alike.first(where: { $0.path == pathTaken(from: attribute) }) else { return nil }
-        // 7.88 keeps a cookie for the root apart from one whose path is none.
+        // 7.88 keeps a cookie for the root apart from one whose path is invalid.
         if !attribute.hasPrefix("/"), cookie.path == "/" { cookie.path = "-" }
         return cookie
     }
 
-    /// Whether two cookies are one to libcurl, by all that we tell them apart by.
+    /// Whether libcurl treats two cookies as one, by all properties that we compare.
     static func areOne(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
 
     private static func pathTaken(from attribute: String) -> String {

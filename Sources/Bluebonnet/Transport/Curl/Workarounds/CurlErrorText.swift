@@ -1,6 +1,6 @@
 import CCurl
 
-/// What a failure means that libcurl says with words alone, since its code stands for several.
+/// The meaning of a failure that libcurl reports only in its error text, since its code stands for several.
 ///
 /// No other place decides by the text of an error.
 enum CurlErrorText: Equatable {
@@ -12,7 +12,7 @@ enum CurlErrorText: Equatable {
     case headTooLarge
     /// A head of HTTP/2 comes in more frames than nghttp2 takes.
     case tooManyFrames
-    /// A stream of HTTP/2 breaks the rules, and the others on its connection may go on.
+    /// A stream of HTTP/2 breaks the rules, and the others on its connection may continue.
     case brokenStream
     /// The connection of a stream is going away, and the request is not sent again.
     case goingAway
@@ -28,12 +28,12 @@ enum CurlErrorText: Equatable {
     /// Libcurl has sent the request several times, each time on another connection.
     case sentInVain
 
-    /// Words with which a version of libcurl says it, in messages about some codes.
+    /// The text of the message in some versions of libcurl, for some codes.
     private struct MessagePattern {
         let meaning: CurlErrorText
         let words: String
         let codes: [CURLcode]
-        /// The first version that says so, and the first that does not any more.
+        /// The first version with this text, and the first without it again.
         var versions: Range<UInt32> = 0..<UInt32.max
     }
 
@@ -44,7 +44,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .hostMismatch, words: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
-        // Of an address, 8.14.1 and 8.23.0 say this.
+        // 8.14.1 and 8.23.0 use this text for an address.
         MessagePattern(
             meaning: .hostMismatch, words: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_01_00..<UInt32.max),
@@ -86,9 +86,9 @@ enum CurlErrorText: Equatable {
 
     private static let proxyWords = "Unsupported proxy"
 
-    /// Reads a message of libcurl's; `nil` when it says no more than the code.
+    /// Reads a message of libcurl's; `nil` when it adds nothing to the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
-        // What a field of HTTP/2 said is the server's, and decides nothing.
+        // The value of an HTTP/2 field is the server's, and decides nothing.
         let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
         let phrase = Self.phrases.first {
             $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.words)
@@ -104,7 +104,7 @@ enum CurlErrorText: Equatable {
         }
     }
 
-    /// What a server's alert says, by OpenSSL's words for it.
+    /// The reason in a server's alert, by OpenSSL's message for it.
     private static func reason(ofAlert words: Substring) -> RequestError.TrustReason {
         if words.hasPrefix("certificate required") { return .clientCertificateRequired }
         let refusals = [
@@ -114,14 +114,14 @@ enum CurlErrorText: Equatable {
         return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
-    /// Whether libcurl says no more than `CURLE_HTTP2` when the peer closes a connection before the response.
+    /// Whether libcurl reports no more than `CURLE_HTTP2` when the peer closes a connection before the response.
     ///
     /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
     static let isClosingWordless = Libcurl.version >= 0x08_01_00
 
-    /// Libcurl's words in one line and without secrets.
+    /// Libcurl's error text in one line and without secrets.
     ///
-    /// Those about a proxy's URL quote that, and those about a field of HTTP/2 quote the field as it came.
+    /// The text about a proxy's URL quotes it, and the text about a field of HTTP/2 quotes the field as it came.
     static func redacted(_ message: String) -> String {
         guard message.hasPrefix(proxyWords) else {
             let words = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]

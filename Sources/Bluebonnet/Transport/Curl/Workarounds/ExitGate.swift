@@ -3,13 +3,15 @@ import Glibc
 
 /// Keeps the threads of event loops out of libcurl and OpenSSL while the process ends.
 ///
-/// OpenSSL 1.1.0 to 3.x frees what all threads use in a function that it registers with `atexit`, while other threads go
-/// on; libcurl, in all versions, has it do so. A program that returned from `main` with a TLS transfer under way was ended
-/// by a signal once in twelve times. There are two remedies:
+/// OpenSSL 1.1.0 to 3.x frees the memory that all threads use in a function that it registers with `atexit`, while
+/// other threads run; libcurl, in all versions, has it do so. A program that returned from `main` with a TLS transfer
+/// under way was ended by a signal once in twelve times. There are two remedies:
 ///
-/// - OpenSSL is told not to do that, which only counts if nobody in the process has used it before.
+/// - OpenSSL is initialized with an option against that, which only counts if OpenSSL was not used in the process
+///   before.
 /// - A function that is registered after OpenSSL's, and so is called before it, lets each loop come to the end of its
-///   turn, and no further. It waits for that, but for no longer than a second, and not for the thread that calls `exit`.
+///   turn, and no further. It waits for that, but for no longer than a second, and not for the thread that calls
+///   `exit`.
 // Safety: the functions are called with constants; `atexit` is given a function without a context.
 enum ExitGate {
     /// Has the process end well; to be asked before the first use of OpenSSL or libcurl.
@@ -49,7 +51,7 @@ enum ExitGate {
 
     /// A loop's thread is about to end.
     static func leaves(_ loop: EventLoop) {
-        // Otherwise OpenSSL does this when the thread has ended for everybody else.
+        // Otherwise OpenSSL does this when the thread has ended for all other code.
         OPENSSL_thread_stop()
         state.withLock { state in
             let key = ObjectIdentifier(loop)

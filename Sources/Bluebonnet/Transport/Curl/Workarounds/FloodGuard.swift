@@ -4,21 +4,21 @@ import Synchronization
 
 /// Ends connections on which a peer keeps libcurl busy with bytes that belong to no response.
 ///
-/// Libcurl goes on reading while bytes arrive for which it calls no callback: empty DATA frames, PRIORITY, ALTSVC and their
-/// like (RFC 9113 §10.5), TLS tickets, the body of a proxy's answer to CONNECT. No time limit fires meanwhile, and nothing
-/// else on the loop goes on. All versions tried do so, 7.88 to 8.23.
+/// Libcurl keeps reading while bytes arrive for which it calls no callback: empty DATA frames, PRIORITY, ALTSVC and
+/// their like (RFC 9113 §10.5), TLS tickets, the body of a proxy's response to CONNECT. No time limit fires meanwhile,
+/// and nothing else on the loop makes progress. All versions tried do so, 7.88 to 8.23.
 ///
-/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use TLS, HTTP/2 or a
-/// proxy. If a call has used 50 ms of processor time and has read 128 KiB of one socket, and the callbacks were told of less
-/// than a sixteenth of that, a dead socket takes the place of the peer's. What waits unread in other sockets does not count,
-/// so whatever else keeps the loop busy costs nobody a connection.
+/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use TLS, HTTP/2
+/// or a proxy. If a call has used 50 ms of processor time and has read 128 KiB of one socket, and the callbacks
+/// received less than a sixteenth of that, a dead socket takes the place of the peer's. Bytes that wait unread in other
+/// sockets do not count, so no other cause of a busy loop costs a connection.
 // Safety: C's types are passed by value or within a call.
 final class FloodGuard: Sendable {
-    /// What is known of a call of libcurl's when the guard looks.
+    /// The state of a call of libcurl's when the guard looks.
     struct FloodSample: Equatable {
-        /// The number of the call; odd while it goes on.
+        /// The number of the call; odd while it runs.
         var call: UInt64
-        /// How many bytes of responses libcurl has told of so far, and how many of requests it has asked for.
+        /// How many bytes of responses libcurl has reported so far, and how many of requests it has asked for.
         var told: UInt64
         /// The processor time of the loop's thread in nanoseconds.
         var time: Int64
@@ -26,7 +26,7 @@ final class FloodGuard: Sendable {
         var read: [Int32: UInt64] = [:]
     }
 
-    /// The socket to cut off, by what was seen when a call was first looked at and what is seen now; `nil` for none.
+    /// The socket to cut off, by the sample of when a call was first looked at and the sample of now; `nil` for none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
@@ -34,7 +34,7 @@ final class FloodGuard: Sendable {
         return (now.told - first.told) < bytes / 16 ? socket : nil
     }
 
-    /// How long libcurl may work on what it has nothing to tell of, and how much it may take in.
+    /// How long libcurl may work without reporting anything, and how many bytes it may take in meanwhile.
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
@@ -43,7 +43,7 @@ final class FloodGuard: Sendable {
 
     static let shared = FloodGuard()
 
-    /// What an error says of a connection that was cut off.
+    /// The error text for a connection that was cut off.
     static let words = "the server sent a flood that belongs to no response, and the connection was closed"
 
     private let watched = Locked<[FloodMonitor]>([])
@@ -103,7 +103,7 @@ final class FloodGuard: Sendable {
     }
 }
 
-/// Counts the bytes of responses that libcurl has told its callbacks of, and those of requests that it has asked for.
+/// Counts the bytes of responses that libcurl has passed to its callbacks, and those of requests that it has asked for.
 ///
 /// The loop's thread counts, for all of the engine's multi handles; the guard reads.
 final class ReportedByteCounts: Sendable {
@@ -117,17 +117,17 @@ final class ReportedByteCounts: Sendable {
     }
 }
 
-/// What the guard sees of one of libcurl's multi handles.
+/// The guard's view of one of libcurl's multi handles.
 ///
-/// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard never
-/// meets a descriptor that is somebody else's by then.
+/// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard
+/// never meets a descriptor that has been reused by then.
 final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
     private let told: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
-    /// The sockets that libcurl has, and what the system knows them by: libcurl does not say of each that it was closed.
+    /// The sockets that libcurl has, with their identities in the system: libcurl does not report the closing of each.
     private let sockets = Locked<[Int32: UInt64]>([:])
     /// The connections that were cut off, and when.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
@@ -185,7 +185,7 @@ final class FloodMonitor: Sendable {
 
     // MARK: On the guard's thread
 
-    /// What is to be seen; `nil` when the loop's thread is gone.
+    /// The current sample; `nil` when the loop's thread is gone.
     func look() -> FloodGuard.FloodSample? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }
@@ -209,7 +209,8 @@ final class FloodMonitor: Sendable {
 
     // MARK: On any thread
 
-    /// Puts a dead socket in the place of one that was opened, if it is still that one; returns whether it did.
+    /// Puts a dead socket in the place of one that was opened, if the descriptor still refers to it; returns whether it
+    /// did.
     func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
             guard let identity = sockets[socket], identity == bb_socket_identity(socket) else { return false }

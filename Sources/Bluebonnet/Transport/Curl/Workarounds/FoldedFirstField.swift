@@ -1,12 +1,13 @@
-/// Tracks whether libcurl has stored a field of this transfer; from 7.84.0 to 8.0.1 it must not store a folded line before.
+/// Tracks whether libcurl has stored a field of this transfer; from 7.84.0 to 8.0.1 it must not store a folded line
+/// before.
 ///
 /// Libcurl appends a field line that begins with a space or a tab to the field before it (`data->state.prevhead` in
-/// `headers.c`). On a handle that is used again, `prevhead` points to a field of the previous transfer, which has been freed.
-/// A server can cause this at will.
+/// `headers.c`). On a handle that is used again, `prevhead` points to a field of the previous transfer, which has been
+/// freed. A server can cause this at will.
 ///
-/// With `CURLOPT_HEADER`, libcurl passes each line of a head to the write callback before it stores the line, and to the
-/// header callback afterwards. The option is on until a field of this transfer is stored; until then the write callback
-/// refuses folded lines. Of a proxy's answer to CONNECT, libcurl stores nothing; see ``TunnelTrailers``.
+/// With `CURLOPT_HEADER`, libcurl passes each line of a head to the write callback before it stores the line, and to
+/// the header callback afterwards. The option is on until a field of this transfer is stored; until then the write
+/// callback refuses folded lines. Of a proxy's answer to CONNECT, libcurl stores nothing; see ``TunnelTrailers``.
 // Safety: libcurl's buffers are used within the callback that provides them.
 enum FoldedFirstField: Equatable {
     /// A field is stored, or this libcurl does not have the fault.
@@ -15,8 +16,8 @@ enum FoldedFirstField: Equatable {
     case awaited
     /// The write callback gets the rest of a line of the head next, of which it has had so many bytes.
     case withinLine(bytes: Int)
-    /// The request goes out by HTTP/2, of which libcurl stores the pseudo-header field `:status` first, and nghttp2 refuses
-    /// folded lines. It may be sent again by HTTP/1.1.
+    /// The request goes out by HTTP/2, of which libcurl stores the pseudo-header field `:status` first, and nghttp2
+    /// refuses folded lines. It may be sent again by HTTP/1.1.
     case pseudo
     /// The head is complete and has no field: the write callback gets the body, unless the request is sent again.
     case missing

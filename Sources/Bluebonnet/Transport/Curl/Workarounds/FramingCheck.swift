@@ -1,10 +1,11 @@
-/// Checks what a head says about where its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
+/// Checks where a head makes its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
 ///
-/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of several. A wrong length makes a part of the body
-/// look like the next response. So an invalid length is refused, and so are two different ones, a transfer coding that was
-/// not asked for (RFC 9112 §7.4), a folded line with no field before it, and a line that ends the head for libcurl alone.
+/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of
+/// several. A wrong length makes a part of the body look like the next response. So an invalid length is refused, and
+/// so are two different ones, a transfer coding that was not asked for (RFC 9112 §7.4), a folded line with no field
+/// before it, and a line that ends the head for libcurl alone.
 struct FramingCheck: Equatable {
-    /// What is wrong with a folded line that has no field before it.
+    /// The flaw of a folded line that has no field before it.
     static let foldedFirstField = "the first field begins with white space"
 
     private var length: Int64?
@@ -12,20 +13,20 @@ struct FramingCheck: Equatable {
     /// Whether the body comes in chunks, or in another transfer coding.
     private(set) var hasTransferCoding = false
 
-    /// What the line before was.
+    /// The kind of the line before.
     private enum Previous {
         case statusLine
-        /// A field that says where the body ends.
+        /// A field that determines where the body ends.
         case framing
         case other
     }
 
-    /// Returns what is wrong with a line after the status line; lines of other fields do not matter.
+    /// Returns the flaw of a line after the status line; lines of other fields do not matter.
     mutating func flaw(in line: Span<UInt8>) -> String? {
         let before = previous
         previous = .other
         guard let first = line.isEmpty ? nil : line[0] else { return nil }
-        // Libcurl takes such a line for the end of the head.
+        // Libcurl treats such a line as the end of the head.
         if first == 0x0d { return "a field line begins with a carriage return" }
         if FieldSyntax.isWhitespace(first) {
             // Libcurl reads such a field only as far as its first line.

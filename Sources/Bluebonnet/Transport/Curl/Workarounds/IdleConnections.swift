@@ -5,21 +5,22 @@ import FoundationEssentials
 
 /// Keeps libcurl from connections that are of no use for a request.
 ///
-/// Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may get the other's answer.
-/// It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line says so.
-/// Before 8.0.0, and in 8.23.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to the next request,
-/// although nobody asked for them (RFC 9112 §6.3). All versions tried, 7.88 to 8.23, use an idle HTTP/2 connection on which
-/// a frame waits, even though the peer has closed it behind that frame. 8.23.0 uses a connection that was used shortly before
-/// without a look at it, and does not send a body again when it cannot send.
+/// Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may get the other's
+/// answer. It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line
+/// names HTTP/2. Before 8.0.0, and in 8.23.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to
+/// the next request, although no request asked for them (RFC 9112 §6.3). All versions tried, 7.88 to 8.23, use an idle
+/// HTTP/2 connection on which a frame waits, even though the peer has closed it behind that frame. 8.23.0 uses a
+/// connection that was used shortly before without a look at it, and does not send a body again when it cannot send.
 ///
-/// The loop tells of idle sockets that became readable, without a system call of its own. What is certain to be of no use
-/// is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1 connection may be a ticket or
-/// a new key (RFC 8446 §4.6): such a connection is looked into before the next request goes out on it.
+/// The loop reports idle sockets that became readable, without a system call of its own. A connection that is certain
+/// to be of no use is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1
+/// connection may be a ticket or a new key (RFC 8446 §4.6): such a connection is looked into before the next request
+/// goes out on it.
 struct IdleConnections {
-    /// Whether this libcurl reads what waits on an idle connection as an answer.
+    /// Whether this libcurl reads bytes that wait on an idle connection as an answer.
     static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
-    /// What a connection speaks.
+    /// The protocol of a connection.
     enum Version: Equatable {
         case http1
         /// HTTP/1.1 over TLS.
@@ -27,7 +28,7 @@ struct IdleConnections {
         case http2
     }
 
-    /// What to do about an idle connection.
+    /// The treatment of an idle connection.
     enum Action: Equatable {
         case nothing
         /// Make it look dead.
@@ -60,13 +61,13 @@ struct IdleConnections {
     private var idleCount = 0
     /// The origins that libcurl takes for ones that multiplex, by host and port.
     private var multiplexing: Set<String> = []
-    /// Of more, every origin is taken for one that multiplexes: a request that waits costs a connection then.
+    /// Beyond that, every origin is treated as multiplexing: a request that waits costs a connection then.
     private static let multiplexingLimit = 10_000
 
     /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
-    /// What to do about an idle connection on which something came in.
+    /// The treatment of an idle connection on which bytes came in.
     static func action(on version: Version, _ readiness: Readiness) -> Action {
         if !readiness.isDisjoint(with: [.peerClosed, .hangup, .error]) { return .end }
         switch version {
@@ -78,7 +79,7 @@ struct IdleConnections {
     }
 
     mutating func opened(_ socket: Int32) {
-        // Libcurl does not say that it has closed a socket whose connection was not made.
+        // Libcurl does not report that it has closed a socket whose connection was not made.
         closed(socket)
         fresh.insert(socket)
     }
@@ -113,7 +114,7 @@ struct IdleConnections {
         return action
     }
 
-    /// What a request has to know about the connection that libcurl has chosen for it.
+    /// The state of the connection that libcurl has chosen for a request.
     enum ConnectionChoice {
         /// Nothing is known of the connection.
         case unknown
@@ -131,14 +132,14 @@ struct IdleConnections {
     /// - Parameters:
     ///   - ends: Its ends.
     ///   - origin: The host and the port of the request's URL.
-    ///   - version: What a new connection speaks.
-    /// - Returns: What it has to know about that connection.
+    ///   - version: The protocol of a new connection.
+    /// - Returns: The state of that connection.
     mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
         -> ConnectionChoice
     {
         if let connection = connections[ends] {
-            // Libcurl has not been told that the host multiplexes: it has just ended the other request, and the loop has not
-            // seen since whether something came in.
+            // Libcurl does not believe that the host multiplexes: it has just ended the other request, and the loop has
+            // not seen since whether something came in.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
@@ -158,7 +159,7 @@ struct IdleConnections {
         return .good(connection)
     }
 
-    /// A status line said that it is of HTTP/2.
+    /// A status line named HTTP/2.
     mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
         if connection.version != .http2 { noteMultiplexing(origin) }
     }
@@ -185,7 +186,8 @@ struct IdleConnections {
 extension Transfer {
     /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
     ///
-    /// If not, the connection holds bytes that would be taken for the answer, is in use, or was ended: libcurl begins again.
+    /// If not, the connection holds bytes that would be treated as the answer, is in use, or was ended: libcurl begins
+    /// again.
     func connectionIsChosen(_ ends: ConnectionEndpoints?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
@@ -218,11 +220,11 @@ extension Transfer {
         easy?.profile = nil
     }
 
-    /// Whether the connection has something that nobody asked for, or has ended; looks into the socket if there is one.
+    /// Whether the connection has bytes that no request asked for, or has ended; looks into the socket if there is one.
     private func hasSurplus(of easy: EasyHandle, on socket: Int32?) -> Bool {
-        // Without TLS, what waits is in the socket.
+        // Without TLS, waiting bytes are in the socket.
         if socket == nil, connection?.version == .http1 { return false }
-        // Behind an HTTPS proxy, what OpenSSL reads from is not the socket.
+        // Behind an HTTPS proxy, OpenSSL does not read from the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
         return easy.hasTLSSurplus(on: connection?.socket ?? -1, isReadable: socket != nil)
@@ -235,7 +237,7 @@ extension Transfer {
         multi?.connectionIsLeft(connection)
     }
 
-    /// Notes that the head of a response is of HTTP/2, by what it says.
+    /// Notes that the head of a response is of HTTP/2, by its status line.
     func http2IsClaimed() {
         guard let connection else { return }
         multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })
@@ -260,7 +262,7 @@ extension EasyHandle {
         unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_speaks_http2(OpaquePointer($0)) != 0 }
     }
 
-    /// Whether a TLS connection holds bytes that nobody asked for, or was closed by its peer.
+    /// Whether a TLS connection holds bytes that no request asked for, or was closed by its peer.
     ///
     /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasTLSSurplus(on socket: Int32, isReadable: Bool) -> Bool {
@@ -287,7 +289,7 @@ struct ConnectionEndpoints: Hashable {
         self.init(ends)
     }
 
-    /// Those that libcurl tells of; `nil` for what is no TCP connection.
+    /// The endpoints that libcurl reports; `nil` for a connection that does not use TCP.
     init?(localPort: Int, remotePort: Int, remoteAddress: UnsafePointer<CChar>?) {
         var ends = bb_ends()
         guard let localPort = UInt16(exactly: localPort), let remotePort = UInt16(exactly: remotePort), localPort > 0,

@@ -2,8 +2,8 @@ import CCurl
 
 /// Frees the bytes of a held-back body that libcurl before 8.1.0 would leak.
 ///
-/// Such a handle keeps the bytes that came in meanwhile, up to 32 MiB with HTTP/2. When its transfer ends while others use
-/// the connection, `multi_done` returns before it frees them: they leak.
+/// Such a handle keeps the bytes that came in meanwhile, up to 32 MiB with HTTP/2. When its transfer ends while others
+/// use the connection, `multi_done` returns before it frees them: they leak.
 enum PausedBytesLeak {
     /// Whether this libcurl has the fault.
     static let leak = Libcurl.version < 0x08_01_00

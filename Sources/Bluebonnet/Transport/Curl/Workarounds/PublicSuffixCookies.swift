@@ -1,7 +1,7 @@
 /// Knows the hosts that are public suffixes themselves and may have set cookies for the hosts below them.
 ///
-/// RFC 6265 §5.3 gives such a cookie back to its host in step 5; libcurl sends it to all of them (seen from 7.88 to 8.23, so
-/// this is not switched by the version).
+/// RFC 6265 §5.3 gives such a cookie back to its host in step 5; libcurl sends it to all of them (seen from 7.88 to
+/// 8.23, so this is not switched by the version).
 struct PublicSuffixCookies {
     private(set) var hosts: Set<String> = []
 

@@ -2,18 +2,19 @@ import CCurl
 
 /// Bodies of requests that an HTTP/2 server refuses while they are being sent.
 ///
-/// Libcurl would end such a body right there, short of its length. That makes the request malformed (RFC 9113 §8.1.1), and
-/// there are servers that close the connection then, with all other streams on it. So the body just stops, and the stream
-/// is reset once the response is complete, as §8.1 has it. Only of a response with a length is that known here; the
-/// others are left to libcurl, which waits for the end of a stream in both directions. All versions tried do so, 7.88 to 8.23.
+/// Libcurl would end such a body right there, short of its length. That makes the request malformed (RFC 9113 §8.1.1),
+/// and there are servers that close the connection then, with all other streams on it. So the body just stops, and the
+/// stream is reset once the response is complete, as §8.1 has it. Only of a response with a length is that known here;
+/// the others are left to libcurl, which waits for the end of a stream in both directions. All versions tried do so,
+/// 7.88 to 8.23.
 extension Transfer {
-    /// Sees to it that no more of the body is sent, if a head says that it is not wanted.
+    /// Ensures that no more of the body is sent, if a head refuses it.
     func judgeUpload(_ head: ReceivedHead) {
         guard head.httpVersion == .http2, head.statusCode >= 300, head.statusCode != 304,
             case .sending = reception.state.upload, reception.expectedBytes != nil, let easy
         else { return }
         easy.set(CURLOPT_KEEP_SENDING_ON_ERROR, 1)
-        // The next request on the handle is not to have that.
+        // The next request on the handle must not have that option.
         easy.profile = nil
         reception.state.bodyRefused()
         turn.refused.append(self)

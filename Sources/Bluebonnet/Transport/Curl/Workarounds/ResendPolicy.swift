@@ -1,8 +1,8 @@
 /// Decides whether libcurl may send a request again by itself, as a value.
 ///
-/// It does when a kept connection turns out to be dead, which says nothing about the server, and when the server refuses
-/// the stream of HTTP/2 unseen (REFUSED_STREAM, RFC 9113 §8.7): up to five times each, one by one: all versions tried do so, 7.88 to 8.23. A server that refuses
-/// what was sent again, too, wants to be left alone.
+/// It does when a kept connection turns out to be dead, which means nothing about the server, and when the server
+/// refuses the stream of HTTP/2 unseen (REFUSED_STREAM, RFC 9113 §8.7): up to five times each, one by one. All versions
+/// tried do so, 7.88 to 8.23. A server that refuses the repeated request, too, wants to be left alone.
 struct ResendPolicy: Equatable {
     /// How many connections have been made for the request.
     private var connections = 0
@@ -12,8 +12,8 @@ struct ResendPolicy: Equatable {
     var hasBegun: Bool { count > 0 }
     /// Whether it goes out on a connection that was made for it.
     ///
-    /// Such a connection is never taken for one that was dead before: if libcurl wants to send the request again without
-    /// an answer, then because the server has refused it, and has not looked at it.
+    /// Such a connection is never treated as one that was dead before: if libcurl wants to send the request again
+    /// without an answer, then because the server has refused it, and has not looked at it.
     private(set) var isOnNewConnection = false
 
     /// Libcurl is about to send the request, for which it has made so many connections; returns whether it may.

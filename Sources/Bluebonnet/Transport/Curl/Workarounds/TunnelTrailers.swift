@@ -2,11 +2,12 @@ import CCurl
 
 /// Keeps libcurl from taking in the trailers of a proxy's answer to CONNECT, of all versions tried.
 ///
-/// It passes them on as fields of the response, without a limit and again and again, and goes on when they are refused.
-/// Versions 7.84.0 to 8.0.1 read freed memory when the first begins with a space or a tab; see ``FoldedFirstField``.
+/// It passes them on as fields of the response, without a limit and again and again, and continues when they are
+/// refused. Versions 7.84.0 to 8.0.1 read freed memory when the first begins with a space or a tab; see
+/// ``FoldedFirstField``.
 ///
-/// The option that has libcurl leave transfer codings alone has it skip trailers, and tunnels do not heed it otherwise. It is
-/// on until the request is about to be sent, and once more when another connection is opened for it.
+/// The option that has libcurl leave transfer codings alone has it skip trailers, and tunnels do not heed it otherwise.
+/// It is on until the request is about to be sent, and once more when another connection is opened for it.
 // Safety: the context is the handle's owner, which outlives the handle.
 enum TunnelTrailers {
     /// Has libcurl skip them on each connection that it opens for the handle.

@@ -1,12 +1,14 @@
 import CSystem
 import Glibc
 
-/// Keeps how sockets were left that libcurl closes: what is unread in them, and whether the server had closed them.
+/// Keeps the state in which libcurl closes sockets: the unread bytes in them, and whether the server had closed them.
 ///
-/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl gives up
-/// at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after the reset. All versions tried do so, 7.88 to 8.23.
+/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl
+/// gives up at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after
+/// the reset. All versions tried do so, 7.88 to 8.23.
 ///
-/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty reply.
+/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty
+/// reply.
 // Safety: the system writes into buffers that it is given, within the call, and no more than they hold.
 struct UnreadResponses {
     /// More is no answer to a refused upload.
@@ -16,7 +18,7 @@ struct UnreadResponses {
     /// The local ports of those that the server had not closed.
     private var openPorts: [Int] = []
 
-    /// Reads what is there, before the socket is closed.
+    /// Reads the bytes that wait in the socket, before it is closed.
     mutating func closing(_ socket: Int32) {
         // Most connections leave nothing, and that is a look without a buffer.
         guard recv(socket, nil, 0, Int32(MSG_DONTWAIT | MSG_PEEK)) >= 0 else { return noteOpen(socket) }
@@ -78,7 +80,7 @@ extension ResponseBuffer {
         return true
     }
 
-    /// What is missing of such an answer: its body is taken as it came, without a transfer coding.
+    /// The error for an incomplete answer of this kind: its body is taken as it came, without a transfer coding.
     var lastWordsError: RequestError? {
         mutating get {
             if let expectedBytes, expectedBytes == body.count { return nil }
@@ -104,7 +106,8 @@ extension ResponseBuffer {
 }
 
 extension Transfer {
-    /// Whether what was left unread in the socket may be an answer: with TLS, anybody on the way could have put it there.
+    /// Whether what was left unread in the socket may be an answer: with TLS, an attacker on the network could have put
+    /// it there.
     func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
         version == .http1 || (version == nil && !isSecure && !isProxied)
     }
