@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What one attempt came to: the exchange, as it ended, and the verdict on it.
+/// The result of one attempt: the exchange, as it ended, and the verdict on it.
 final class CompletedAttempt: Sendable {
     let request: HTTPRequest?
     /// Why the attempt failed; serializers are asked only when it did not.
