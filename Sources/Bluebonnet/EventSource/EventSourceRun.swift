@@ -162,7 +162,7 @@ private final class CancellingConnection {
     }
 }
 
-/// What an ``EventSource`` tells about its connections to those who do not read their events.
+/// The reports of an ``EventSource`` on its connections, for observers that do not read its events.
 final class EventSourceStatus: Sendable {
     let states = Broadcast<EventSource.State>()
     /// The last event ID, if one was received.

@@ -11,7 +11,7 @@ struct EventSourceState {
         case open
         /// The reconnection time is being waited for.
         case waiting
-        /// Nothing is to come.
+        /// No event follows.
         case closed
     }
 
@@ -94,7 +94,7 @@ struct EventSourceState {
         return action
     }
 
-    /// Returns the reconnection time, doubled for each attempt in vain but the first, and up to a quarter more by chance.
+    /// Returns the reconnection time, doubled for each failed attempt but the first, plus up to a quarter at random.
     private func delay(jitter: Double) -> Duration {
         let time = max(.zero, min(reconnectionTime, Self.longestDelay))
         let maximum = max(time, min(configuration.maximumReconnectionDelay, Self.longestDelay))

@@ -7,7 +7,7 @@ import Synchronization
 /// takes a request from its start to its answers; one task at a time runs it:
 ///
 /// - the task that awaits the answer, where there is one, so that most requests need no task of their own;
-/// - otherwise by a task that is made when there is something to do: the request is to be prepared, or has an answer.
+/// - otherwise a task that is made when there is something to do: the request is to be prepared, or has an answer.
 ///
 /// A request that needs no preparation is sent by the call that starts it, without a task.
 final class RequestCore: Sendable {
@@ -82,8 +82,7 @@ final class RequestCore: Sendable {
         return machine.withLock { isStale && $0.isIdle ? .cancelled : $0.state }
     }
 
-    /// A task awaits the request. A request that was not started is registered with its session, or it would never be
-    /// answered.
+    /// Registers an awaited request that was not started with its session, so that it is answered.
     func awaitedUnbegun(_ request: any Request) {
         guard machine.withLock({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }

@@ -148,7 +148,7 @@ public struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSer
     ///
     /// - Parameter input: The exchange.
     /// - Returns: The value.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     public func serialize(_ input: SerializerInput) async throws -> SerializedObject {
         try await body(input)
     }
@@ -206,7 +206,7 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares any serializer; generic code does not know that one never awaits.
+    /// Prepares any serializer; generic code does not know whether a serializer awaits.
     package init(_ serializer: some ResponseSerializer<Value>) {
         if let synchronous = serializer as? any SynchronousResponseSerializer<Value> {
             self.init(synchronous)

@@ -106,7 +106,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
 
     /// Returns the next value, if its line is complete.
     ///
-    /// A line that cannot be decoded is done with: calling again goes on with the one after it.
+    /// A line that cannot be decoded is consumed: the next call continues with the line after it.
     ///
     /// - Returns: The value, or `nil` when more bytes are needed or this was the end.
     /// - Throws: `.serialization(.decodingFailed)` with what the decoder threw as the underlying error and the line's
