@@ -7,9 +7,9 @@ import Glibc
 /// anywhere; reading and changing is done on the session's loop, between what the network does there. After the session
 /// was shut down or is gone, everything fails with `.sessionShutDown`.
 ///
-/// A session with the policy ``Session/Configuration/Cookies/Policy-swift.enum/never``, and one whose transport keeps no
-/// cookies (as the stub for tests), has none: reading gives none, deleting does nothing, and setting fails with
-/// `.cookies(.notKept)`.
+/// A session with the policy ``Session/Configuration/Cookies/Policy-swift.enum/never``, and one whose transport keeps
+/// no cookies (as the stub for tests), has none: reading returns an empty list, deleting does nothing, and setting
+/// fails with `.cookies(.notKept)`.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 

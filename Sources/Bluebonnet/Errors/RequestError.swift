@@ -12,7 +12,7 @@ public struct RequestError: Error, Sendable {
     /// The error that caused this one, if other code than Bluebonnet's threw it.
     public var underlying: (any Error)? { storage.underlying }
 
-    /// One sentence with what is known about the circumstances, such as libcurl's own words.
+    /// One sentence of detail, such as libcurl's error text.
     public var detail: String? { storage.detail }
 
     /// The method of the request, if it was known by then.
@@ -139,7 +139,7 @@ public struct RequestError: Error, Sendable {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; JSON by default.
     /// - Returns: The decoded value.
-    /// - Throws: What the decoder throws, or this error itself when there is no body.
+    /// - Throws: The decoder's error, or this error itself when there is no body.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws -> Value {
@@ -175,7 +175,7 @@ extension RequestError: CustomStringConvertible {
         if let detail { text += " (\(detail))" }
         if let underlying { text += ": \(Self.words(of: underlying))" }
         if let url {
-            // A method that is no token may hold a line break.
+            // A method that is not a token may hold a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
             text += " [\(method ?? "")\(url)]"
         }
@@ -192,7 +192,7 @@ extension RequestError: CustomStringConvertible {
 }
 
 extension RequestError: CustomReflectable {
-    /// A mirror without secrets: of the body, its length alone, and of the error that caused this one, its words.
+    /// A mirror without secrets: of the body, only its length, and of the underlying error, its text.
     public var customMirror: Mirror {
         let children: KeyValuePairs<String, Any> = [
             "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,

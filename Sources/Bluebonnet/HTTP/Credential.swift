@@ -120,7 +120,7 @@ struct Challenge: Equatable {
     }
 }
 
-/// Decides what becomes of a first challenge, as a value.
+/// Decides how a first challenge is handled, as a value.
 ///
 /// Libcurl answers challenges by itself, with the strongest scheme that is offered and allowed. This tells when it would
 /// answer wrongly, and with what else it can be made to answer. Tried with 7.88: of several Digest challenges it knows the
@@ -139,7 +139,7 @@ enum ChallengeDecision: Equatable {
     ///
     /// - Parameters:
     ///   - challenges: What the server asks for, in order.
-    ///   - schemes: With what it may be answered.
+    ///   - schemes: The schemes with which it may be answered.
     ///   - hasBody: Whether the request has a body.
     init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in

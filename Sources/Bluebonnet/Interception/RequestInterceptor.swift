@@ -30,7 +30,7 @@ extension RequestInterceptor {
 /// Changes requests before they are sent.
 ///
 /// For what holds for many requests alike: fields, signatures, tokens. The session's adapters come before the request's
-/// own, and all of them are asked again for each attempt, with the request as it was converted anew.
+/// own, and all of them are asked again for each attempt, with the request as it was converted again.
 public protocol RequestAdapter: Sendable {
     /// Returns the request as it is to be sent.
     ///

@@ -97,7 +97,7 @@ final class SessionContext: Sendable {
 
     func shutDown() async {
         registry.withLock { $0.shutDown() }
-        // What waits for its start would wait for ever.
+        // A request that waits for its start would wait indefinitely.
         for request in requests { request.core.refuse() }
         await withTaskCancellationHandler {
             await drained()
@@ -126,9 +126,9 @@ private struct SessionReference {
     weak var session: Session?
 }
 
-/// Knows a session's requests that are under way or awaited, and who waits for them to end, as a value.
+/// Knows a session's requests that are under way or awaited, and the tasks that wait for them to end, as a value.
 private struct RequestRegistry {
-    /// Someone who waits for requests to end.
+    /// A task that waits for requests to end.
     private struct Waiter {
         /// Those that have not ended.
         var requests: Set<RequestID>
