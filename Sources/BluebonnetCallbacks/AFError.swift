@@ -137,7 +137,7 @@ public enum AFError: Error {
         case noPublicKeysFound
         /// The certificate, a file of the configuration, or the handshake is bad; the error says which.
         case trustEvaluationFailed(error: any Error)
-        /// The certificate has expired, or no trusted authority vouches for it.
+        /// The certificate has expired, or is not signed by a trusted authority.
         case defaultEvaluationFailed(error: any Error)
         /// The certificate is for other hosts.
         case hostValidationFailed(error: any Error)

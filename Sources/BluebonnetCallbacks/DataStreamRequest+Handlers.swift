@@ -80,7 +80,7 @@ nonisolated extension DataStreamRequest {
         mapError: @escaping @Sendable (Failure) -> HandlerFailure,
         _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>
     ) -> Self {
-        // What the handler threw: it does not read on then, and the rest of the body is not for it.
+        // The handler's error: it ends the reading, and the handler does not get the rest of the body.
         let thrown = Locked<RequestError?>(nil)
         return forEach(in: read(streamTask(automaticallyCancelling: false))) { element in
             let error = thrown.withLock(\.self)
@@ -102,7 +102,7 @@ nonisolated extension DataStreamRequest {
 }
 
 extension DataStreamRequest.Completion {
-    /// The completion, with the error of whoever ended the request, if that did.
+    /// The completion, with the error that ended the request, if there was one.
     fileprivate func caused(by cause: RequestError?) -> Self {
         guard let cause, error?.isCancellation != false else { return self }
         return Self(request: request, response: response, metrics: metrics, error: cause)

@@ -15,7 +15,7 @@ extension NetworkReachabilityManager {
     /// - Parameters:
     ///   - queue: Where the handler is called, the main queue by default.
     ///   - listener: Called with the status. After `stopListening()` the queue may still have calls to make.
-    /// - Returns: Always `true`: where the kernel cannot be asked, the status says so.
+    /// - Returns: Always `true`: where the kernel cannot be asked, the status is unknown.
     @discardableResult
     public func startListening(
         onQueue queue: DispatchQueue = .main, onUpdatePerforming listener: @escaping Listener

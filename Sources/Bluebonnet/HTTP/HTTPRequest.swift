@@ -25,7 +25,7 @@ public struct HTTPRequest: Sendable {
         set { parts.headers = newValue }
     }
 
-    /// The content of the request. A GET, HEAD or TRACE request must not have any.
+    /// The content of the request; a GET, HEAD or TRACE request must not have any.
     public var body: RequestBody? {
         get { parts.body }
         set { parts.body = newValue }

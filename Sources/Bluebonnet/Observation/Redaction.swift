@@ -254,13 +254,13 @@ enum SecretNames {
     /// Last parts of field names that are secrets in fields only; elsewhere they may stand for anything.
     private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
 
-    /// Of what a key in a field is no secret.
+    /// The words before a `Key` in a field name that is not a secret.
     private static let harmlessKeys: Set<Substring> = [
         "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
         "sort", "surrogate", "websocket",
     ]
 
-    /// Names of secrets in a query or a form, which elsewhere are of anything.
+    /// Names that are secrets in a query or a form only; elsewhere they may stand for anything.
     private static let parameterNames: Set<String> = ["key", "code"]
 
     /// Returns whether a parameter of a query or a form, such as `access_token` or `user[password]`, is a secret.

@@ -7,7 +7,7 @@ extension Session {
         /// an empty value is not sent at all.
         public var headers: HTTPHeaders = .default
 
-        /// The default time limits of requests: connect 30 s, idle 60 s, no limit in total.
+        /// The default time limits of requests: connect 30 s, idle 60 s, total not set.
         public var timeouts: Timeouts = .default
 
         /// How many connections there may be, and for how long unused ones are kept.

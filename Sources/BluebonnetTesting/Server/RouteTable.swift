@@ -9,7 +9,7 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
         case nothing
     }
 
-    /// What is known of one path.
+    /// The endpoints of one path.
     private struct Route: Sendable {
         /// Those by `nil` are for any method.
         var endpoints: [HTTPMethod?: Endpoint] = [:]

@@ -12,8 +12,8 @@ public import FoundationEssentials
 /// request that neither answers fails with `RequestError` `.connection(.refused)`. Time limits are not applied: answer
 /// with the failure.
 ///
-/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are told
-/// there, too. Every exchange ends once, also when its closure never returns.
+/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are
+/// called there, too. Every exchange ends once, also when its closure never returns.
 public final class StubTransport: Transport {
     /// Answers a request; a `RequestError` that it throws is the failure, another error is the failure's cause.
     public typealias Handler = @Sendable (HTTPRequest) async throws -> Response
@@ -44,7 +44,7 @@ public final class StubTransport: Transport {
 
     /// Answers requests of a method, for a path, one after the other with the given answers.
     ///
-    /// The last one is given again and again. Stubbing the same anew replaces what was there.
+    /// The last one is given again and again. A second stub for the same method and path replaces the first.
     ///
     /// - Parameters:
     ///   - method: The method; any if `nil`.
@@ -99,7 +99,7 @@ public final class StubTransport: Transport {
         }
     }
 
-    /// Waits until every exchange has ended and its observer was told.
+    /// Waits until every exchange has ended and its observer was notified.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func waitUntilIdle() async throws {
@@ -113,7 +113,7 @@ public final class StubTransport: Transport {
     /// - Parameters:
     ///   - request: The request.
     ///   - options: What holds for this exchange. One that starts suspended is answered after it was resumed.
-    ///   - observer: Who is told.
+    ///   - observer: The observer of the exchange.
     /// - Returns: The exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -145,7 +145,7 @@ public final class StubTransport: Transport {
 
     /// Ends all exchanges with `.sessionShutDown`, also those that are started later.
     ///
-    /// Returns when the observers were told. Closures that run are cancelled, but not waited for.
+    /// Returns when the observers were notified. Running closures are cancelled, but not awaited.
     public func shutDown() async {
         let exchanges = state.change { state in
             state.isShutDown = true

@@ -9,7 +9,7 @@ import Synchronization
 /// before; the next request is free to try again.
 ///
 /// A refusal is noticed when a request fails: have it validated (`validate()`), or a 401 is a response like any other.
-/// A refusal by another origin, to which the request was redirected without its credential, does not count.
+/// A refusal by another origin, reached by a redirect that dropped the credential, does not trigger a refresh.
 ///
 /// The error of a request is `.adaptation`, when it was not sent, or `.retry(original:)`; its `underlying` is an
 /// ``AuthenticationError``, or what the refresh threw.
