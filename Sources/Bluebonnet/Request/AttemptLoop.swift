@@ -8,7 +8,7 @@ import FoundationEssentials
 ///     │  ├─ 2 adapt       the session's adapters, then the request's
 ///     │  ├─ 3 send        in RequestCore: the transport asks the cache, then the network
 ///     │  ├─ 4 redirect    in RedirectFollower: where the answer leads elsewhere, send again
-///     │  ├─ 5 receive     the head is judged before the body, where that goes to a stream or a file
+///     │  ├─ 5 receive     the head is checked before the body, where that goes to a stream or a file
 ///     │  └─ 6 validate
 ///     ├─ 7 retry          the retriers decide about a failure: the next attempt, after a delay
 ///     └─ 8 serialize      each serializer in the order attached; a failure goes to the retriers, too

@@ -244,7 +244,7 @@ extension MultipartFormData {
         let body = try open()
         var reader = body.makeReader()
         var bytes = Data()
-        // What was stated for a sequence may be any number: memory is not taken for it in advance.
+        // The stated length of a sequence may be any number: memory is not reserved for all of it in advance.
         bytes.reserveCapacity(Int(min(body.length ?? 0, Self.reservationLimit)))
         while let piece = try await reader.nextPiece() { bytes.append(piece) }
         return bytes

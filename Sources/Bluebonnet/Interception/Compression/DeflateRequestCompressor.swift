@@ -126,7 +126,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
 
     /// A compressor of the format "gzip".
     ///
-    /// - Parameter duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    /// - Parameter duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
     /// - Returns: The compressor.
     public static func gzipCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior

@@ -110,7 +110,7 @@ public struct RetryPolicy: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
     ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
     ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
     ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
@@ -219,7 +219,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
     ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
     ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
     ///   - jitter: How much of the delay is left to chance; all of it by default.
