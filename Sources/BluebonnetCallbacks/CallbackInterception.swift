@@ -4,8 +4,8 @@ public import FoundationNetworking
 
 /// A `RequestAdapter` that answers by a completion handler, and in Foundation's terms.
 ///
-/// What has no place in a `URLRequest` stays as it is in the request. The completion handler may be called from anywhere;
-/// the first call counts. One that is dropped without a call fails the request.
+/// Parts of the request that a `URLRequest` does not have stay unchanged. The completion handler may be called from
+/// anywhere; the first call counts. A handler that is dropped without a call fails the request.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///

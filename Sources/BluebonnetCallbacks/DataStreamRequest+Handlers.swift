@@ -54,8 +54,8 @@ nonisolated extension DataStreamRequest {
 
     /// As ``responseStream(on:stream:)``, with values decoded from the body, one for each line of it.
     ///
-    /// What is in a line is decoded, whatever pieces the network makes of it. With a preprocessor, each piece is
-    /// preprocessed and decoded by itself, for servers that flush a whole value at a time.
+    /// Each line is decoded as a whole, regardless of the pieces in which it arrives. With a preprocessor, each piece
+    /// is preprocessed and decoded by itself, for servers that flush a whole value at a time.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>

@@ -59,7 +59,7 @@ struct HandlerSlot: Sendable {
 /// Each handler has a ticket. What it is called with becomes known at any time and in any order; it is called when all
 /// that were added before have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
-    /// What the reporter of an event has to do.
+    /// The action for the reporter of an event.
     enum Action: Sendable {
         case nothing
         /// Make this call, and report its return.

@@ -5,7 +5,7 @@ extension NetworkReachabilityManager {
     /// The status under the name that code has which was written for Alamofire.
     public typealias NetworkReachabilityStatus = Status
 
-    /// What statuses are handed to.
+    /// A closure that receives statuses.
     public typealias Listener = @Sendable (NetworkReachabilityStatus) -> Void
 
     /// Calls a handler on a queue with the present status, and with each that differs from the one before.

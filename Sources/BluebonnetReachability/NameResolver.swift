@@ -2,7 +2,7 @@ import Bluebonnet
 import CSystem
 import Glibc
 
-/// What looking a name up came to.
+/// The result of a name lookup.
 enum NameLookupResult: Hashable, Sendable {
     case addresses([IPAddress])
     /// There is no such name, or it has no address.

@@ -10,7 +10,7 @@ enum NetworkPath: Hashable, Sendable {
     /// The kernel did not say.
     case unknown
 
-    /// What an error means that the kernel answers with instead of a route.
+    /// The meaning of an error that the kernel returns instead of a route.
     init(error: Int32) {
         switch error {
         // No route; a route of the type unreachable, prohibit or blackhole; the link or the kind of address does not
@@ -39,7 +39,8 @@ enum NetworkPath: Hashable, Sendable {
 }
 
 extension NetworkReachabilityManager.Status {
-    /// What several ways to one destination mean together: one that works is enough, and one that is not known might.
+    /// The combined status of several ways to one destination: a way that works is enough, and an unknown way might
+    /// work.
     init(of statuses: [Self]) {
         let order: [Self] = [.reachable(.ethernetOrWiFi), .reachable(.cellular), .unknown]
         self = order.first { statuses.contains($0) } ?? .notReachable
@@ -116,7 +117,7 @@ struct NetworkLink: Hashable, Sendable {
     var name = ""
     /// The kind of a link that is made by software or its driver, such as `wwan`, `veth`, `wireguard`.
     var kind = ""
-    /// What packets look like on it: the number of `ARPHRD_ETHER` and so on.
+    /// The hardware type of its packets: the number of `ARPHRD_ETHER` and so on.
     var hardware: UInt16 = 1
     /// Whether it is switched on.
     var isUp = true

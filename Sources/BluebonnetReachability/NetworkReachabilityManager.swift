@@ -110,8 +110,8 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// A sequence of statuses: the present one, as soon as it is known, and then each that differs from the one before.
     ///
-    /// What happens within a twentieth of a second is taken together. Any number may observe; each begins with the latest
-    /// status. The sequence ends with ``stopListening()`` and with the manager.
+    /// Changes within a twentieth of a second are combined. Any number of tasks may observe; each begins with the
+    /// latest status. The sequence ends with ``stopListening()`` and with the manager.
     public var statuses: StreamOf<Status> { listeners.statuses() }
 
     /// Calls a handler with the present status, and with each that differs from the one before.
@@ -161,7 +161,7 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     /// So a request to a server on the local machine or network is not held while there is no Internet.
     ///
     /// - Parameter host: The host of a request's URL.
-    /// - Returns: Who knows about it.
+    /// - Returns: The monitor for the host.
     public func connectivity(toHost host: String) -> any ConnectivityMonitoring {
         guard listeners.target.destination == .internet, let destination = ReachabilityDestination(host: host),
             case .addresses = destination

@@ -42,7 +42,7 @@ extension ConnectivityMonitoring {
 /// Names may be found a moment later than routes. Have a `RetryPolicy` come after this one, which tries the request once
 /// more then: `Interceptor(retriers: [.offlineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
-    /// Who knows whether there is a network.
+    /// The monitor of the network.
     public let monitor: any ConnectivityMonitoring
 
     /// How long a request waits for the network; 5 s by default.

@@ -83,7 +83,7 @@ final class ReachabilityMonitors: Sendable {
 
 /// Watches one destination for all who observe it, from the first to the last of them.
 ///
-/// What it does it does on the network's loop, but for ``begin()`` and ``end()``.
+/// Runs on the event loop, except for ``begin()`` and ``end()``.
 private final class ReachabilityMonitor: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -107,7 +107,7 @@ private final class ReachabilityMonitor: Sendable {
     private static let firstRetryDelay = Duration.seconds(1)
     private static let longestRetryDelay = Duration.seconds(30)
 
-    /// Whom the statuses are handed to.
+    /// The observers that receive the statuses.
     let observers = Broadcast<Status>()
 
     private let target: ReachabilityTarget

@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// user's own code (an encoder, a validator, a serializer) that caused it, where one did. The URL is redacted: it shows
 /// no user info and no query values, so that an error can be logged as it is.
 public struct RequestError: Error, Sendable {
-    /// What went wrong.
+    /// The kind of failure.
     public var kind: Kind { storage.kind }
 
     /// The error that caused this one, if other code than Bluebonnet's threw it.
@@ -32,7 +32,7 @@ public struct RequestError: Error, Sendable {
     /// Of a stream or a download whose head was refused, it holds the bytes that came within 300 ms after that.
     public var body: Data? { storage.body }
 
-    /// What the download that failed can be resumed with, if it can.
+    /// The data to resume the failed download with, if it can be resumed.
     ///
     /// Holds the URL and the fields of the request, without those that carry secrets.
     public var resumeData: Data? { storage.resumeData }
@@ -54,7 +54,7 @@ public struct RequestError: Error, Sendable {
         init(_ storage: Storage) { self.storage = storage }
     }
 
-    /// What an error is made of.
+    /// The parts of an error.
     private struct Storage {
         let kind: Kind
         let detail: String?
@@ -73,7 +73,7 @@ public struct RequestError: Error, Sendable {
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - kind: What went wrong.
+    ///   - kind: The kind of failure.
     ///   - detail: What is known about the circumstances. It must hold no secret.
     ///   - underlying: The error that caused this one.
     ///   - fileID: Where the error is made.
@@ -169,7 +169,7 @@ public struct RequestError: Error, Sendable {
 }
 
 extension RequestError: CustomStringConvertible {
-    /// What went wrong, where and for which URL, in one line without secrets.
+    /// The failure, its place and its URL, in one line without secrets.
     public var description: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }

@@ -160,7 +160,7 @@ extension EventSource {
         var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
     }
 
-    /// What a source's connection is doing.
+    /// The state of a source's connection.
     public enum State: Hashable, Sendable {
         /// A connection is being made.
         case connecting

@@ -16,7 +16,7 @@ final class EventSourceRun {
     private var parser: ServerSentEventParser
     /// The last event ID that others know of.
     private var lastEventID: String
-    /// What ended the last connection, with all its circumstances.
+    /// The error that ended the last connection, with all its details.
     private var failure: RequestError?
     private var isClosed = false
 

@@ -15,7 +15,7 @@ struct EventSourceState {
         case closed
     }
 
-    /// What to do next.
+    /// The next action.
     enum Action: Hashable {
         /// Make a connection.
         case connect
@@ -31,7 +31,7 @@ struct EventSourceState {
 
     /// A server that says "at once" is not asked more often than that while it does not answer.
     static let shortestDelayAfterFailures = Duration.seconds(1)
-    /// What a server may ask for, and more than a clock can wait for is no different.
+    /// The longest delay that a server may ask for; longer ones, also beyond the range of a clock, count as this.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
 
     private let configuration: EventSource.Configuration

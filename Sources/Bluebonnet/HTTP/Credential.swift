@@ -60,7 +60,7 @@ extension Credential: CustomStringConvertible, CustomDebugStringConvertible, Cus
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a server or a proxy asks for before it serves a request (RFC 9110 §11.3).
+/// A challenge of a server or a proxy (RFC 9110 §11.3).
 struct Challenge: Equatable {
     /// A parameter, its name in lower case and its value without quotes.
     struct Parameter: Equatable {
@@ -70,7 +70,7 @@ struct Challenge: Equatable {
 
     /// The scheme, in lower case.
     let scheme: String
-    /// What follows the scheme if that is a single piece of text, as NTLM and Negotiate have it.
+    /// The text after the scheme if it is a single piece, as with NTLM and Negotiate.
     private(set) var token: String?
     private(set) var parameters: [Parameter] = []
 
@@ -159,7 +159,7 @@ enum ChallengeDecision: Equatable {
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
     }
 
-    /// What libcurl gets wrong about a Digest challenge (RFC 7616 §3.3), if anything.
+    /// The reason why libcurl would answer a Digest challenge wrongly (RFC 7616 §3.3), if there is one.
     private static func flaw(of digest: Challenge, hasBody: Bool) -> RequestError.AuthenticationReason? {
         if let algorithm = digest.parameter("algorithm"), !algorithms.contains(algorithm.lowercased()) {
             return .unsupportedDigestAlgorithm(algorithm)

@@ -21,7 +21,7 @@ struct AttemptLoop: ~Copyable {
     /// Whether the first attempt was sent where the request was started.
     private var isSent: Bool
     private var download: FileDownload?
-    /// What redirected the attempt under way.
+    /// The redirects of the attempt under way.
     private var redirects: RedirectFollower
     /// Why the attempt before failed.
     private var earlier: RequestError?

@@ -9,7 +9,7 @@ final class CompletedAttempt: Sendable {
     let attempts: Int
     /// Where the body is, if it was downloaded to a file.
     let fileURL: URL?
-    /// What a download that failed can be resumed with.
+    /// The data to resume a failed download with.
     let resumeData: Data?
 
     private let outcome: ExchangeOutcome?

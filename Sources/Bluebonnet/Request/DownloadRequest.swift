@@ -44,7 +44,7 @@ public actor DownloadRequest: Request {
     /// Where the file is, once it is complete and in its place.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
-    /// What the download can be resumed with, once it has failed or was cancelled, if it can.
+    /// The data to resume the download with, once it has failed or was cancelled, if it can be resumed.
     ///
     /// Names the partial file; so it is of use on this machine, for as long as that file is there. Holds the URL and the
     /// fields of the request, without those that carry secrets.

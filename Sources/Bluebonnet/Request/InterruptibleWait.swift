@@ -19,7 +19,7 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - work: The user's code.
     ///   - keep: Keeps what ends the wait, and returns whether there is to be one; the work is not begun otherwise.
-    /// - Returns: What the work returned, or `nil` when that was interrupted.
+    /// - Returns: The result of the work, or `nil` if the wait was interrupted.
     @inline(never)
     static func awaiting(
         _ work: @escaping @Sendable () async -> Value, keep: (@escaping @Sendable () -> Void) -> Bool

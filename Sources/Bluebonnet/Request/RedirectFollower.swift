@@ -5,7 +5,7 @@ import FoundationEssentials
 /// ``RedirectChain`` decides what follows, and the user's handler after it.
 struct RedirectFollower {
     private let core: RequestCore
-    /// What redirected the attempt under way, in order.
+    /// The redirect responses of the attempt under way, in order.
     private(set) var history: [HTTPResponse] = []
 
     init(_ core: RequestCore) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What was chained to a request.
+/// The settings that were chained to a request.
 struct RequestSetup {
     var validators: [ResponseValidator] = []
     /// The request's own interceptors, asked after the session's, in this order.

@@ -33,7 +33,7 @@ struct RequestMachine<Waiter: Sendable> {
         case settled
     }
 
-    /// Who moves the request on.
+    /// The driver of the request.
     enum Driver {
         case nobody
         /// A task is being made for it.
@@ -52,7 +52,7 @@ struct RequestMachine<Waiter: Sendable> {
         case cancelled
     }
 
-    /// What the reporter of an event has to do.
+    /// The action for the reporter of an event.
     enum Action {
         case nothing
         /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared,
@@ -76,7 +76,7 @@ struct RequestMachine<Waiter: Sendable> {
     private(set) var phase = Phase.idle
     private(set) var driver = Driver.nobody
     private(set) var wish = RequestedState.goOn
-    /// What was chained.
+    /// The settings that were chained.
     var setup = RequestSetup()
     /// The record of the request.
     var record = RequestHistory()
@@ -264,7 +264,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     // MARK: The driver
 
-    /// What a driver begins with.
+    /// The first step of a driver.
     enum Claim {
         /// The request is to be made.
         case prepare
@@ -412,7 +412,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// The receivers of the end of a request, and its outcome.
     struct PendingCompletions {
         let attempt: CompletedAttempt
-        /// Those that were not served.
+        /// The serializers that were not served.
         let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
@@ -437,7 +437,7 @@ final class RunningExchange {
     fileprivate var fileBody: BodyFanOut?
 
     enum Handle {
-        /// The transport has not returned the exchange, so nothing can be said to it.
+        /// The transport has not returned the exchange, so it cannot be controlled.
         case starting
         case underWay(any Exchange)
         case ended
@@ -447,7 +447,7 @@ final class RunningExchange {
 
     var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
 
-    /// What the driver hears next, in order; nothing before something can be said to the exchange.
+    /// The driver's next event, in order; `nil` while the transport has not returned the exchange.
     fileprivate func takeEvent() -> ExchangeEvent? {
         guard !isStarting else { return nil }
         return head.take() ?? outcome.take().map(ExchangeEvent.outcome)

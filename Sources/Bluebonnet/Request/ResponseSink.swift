@@ -29,10 +29,10 @@ enum ResponseSink: Sendable {
     }
 }
 
-/// What a download needs besides its request: where the file goes, and what it begins with.
+/// The parts of a download besides its request: the destination of the file, and the resume data.
 final class DownloadPlan: Sendable {
     let destination: DownloadDestination
-    /// What an earlier download left off with.
+    /// The resume data of an earlier download.
     let resumeData: Data?
     /// Whether the partial file is of no use once the request is cancelled.
     let discardsPartialFile = Locked(false)

@@ -103,7 +103,7 @@ public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSeriali
     func serialize(_ input: SerializerInput) throws -> SerializedObject
 }
 
-/// What a serializer makes a value of: the exchange as far as it went.
+/// The input of a serializer: the exchange as far as it went.
 public struct SerializerInput: Sendable {
     /// The request of the last attempt, without the fields that the session adds.
     public var request: HTTPRequest?

@@ -73,13 +73,13 @@ public actor Session {
     /// How the session makes requests.
     public nonisolated var configuration: Configuration { context.configuration }
 
-    /// What changes every request before it is sent, and is asked first about those that failed.
+    /// The interceptor that changes every request before it is sent, and is asked first about failed requests.
     public nonisolated var interceptor: (any RequestInterceptor)? { context.interceptor }
 
-    /// What decides about redirects for requests that have no handler of their own.
+    /// The handler that decides about redirects of requests without a handler of their own.
     public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
 
-    /// What decides about what is stored for requests that have no handler of their own.
+    /// The handler that decides what is stored for requests without a handler of their own.
     public nonisolated var cachedResponseHandler: (any CachedResponseHandler)? { context.cachedResponseHandler }
 
     /// The monitors that receive the events of the requests.

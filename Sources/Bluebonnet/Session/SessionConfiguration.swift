@@ -30,7 +30,7 @@ extension Session {
         /// The network interface that connections leave by, such as `eth0`, or the address of this end of them; `nil`,
         /// the default, for the system's choice.
         ///
-        /// One that is not there fails requests with `.connection(.interface)`.
+        /// A missing interface fails requests with `.connection(.interface)`.
         public var interface: String?
 
         /// The versions of IP that connections use; both by default.

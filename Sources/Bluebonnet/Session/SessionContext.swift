@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What a session's requests need of it; outlives the session until the last of them has been answered.
+/// The part of a session that its requests need; outlives the session until the last request has been answered.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
-    /// What carries the session's requests, behind its cache if it has one.
+    /// The transport of the session's requests, including its cache if it has one.
     let transport: any Transport
     let interceptor: (any RequestInterceptor)?
     /// Those of the session's interceptor, asked before a request's own.
@@ -130,7 +130,7 @@ private struct SessionReference {
 private struct RequestRegistry {
     /// A task that waits for requests to end.
     private struct Waiter {
-        /// Those that have not ended.
+        /// The requests that have not ended.
         var requests: Set<RequestID>
         let continuation: Resumption<Void>
     }

@@ -134,7 +134,7 @@ extension TimeInterval {
     /// The default limit of a `URLRequest`, in seconds.
     static let defaultTimeout: TimeInterval = 60
 
-    /// What stands for no limit in Foundation's terms, in seconds: ten years.
+    /// The timeout that stands for no limit in a `URLRequest`, in seconds: ten years.
     static let unlimited: TimeInterval = 315_360_000
 
     /// The limit for idle time as one number; that for connecting where there is no other.

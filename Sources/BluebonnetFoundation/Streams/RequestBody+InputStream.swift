@@ -166,7 +166,7 @@ private final class InputStreamWorker: Sendable {
         reply?.resume(throwing: CancellationError())
     }
 
-    /// What the thread does.
+    /// The body of the thread.
     private func run() {
         do {
             try stream.begin()

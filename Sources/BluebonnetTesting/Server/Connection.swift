@@ -6,7 +6,7 @@ import FoundationEssentials
 /// Belongs to the loop of a ``ServerCore``. Whatever happens is noted in the state first; then ``proceed()`` takes the
 /// connection as far as it can go without waiting.
 final class Connection {
-    /// What the connection is about.
+    /// The current activity of the connection.
     private enum Phase {
         /// A request is awaited or being read.
         case reading
@@ -14,7 +14,7 @@ final class Connection {
         case routing
         /// A route writes the body.
         case streaming(ResponseEncoder.Framing, left: Int?, keepsAlive: Bool)
-        /// What is left of an answer is being sent.
+        /// The rest of an answer is being sent.
         case sending(keepsAlive: Bool)
         /// A script runs.
         case scripted(ScriptCursor)
@@ -55,7 +55,7 @@ final class Connection {
     /// Counts what the socket has taken of the streamed body that is being written.
     private var bodySent: ByteCount?
     private var interest: Interest = .readable
-    /// That the peer has closed its side; tells without reading (`EPOLLRDHUP`).
+    /// The peer has closed its side; reported without reading (`EPOLLRDHUP`).
     private static let closing = Interest(rawValue: Readiness.peerClosed.rawValue)
 
     init(id: Int, socket: Socket, context: ServerContext) {

@@ -29,7 +29,7 @@ struct IncomingBody {
     private let counts: Counts
     private let window: Int
     private let recordedBytes: Int
-    /// What has come and was not read yet.
+    /// The received bytes that were not read yet.
     private var bytes = Data()
 
     init(

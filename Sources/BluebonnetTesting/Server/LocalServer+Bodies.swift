@@ -13,7 +13,7 @@ extension LocalServer {
         /// Bytes of the body, without the framing of a chunked one; never empty.
         public typealias Element = Data
 
-        /// What ``read()`` throws.
+        /// The error that ``read()`` throws.
         public typealias Failure = LocalServer.Failure
 
         /// The length of the whole body in bytes, if the client said it; `nil` when it is chunked.

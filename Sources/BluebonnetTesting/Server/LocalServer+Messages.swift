@@ -96,7 +96,7 @@ extension LocalServer.Request: CustomStringConvertible {
 }
 
 extension LocalServer {
-    /// What a route answers.
+    /// The answer of a route.
     ///
     /// The server takes care of the framing: it sets `Content-Length` or `Transfer-Encoding` to what is right, sends no
     /// body where there must be none (HEAD, 1xx, 204, 304), and honours a `Connection: close` among the fields. What

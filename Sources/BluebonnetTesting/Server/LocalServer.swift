@@ -307,7 +307,7 @@ extension LocalServer {
 }
 
 extension LocalServer.Failure: CustomStringConvertible {
-    /// What went wrong, in one line.
+    /// The failure, in one line.
     public var description: String {
         switch self {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"

@@ -67,7 +67,7 @@ struct OutgoingQueue {
         return .sent
     }
 
-    /// What the socket has taken since this was asked for.
+    /// The bytes that the socket has taken since the last call.
     mutating func takeCounts() -> Counts {
         defer { counts = Counts() }
         return counts

@@ -76,7 +76,7 @@ struct RecentElements<Element: Sendable>: Sendable {
         self.capacity = max(0, capacity)
     }
 
-    /// What is kept, the oldest first.
+    /// The kept elements, the oldest first.
     var elements: [Element] { Array(ring[start...] + ring[..<start]) }
 
     /// How many elements have been dropped.

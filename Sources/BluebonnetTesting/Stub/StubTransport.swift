@@ -228,7 +228,7 @@ public final class StubTransport: Transport {
 }
 
 extension StubTransport {
-    /// What a stub answers: a response, a failure, or nothing ever.
+    /// The answer of a stub: a response, a failure, or no answer.
     public struct Response: Sendable {
         indirect enum Storage: Sendable {
             case response(status: Int, version: HTTPVersion, headers: HTTPHeaders, body: Data)
@@ -338,7 +338,7 @@ extension StubTransport.Response {
 
 /// Knows which stub answers which request; a pure value.
 struct StubTable: Sendable {
-    /// What answers a request.
+    /// The source of the answer to a request.
     enum StubOutcome: Sendable {
         case response(StubTransport.Response)
         case handler(StubTransport.Handler)

@@ -5,7 +5,7 @@ import Bluebonnet
 /// A pure value: it is fed bytes and asked for the next event, until it needs more bytes. It is strict, since it also
 /// checks the client: messages that the RFC calls malformed fail. After a failure it returns only that failure.
 struct RequestParser {
-    /// What was found next.
+    /// The next part of the input.
     enum Event: Equatable {
         /// Nothing yet; more bytes have to be appended.
         case needsBytes

@@ -10,7 +10,7 @@ import Glibc
 package struct Socket: Hashable, Sendable {
     package let descriptor: Int32
 
-    /// What a call that moves bytes, or accepts a connection, came to.
+    /// The result of a call that moves bytes, or accepts a connection.
     enum Outcome<Value> {
         case done(Value)
         /// Nothing can be done now; wait for readiness.

@@ -94,7 +94,7 @@ enum Storability {
         .union([421, 422, 426]).union(500...505)
 }
 
-/// What a cache must forget after a request that may have changed something (RFC 9111 §4.4).
+/// The responses to invalidate after a request with an unsafe method (RFC 9111 §4.4).
 enum Invalidation {
     /// Finds what must be forgotten.
     ///

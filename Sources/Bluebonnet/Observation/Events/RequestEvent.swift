@@ -62,11 +62,11 @@ public indirect enum RequestEvent: Sendable {
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
 }
 
-/// What a serializer made, a value of any type or an error.
+/// The result of a serializer, a value of any type or an error.
 ///
 /// Conformed to by ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream``.
 public protocol SerializationOutcome<Value>: Sendable {
-    /// What the serializer makes.
+    /// The type of the serializer's values.
     associatedtype Value: Sendable
 
     /// The value, or `nil` when there is none.
@@ -132,11 +132,11 @@ public struct ExchangeRecord: Sendable, Identifiable {
     public var attempt: Int
     /// Whether a redirect led here.
     public var isRedirect: Bool
-    /// What is sent, without the fields that the session adds.
+    /// The request as it is sent, without the fields that the session adds.
     public var request: HTTPRequest
     /// The head of the response, once there is one.
     public var response: HTTPResponse?
-    /// What was measured, once the exchange is over.
+    /// The metrics, once the exchange is over.
     public var metrics: TransferMetrics?
 
     /// Creates a record.
