@@ -61,7 +61,7 @@ extension RequestError.MultipartEncodingReason {
         }
     }
 
-    /// What stands in an error is the path of a file, or the text of a URL that is none of a file.
+    /// Errors hold the path of a file, or the text of a URL with another scheme than `file`.
     private static func url(_ text: String) -> URL {
         text.contains("://") ? URL(string: text) ?? URL(filePath: text) : URL(filePath: text)
     }

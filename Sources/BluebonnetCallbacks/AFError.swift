@@ -30,7 +30,7 @@ public enum AFError: Error {
     case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
     /// The request was cancelled.
     case explicitlyCancelled
-    /// What was given is not a URL that can be requested.
+    /// The value is not a URL that can be requested.
     case invalidURL(url: String)
     /// A multipart form could not be encoded.
     case multipartEncodingFailed(reason: MultipartEncodingFailureReason)
@@ -137,7 +137,7 @@ public enum AFError: Error {
         case noPublicKeysFound
         /// The certificate, a file of the configuration, or the handshake is bad; the error says which.
         case trustEvaluationFailed(error: any Error)
-        /// The certificate has expired, or no trusted authority vouches for it.
+        /// The certificate has expired, or is not signed by a trusted authority.
         case defaultEvaluationFailed(error: any Error)
         /// The certificate is for other hosts.
         case hostValidationFailed(error: any Error)
@@ -198,7 +198,7 @@ extension AFError {
     /// Whether the request cannot be sent as it is.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
-    /// What caused the error: one of your own code's, or a `RequestError`.
+    /// The cause of the error: an error of your own code, or a `RequestError`.
     public var underlyingError: (any Error)? {
         switch self {
         case .createUploadableFailed(let error), .createURLRequestFailed(let error),
@@ -267,7 +267,7 @@ extension AFError {
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
     /// Where the file was to be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }
-    /// What the download that failed can be resumed with, if it can.
+    /// The data to resume the failed download with, if it can be resumed.
     public var downloadResumeData: Data? { requestError?.resumeData }
     /// The `RequestError` that the error was made of, if it keeps that.
     public var requestError: RequestError? {

@@ -4,8 +4,8 @@ public import FoundationNetworking
 
 /// A `RequestAdapter` that answers by a completion handler, and in Foundation's terms.
 ///
-/// What has no place in a `URLRequest` stays as it is in the request. The completion handler may be called from anywhere;
-/// the first call counts. One that is dropped without a call fails the request.
+/// Parts of the request that a `URLRequest` does not have stay unchanged. The completion handler may be called from
+/// anywhere; the first call counts. A handler that is dropped without a call fails the request.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
@@ -55,7 +55,7 @@ extension CallbackRequestAdapter {
 /// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call says
 /// `.doNotRetry`.
 public protocol CallbackRequestRetrier: RequestRetrier {
-    /// Decides what is to become of a request that failed.
+    /// Decides whether a failed request is retried.
     ///
     /// Called on the global pool, once for each distinct failure.
     ///
@@ -153,7 +153,7 @@ extension CallbackAuthenticator {
         let original = URLRequest(request)
         var changed = original
         apply(credential, to: &changed)
-        // One that cannot be sent any more goes as it was, and the server says what it thinks of it.
+        // A request that would become invalid is sent unchanged, and the server decides about it.
         if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
     }
 

@@ -59,8 +59,8 @@ nonisolated extension DataStreamRequest {
 
     /// As ``responseStream(on:stream:)``, with values decoded from the body, one for each line of it.
     ///
-    /// What is in a line is decoded, whatever pieces the network makes of it. With a preprocessor, each piece is
-    /// preprocessed and decoded by itself, for servers that flush a whole value at a time.
+    /// Each line is decoded as a whole, regardless of the pieces in which it arrives. With a preprocessor, each piece
+    /// is preprocessed and decoded by itself, for servers that flush a whole value at a time.
     @discardableResult @preconcurrency public func responseStreamDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, on queue: DispatchQueue, using decoder: any DataDecoder = JSONDecoder(),
         preprocessor: (any DataPreprocessor)? = nil, stream: @escaping Handler<Value, AFError>
@@ -86,7 +86,7 @@ nonisolated extension DataStreamRequest {
         mapError: @escaping @Sendable (Failure) -> HandlerFailure,
         _ read: (DataStreamTask) -> StreamOf<Stream<Success, Failure>>
     ) -> Self {
-        // What the handler threw: it does not read on then, and the rest of the body is not for it.
+        // The handler's error: it ends the reading, and the handler does not get the rest of the body.
         let thrown = Locked<RequestError?>(nil)
         return forEach(in: read(streamTask(automaticallyCancelling: false))) { element in
             let error = thrown.withLock(\.self)
@@ -108,7 +108,7 @@ nonisolated extension DataStreamRequest {
 }
 
 extension DataStreamRequest.Completion {
-    /// The completion, with the error of whoever ended the request, if that did.
+    /// The completion, with the error that ended the request, if there was one.
     fileprivate func caused(by cause: RequestError?) -> Self {
         guard let cause, error?.isCancellation != false else { return self }
         return Self(request: request, response: response, metrics: metrics, error: cause)

@@ -59,12 +59,12 @@ struct HandlerSlot: Sendable {
 /// Each handler has a ticket. What it is called with becomes known at any time and in any order; it is called when all
 /// that were added before have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
-    /// What the reporter of an event has to do.
+    /// The action for the reporter of an event.
     enum Action: Sendable {
         case nothing
         /// Make this call, and report its return.
         case call(Call)
-        /// Forget this value: there is nobody left to call.
+        /// Forget this value: there is no handler left to call.
         case end
     }
 
@@ -143,8 +143,8 @@ nonisolated extension Request {
 
 /// Waits for a completion handler of the user's code to be called.
 ///
-/// The first call counts, and further ones do nothing. One that is dropped without having been called would leave its
-/// request waiting for ever: it gives a fallback then.
+/// The first call counts, and further ones do nothing. A waiter that is dropped without a call would leave its request
+/// waiting indefinitely, so it gives a fallback then.
 final class CompletionWaiter<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value, Never>?>
     private let fallback: Value

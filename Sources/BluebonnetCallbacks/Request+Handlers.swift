@@ -123,7 +123,8 @@ nonisolated extension Request {
 
     /// Calls a handler on a queue with the request as a `curl` command, without secrets, once it has been made.
     ///
-    /// Does not start the request. When it ends without having been made, the handler gets what there is to say of it.
+    /// Does not start the request. If it ends before a request was created, the handler gets the command that the
+    /// request would have, or a comment if there is none.
     ///
     /// - Parameters:
     ///   - queue: Where the handler is called.

@@ -195,7 +195,7 @@ nonisolated extension DownloadRequest {
 
     /// Ends the request, and calls a handler with what the download can be resumed with, if it can.
     ///
-    /// Everyone who awaits the request is answered with `.explicitlyCancelled`.
+    /// All awaiting tasks receive `.explicitlyCancelled`.
     ///
     /// - Parameter completionHandler: Gets the data, once the request has ended; called on the global pool.
     /// - Returns: The request.

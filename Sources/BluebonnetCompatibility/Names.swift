@@ -28,12 +28,12 @@ extension Session {
     /// queue. Say where a handler is called when you add it.
     ///
     /// - Parameters:
-    ///   - rootQueue: Of no meaning.
-    ///   - requestQueue: Of no meaning.
-    ///   - serializationQueue: Of no meaning.
+    ///   - rootQueue: Is ignored.
+    ///   - requestQueue: Is ignored.
+    ///   - serializationQueue: Is ignored.
     ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
     ///   - interceptor: Adapts and retries all requests.
-    ///   - eventMonitors: Are told what happens to every request.
+    ///   - eventMonitors: The monitors that receive the events of every request.
     @available(*, deprecated, message: "sessions have no queues; say where a handler is called when you add it")
     public init(
         rootQueue: DispatchQueue, requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,

@@ -10,7 +10,8 @@ final class QueueExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Safety: the queue runs the job once, and keeps the executor, which nobody owns there, until it has.
+        // Safety: the queue runs the job once; the closure retains the executor, whose reference is unowned, until
+        // then.
         queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

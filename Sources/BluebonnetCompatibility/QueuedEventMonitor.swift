@@ -3,9 +3,8 @@ public import Foundation
 
 /// A monitor whose methods are called on a queue, and get `AFError`s.
 ///
-/// Code that was written for `EventMonitor` conforms to this under that name. One event is told after the other, in the order
-/// in which they happened, also on a concurrent queue. A queue that is blocked delays the monitor alone, and the session's
-/// `shutdown()`.
+/// Code that was written for `EventMonitor` conforms to this under that name. Events are delivered one at a time, in
+/// order, also on a concurrent queue. A blocked queue delays only the monitor and the session's `shutdown()`.
 public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
     /// Where the monitor's methods are called; the main queue by default. Asked once, when the session is made.
     var queue: DispatchQueue { get }

@@ -21,8 +21,8 @@ extension Cookie {
 extension HTTPCookie {
     /// Creates a cookie from one of Bluebonnet's.
     ///
-    /// - Parameter cookie: Bluebonnet's cookie; `nil` comes of one that Foundation does not take, such as one without a
-    ///   name or a domain.
+    /// - Parameter cookie: Bluebonnet's cookie; the result is `nil` if Foundation rejects the cookie, for example
+    ///   without a name or a domain.
     public convenience init?(_ cookie: Cookie) {
         guard !cookie.name.isEmpty, !cookie.domain.isEmpty else { return nil }
         var properties: [HTTPCookiePropertyKey: Any] = [
@@ -52,8 +52,8 @@ extension Credential {
     ///
     /// It is used as long as its request lives: there is no storage of credentials, so persistence means nothing.
     ///
-    /// - Parameter urlCredential: Foundation's credential; `nil` comes of one without a name and a password, which stands
-    ///   for a certificate.
+    /// - Parameter urlCredential: Foundation's credential; the result is `nil` without a name and a password, as for a
+    ///   certificate.
     public init?(_ urlCredential: URLCredential) {
         guard let user = urlCredential.user, let password = urlCredential.password else { return nil }
         self.init(username: user, password: password)
@@ -158,7 +158,7 @@ extension PublicKeysTrustEvaluator {
 }
 
 extension Progress {
-    /// Creates a progress that says what a transfer's progress says now.
+    /// Creates a progress with the current values of a transfer's progress.
     ///
     /// - Parameter transfer: How far the body is.
     public convenience init(_ transfer: TransferProgress) {

@@ -8,26 +8,27 @@ extension Session.Configuration {
     /// Taken over are:
     ///
     /// - `httpAdditionalHeaders`, in place of those of Bluebonnet's default fields that have the same names;
-    /// - `timeoutIntervalForRequest`, as the limit for connecting and for idle time, and `timeoutIntervalForResource`, as
-    ///   that for the exchange as a whole; one that is not above zero, or is above ten years, is none;
+    /// - `timeoutIntervalForRequest`, as the limit for connecting and for idle time, and `timeoutIntervalForResource`,
+    ///   as the limit for the exchange as a whole; a value that is not above zero, or is above ten years, sets no
+    ///   limit;
     /// - `httpMaximumConnectionsPerHost`, where it is above zero;
     /// - `httpCookieAcceptPolicy`; no cookies are kept or sent where `httpShouldSetCookies` is `false` or there is no
     ///   `httpCookieStorage`. The storage itself is neither read nor written: give its cookies to the session's
     ///   `cookies`;
-    /// - `connectionProxyDictionary`: none is the environment's, an empty one no proxy. A session has one proxy, which
-    ///   is the one for HTTPS where that is enabled, else the one for HTTP, else the SOCKS one; with
-    ///   `ExceptionsList`, and the name and the password that are in it;
+    /// - `connectionProxyDictionary`: `nil` stands for the environment's proxy, an empty dictionary for no proxy. A
+    ///   session has one proxy: the HTTPS proxy if it is enabled, else the HTTP proxy, else the SOCKS proxy; with
+    ///   `ExceptionsList`, and the name and the password in the dictionary;
     /// - `requestCachePolicy`, as `cachePolicy`, with the fields that it adds to a request;
     /// - `urlCache`, as a `ResponseCache` in memory of its `memoryCapacity`, unless it is `URLCache.shared`, which the
     ///   default configuration has; an ephemeral one has a cache of its own. What it holds is neither read nor written, and Foundation does
     ///   not tell its directory: for files, give `cache` another.
     ///
-    /// Of no meaning are `identifier` (nothing goes on when the process has ended), `networkServiceType`,
+    /// The following are ignored: `identifier` (nothing continues when the process has ended), `networkServiceType`,
     /// `allowsCellularAccess`, `isDiscretionary`, `sharedContainerIdentifier`, `sessionSendsLaunchEvents`,
-    /// `shouldUseExtendedBackgroundIdleMode`, `multipathServiceType`, `usesClassicLoadingMode`, `waitsForConnectivity` (an
-    /// `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage` and `protocolClasses`: a
-    /// session's `transport` answers in place of the network. The versions of TLS are not in Foundation's configuration on
-    /// Linux: set `tls`.
+    /// `shouldUseExtendedBackgroundIdleMode`, `multipathServiceType`, `usesClassicLoadingMode`, `waitsForConnectivity`
+    /// (an `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage` and `protocolClasses`: a
+    /// session's `transport` answers in place of the network. The versions of TLS are not in Foundation's configuration
+    /// on Linux: set `tls`.
     ///
     /// - Parameter urlSessionConfiguration: The configuration, read now.
     public init(_ urlSessionConfiguration: URLSessionConfiguration) {

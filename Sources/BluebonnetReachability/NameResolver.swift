@@ -2,12 +2,12 @@ import Bluebonnet
 import CSystem
 import Glibc
 
-/// What looking a name up came to.
+/// The result of a name lookup.
 enum NameLookupResult: Hashable, Sendable {
     case addresses([IPAddress])
     /// There is no such name, or it has no address.
     case noSuchName
-    /// Nobody answered.
+    /// No server answered.
     case noAnswer
 }
 
@@ -32,7 +32,7 @@ final class NameResolver: Sendable {
 
     private let state = Locked(State())
 
-    /// Looks a name up, and calls once with what came of it, on any thread.
+    /// Looks a name up, and calls once with the result, on any thread.
     func lookUp(_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) {
         let needsThread = state.withLock { state in
             state.waiting.append(HostLookup(name: name, completion: completion))
@@ -40,7 +40,7 @@ final class NameResolver: Sendable {
             state.threads += 1
             return true
         }
-        // A loop to which nobody is attached has its thread only as long as it has work.
+        // A loop without attached clients has its thread only as long as it has work.
         if needsThread { EventLoop(name: "bb-names").submit { self.work() } }
     }
 

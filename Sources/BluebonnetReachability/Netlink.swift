@@ -7,11 +7,11 @@ struct NetlinkMessage: Equatable {
     static let headLength = 16
 
     var type: UInt16
-    /// The number of the question that it answers; 0 in what nobody asked for.
+    /// The number of the question that it answers; 0 in an unsolicited message.
     var sequence: UInt32
     var body: ArraySlice<UInt8>
 
-    /// Whether it tells of a change of links, addresses, routes or rules.
+    /// Whether it reports a change of links, addresses, routes or rules.
     var isOfRouting: Bool { (bb_rtm_first...bb_rtm_last).contains(type) }
 
     /// The error that the kernel answers with, as its positive number, 0 for "done"; `nil` if this is no such answer.
@@ -54,13 +54,13 @@ struct NetlinkDatagram: Equatable {
         }
     }
 
-    /// Whether it may tell of a change: it does, or it says that messages were lost, or it cannot be read.
+    /// Whether it may report a change: it does, or it reports lost messages, or it cannot be read.
     var mayTellOfChange: Bool {
         isDamaged || messages.contains { $0.isOfRouting || $0.type == bb_nlmsg_overrun }
     }
 }
 
-/// The attributes in the body of a message: each a number that says what it is, and bytes.
+/// The attributes in the body of a message: each has a number for its type, and bytes.
 struct NetlinkAttributes: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
@@ -126,7 +126,7 @@ extension [UInt8] {
 /// A socket to the kernel's routing.
 // Safety: the kernel writes into the buffer within the call that it is given to, and no more than its length.
 final class NetlinkSocket: Sendable {
-    /// What came of receiving.
+    /// The result of receiving.
     enum DatagramResult: Equatable {
         case datagram([UInt8])
         /// Nothing is there yet.
@@ -152,10 +152,10 @@ final class NetlinkSocket: Sendable {
     /// A socket for questions, which are answered at once; `nil` if the system does not give one.
     static func forQuestions() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
 
-    /// A socket that hears of all changes, and never blocks; `nil` if the system does not give one.
+    /// A socket that receives all changes, and never blocks; `nil` if the system does not give one.
     static func forChanges() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
 
-    /// The number of a link, 0 if there is none of that name.
+    /// The number of a link, 0 if no link has that name.
     static func number(ofLink name: String) -> UInt32 { unsafe if_nametoindex(name) }
 
     /// Sends a datagram; returns whether that went well.

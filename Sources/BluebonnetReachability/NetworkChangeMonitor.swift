@@ -1,8 +1,8 @@
 import Bluebonnet
 
-/// Tells whoever wants to know that the machine's network may have changed; one for the whole process.
+/// Notifies its listeners that the machine's network may have changed; one for the whole process.
 ///
-/// Has a socket and a thread while somebody listens, and nothing before and after.
+/// Has a socket and a thread only while there are listeners.
 final class NetworkChangeMonitor: Sendable {
     /// Called on the thread of a loop, at once and after each burst of changes.
     ///
@@ -61,7 +61,7 @@ final class NetworkChangeMonitor: Sendable {
         watch?.end()
     }
 
-    /// Those who are called by a watch, as long as it is the one that counts.
+    /// The listeners that a watch calls; empty if another watch has replaced it.
     fileprivate func listeners(of watch: NetworkChangeThread) -> [Listener] {
         state.withLock { $0.watch === watch ? Array($0.listeners.values) : [] }
     }
@@ -72,8 +72,8 @@ final class NetworkChangeMonitor: Sendable {
 
 /// A thread that waits for the kernel's messages about the network, from the first listener to the last.
 ///
-/// Runs here, on the loop: reading messages, and the listeners, who ask the kernel how things stand. Never runs here: code
-/// of the user's, and looking up names.
+/// Runs here, on the loop: reading messages, and the listeners, which ask the kernel for the current state. Never runs
+/// here: code of the user's, and looking up names.
 private final class NetworkChangeThread: Sendable {
     private struct State {
         var socket: NetlinkSocket?
@@ -125,7 +125,7 @@ private final class NetworkChangeThread: Sendable {
         } else {
             openLater()
         }
-        // Only now: what changes from here on is heard of. Without a socket they hear at least of what is now.
+        // Only now: changes from here on are received. Without a socket, the listeners get at least the current state.
         callListeners()
     }
 

@@ -1,7 +1,7 @@
 import Bluebonnet
 import CSystem
 
-/// What is known of the way to an address.
+/// The kernel's answer about the way to an address.
 enum NetworkPath: Hashable, Sendable {
     /// Packets would take this way, over this link.
     case through(NetworkRoute, NetworkLink)
@@ -10,10 +10,11 @@ enum NetworkPath: Hashable, Sendable {
     /// The kernel did not say.
     case unknown
 
-    /// What an error means that the kernel answers with instead of a route.
+    /// The meaning of an error that the kernel returns instead of a route.
     init(error: Int32) {
         switch error {
-        // No route; routes that say so: unreachable, prohibit, blackhole; the link or the kind of address is not there.
+        // No route; a route of the type unreachable, prohibit or blackhole; the link or the kind of address does not
+        // exist.
         case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENXIO, ESRCH, EAGAIN, EAFNOSUPPORT,
             EOPNOTSUPP:
             self = .none
@@ -38,7 +39,8 @@ enum NetworkPath: Hashable, Sendable {
 }
 
 extension NetworkReachabilityManager.Status {
-    /// What several ways to one destination mean together: one that works is enough, and one that is not known might.
+    /// The combined status of several ways to one destination: a way that works is enough, and an unknown way might
+    /// work.
     init(of statuses: [Self]) {
         let order: [Self] = [.reachable(.ethernetOrWiFi), .reachable(.cellular), .unknown]
         self = order.first { statuses.contains($0) } ?? .notReachable
@@ -47,7 +49,7 @@ extension NetworkReachabilityManager.Status {
 
 /// The way that packets to an address would take, as the kernel says when it is asked.
 struct NetworkRoute: Hashable, Sendable {
-    /// What becomes of the packets.
+    /// How the packets are handled.
     enum Kind: Hashable, Sendable {
         /// They are sent.
         case sent
@@ -115,9 +117,9 @@ struct NetworkLink: Hashable, Sendable {
     var name = ""
     /// The kind of a link that is made by software or its driver, such as `wwan`, `veth`, `wireguard`.
     var kind = ""
-    /// What packets look like on it: the number of `ARPHRD_ETHER` and so on.
+    /// The hardware type of its packets: the number of `ARPHRD_ETHER` and so on.
     var hardware: UInt16 = 1
-    /// Whether somebody switched it on.
+    /// Whether it is switched on.
     var isUp = true
     /// Whether packets can be sent on it: the cable is in, the radio is connected.
     var isRunning = true
@@ -127,7 +129,8 @@ struct NetworkLink: Hashable, Sendable {
     ///
     /// Seen by the kind (`wwan`, `rmnet`), by packets without a frame around them, as modems have them, or by the name:
     /// the kernel calls a modem `wwan0`, systemd `ww` and its place, some drivers of telephones `rmnet` or `ccmni`. A
-    /// telephone line (`ppp0`), a telephone's hotspot and a tunnel through a mobile network cannot be told from others.
+    /// telephone line (`ppp0`), a telephone's hotspot and a tunnel through a mobile network cannot be distinguished
+    /// from others.
     var isCellular: Bool {
         ["wwan", "rmnet"].contains(kind) || [Self.rawIP, Self.rmnet].contains(hardware)
             || ["ww", "rmnet", "ccmni"].contains { name.hasPrefix($0) }

@@ -2,19 +2,19 @@ public import Bluebonnet
 
 /// Tells whether the machine has a way to a host, or to the Internet, and when that changes.
 ///
-/// It asks the kernel which way packets would take, by rtnetlink, and hears from it when links, addresses, routes or rules
-/// change. Nothing is sent to the host: reachable means that packets can leave, not that anybody answers. So do not ask
-/// before you send a request; send it. Use the statuses to try again, for which there is ``OfflineRetrier``, and to tell
-/// people why something failed.
+/// It asks the kernel which way packets would take, by rtnetlink, and is notified when links, addresses, routes or
+/// rules change. Nothing is sent to the host: reachable means that packets can leave, not that the host answers. So do
+/// not ask before you send a request; send it. Use the statuses to try again, for which there is ``OfflineRetrier``,
+/// and to tell people why something failed.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
 /// manager?.startListening { status in print(status) }
 /// ```
 ///
-/// Keep the manager: its sequences end, and its handler is called no longer, when it goes. While anybody listens there is
-/// one thread and one socket for all managers of the process, and none otherwise. It needs no privilege. Where the system
-/// refuses such sockets, as in some sandboxes, the status is ``Status/unknown``.
+/// Keep the manager: its sequences end, and its handler is called no longer, when it is released. All managers of the
+/// process share one thread and one socket, which exist only while a listener is active. It needs no privilege. Where
+/// the system refuses such sockets, as in some sandboxes, the status is ``Status/unknown``.
 ///
 /// The network is that of the process, or of the thread that begins to listen first where threads have namespaces of
 /// their own.
@@ -41,16 +41,16 @@ public final class NetworkReachabilityManager: Sendable {
         }
     }
 
-    /// The manager for the Internet at large; one for the whole process, which whoever stops it stops for all.
+    /// The manager for the Internet, shared by the whole process; stopping it stops it for every user.
     ///
     /// Never `nil`; optional since ``init()`` is.
     public static let `default`: NetworkReachabilityManager? = ofInternet
 
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
-    /// For those who listen, and may be stopped.
+    /// For listeners, which may be stopped.
     private let listeners: ReachabilityMonitors
-    /// For those who wait for a network, whom stopping the others does not concern.
+    /// For tasks that wait for a network, which stopping the listeners does not affect.
     private let waiters: ReachabilityMonitors
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
@@ -69,9 +69,9 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Creates a manager for a host.
     ///
-    /// An address needs no more than the kernel's answer. A name is looked up, as the system does it, when somebody begins
-    /// to listen, after each change of the network, and again and again while it is not found; one address that can be
-    /// reached is enough. `localhost` is the machine itself.
+    /// An address needs no more than the kernel's answer. A name is looked up, as the system does it, when listening
+    /// begins, after each change of the network, and repeatedly while it is not found; one reachable address is enough.
+    /// `localhost` is the machine itself.
     ///
     /// - Parameter host: The host's name, or its address of IPv4 or of IPv6, the latter with or without brackets and with
     ///   or without a link (`fe80::1%eth0`). No scheme, port or path: `nil` if the text is not a host.
@@ -110,8 +110,8 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// A sequence of statuses: the present one, as soon as it is known, and then each that differs from the one before.
     ///
-    /// What happens within a twentieth of a second is taken together. Any number may observe; each begins with the latest
-    /// status. The sequence ends with ``stopListening()`` and with the manager.
+    /// Changes within a twentieth of a second are combined. Any number of tasks may observe; each begins with the
+    /// latest status. The sequence ends with ``stopListening()`` and with the manager.
     public var statuses: StreamOf<Status> { listeners.statuses() }
 
     /// Calls a handler with the present status, and with each that differs from the one before.
@@ -119,7 +119,7 @@ public final class NetworkReachabilityManager: Sendable {
     /// Runs the handler on the global pool, one call after the other. A handler that was given before is replaced.
     ///
     /// - Parameter handler: Called with the status. After ``stopListening()`` no call begins, but one may be under way.
-    @_disfavoredOverload  // where there is one that takes a queue, that one is meant
+    @_disfavoredOverload  // the overload with a queue is preferred where it exists
     public func startListening(onUpdatePerforming handler: @escaping @Sendable (Status) -> Void) {
         let statuses = listeners.statuses()
         let task = Task {
@@ -134,7 +134,7 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Ends all sequences of ``statuses``, and calls the handler no longer.
     ///
-    /// Sequences that are asked for later, and handlers that are given later, begin anew.
+    /// Sequences that are requested later, and handlers that are set later, start again.
     public func stopListening() {
         listening.withLock { $0.take() }?.cancel()
         listeners.end()
@@ -147,7 +147,7 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
 
     /// Returns when there is a way, or when it is not known that there is none.
     ///
-    /// It does not matter here whether anybody listens, or stops to.
+    /// This does not depend on listeners, or on their being stopped.
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
@@ -158,10 +158,10 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
 
     /// Returns a manager for the host if that is an address, or the machine itself; this one for any other.
     ///
-    /// So a request to a server of one's own machine or network is not held for want of the Internet.
+    /// So a request to a server on the local machine or network is not held while there is no Internet.
     ///
     /// - Parameter host: The host of a request's URL.
-    /// - Returns: Who knows about it.
+    /// - Returns: The monitor for the host.
     package func connectivity(toHost host: String) -> any ConnectivityMonitoring {
         guard listeners.target.destination == .internet, let destination = ReachabilityDestination(host: host),
             case .addresses = destination

@@ -35,14 +35,14 @@ extension ConnectivityMonitoring {
 /// one of any method whose body can be sent a second time, and only while the monitor says that there is no network.
 /// Each request waits for itself, at most as long as `maximumWait`; after that the failure stands. Cancelling it ends the wait.
 ///
-/// Without a monitor, the kernel is asked for the way to the Internet at large (``NetworkReachabilityManager``),
-/// or to the host if its URL has an address: a server on the machine itself that refuses is not waited for. Requests by
-/// a proxy are judged by their own host.
+/// Without a monitor of your own, the kernel is asked for the way to the Internet at large
+/// (``NetworkReachabilityManager``), or to the host if its URL has an address: a server on the machine itself that
+/// refuses is not waited for. For requests through a proxy, the host of the request counts.
 ///
 /// Names may be found a moment later than routes. Have a `RetryPolicy` come after this one, which tries the request once
 /// more then: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
-    /// Who knows whether there is a network.
+    /// The monitor of the network.
     package let monitor: any ConnectivityMonitoring
 
     /// How long a request waits for the network; 5 s by default.

@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// Makes a watch for the first who observes a destination, shares it with the others, and ends it after the last.
+/// Makes a watch for the first observer of a destination, shares it with the others, and ends it after the last.
 final class ReachabilityMonitors: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -46,7 +46,7 @@ final class ReachabilityMonitors: Sendable {
         StreamOf { self.observe() }
     }
 
-    /// Ends all sequences; one that is asked for or begun later begins anew.
+    /// Ends all sequences; a sequence that is requested or begun later starts a new watch.
     func end() {
         state.withLock { $0.taken() }?.end()
     }
@@ -69,7 +69,8 @@ final class ReachabilityMonitors: Sendable {
             ended.finish()
             return ended.subscribe(bufferingPolicy: .latest)
         }
-        // Ended by the observer: the others keep the watch. Ended by the watch: it is not the desk's any longer.
+        // Ended by the observer: the others keep the watch. Ended by the watch: it does not belong to the monitors any
+        // longer.
         let source = watch.observers.subscribe(bufferingPolicy: .events) { _ in self.left(watch) }
         if isNew { watch.begin() }
         return source
@@ -82,7 +83,7 @@ final class ReachabilityMonitors: Sendable {
 
 /// Watches one destination for all who observe it, from the first to the last of them.
 ///
-/// What it does it does on the network's loop, but for ``begin()`` and ``end()``.
+/// Runs on the event loop, except for ``begin()`` and ``end()``.
 private final class ReachabilityMonitor: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -106,7 +107,7 @@ private final class ReachabilityMonitor: Sendable {
     private static let firstRetryDelay = Duration.seconds(1)
     private static let longestRetryDelay = Duration.seconds(30)
 
-    /// Whom the statuses are handed to.
+    /// The observers that receive the statuses.
     let observers = Broadcast<Status>()
 
     private let target: ReachabilityTarget
@@ -129,7 +130,7 @@ private final class ReachabilityMonitor: Sendable {
         if isOver { watcher.remove(id) }
     }
 
-    /// Ends it, also before it has begun; those who observe come to the end.
+    /// Ends it, also before it has begun; the observers' sequences end.
     func end() {
         let id = state.withLock { state -> NetworkChangeMonitor.ListenerID? in
             defer { state.phase = .over }

@@ -1,7 +1,7 @@
 import Bluebonnet
 import CSystem
 
-/// What somebody wants to know the reachability of.
+/// A destination whose reachability is observed.
 enum ReachabilityDestination: Hashable, Sendable {
     /// The Internet at large.
     case internet
@@ -10,7 +10,7 @@ enum ReachabilityDestination: Hashable, Sendable {
     /// A host by its name.
     case name(String)
 
-    /// Reads a host, as it stands in a URL; `nil` if it is none, such as the URL itself.
+    /// Reads a host, as it stands in a URL; `nil` if it is not a host, such as the URL itself.
     init?(host: String) {
         if let address = IPAddress(host) {
             self = .addresses([address])
@@ -20,7 +20,7 @@ enum ReachabilityDestination: Hashable, Sendable {
         if let address = IPAddress(name) {
             self = .addresses([address])
         } else if name == "localhost" || name.hasSuffix(".localhost") {
-            // The name needs nobody to be asked (RFC 6761 §6.3).
+            // The name needs no lookup (RFC 6761 §6.3).
             self = .addresses([.loopback4, .loopback6])
         } else {
             self = .name(name)
@@ -28,12 +28,12 @@ enum ReachabilityDestination: Hashable, Sendable {
     }
 }
 
-/// Finds out how things stand with a destination, and remembers the addresses of one that has a name.
+/// Determines the reachability of a destination, and remembers the addresses of a named destination.
 final class ReachabilityTarget: Sendable {
     typealias Status = NetworkReachabilityManager.Status
     /// Returns the ways to addresses, as many as these.
     typealias Ways = @Sendable ([IPAddress]) -> [NetworkPath]
-    /// Looks a name up, and calls once with what came of it, on any thread.
+    /// Looks a name up, and calls once with the result, on any thread.
     typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) -> Void
 
     private enum Name {
@@ -98,7 +98,7 @@ final class ReachabilityTarget: Sendable {
         Status(of: ways(IPAddress.internet).map(\.statusOfInternet))
     }
 
-    /// Looks the name up, and calls when that is done; addresses that are known stay when nobody answers.
+    /// Looks the name up, and calls when that is done; known addresses stay when no server answers.
     func lookUp(_ completion: @escaping @Sendable () -> Void) {
         guard case .name(let name) = destination else { return completion() }
         state.withLock { $0.lookedUp = MonotonicClock.now() }
@@ -115,7 +115,7 @@ final class ReachabilityTarget: Sendable {
         }
     }
 
-    /// Looks the name up in the background if it is time for that; for when nobody listens, who would do it.
+    /// Looks the name up in the background if it is time for that; for use without listeners, which would trigger it.
     func lookUpIfDue() {
         guard hasName else { return }
         let isDue = state.withLock { state in

@@ -24,7 +24,7 @@ package final class Gate: Sendable {
     /// How many tasks wait.
     package var waiterCount: Int { state.waiterCount }
 
-    /// Lets everyone pass, those who wait and those who come.
+    /// Opens the gate for all current and future waiters.
     package func open() {
         state.change { $0 = true }
     }
@@ -42,7 +42,7 @@ package final class Gate: Sendable {
 
 /// Guards a state that changes, and lets tasks wait until it is as they wish.
 final class ObservedState<State: Sendable>: Sendable {
-    /// Looks whether a wish has come true; if so, returns what remains to be done when the lock is released.
+    /// Checks whether a condition holds; if so, returns the action to run when the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
 
     private struct Waiter {
@@ -52,11 +52,11 @@ final class ObservedState<State: Sendable>: Sendable {
 
     private struct Storage {
         var state: State
-        /// By number, which says who came first.
+        /// By number, in order of arrival.
         var waiters: [Int: Waiter] = [:]
         var lastNumber = 0
 
-        /// Takes out those whose wishes have come true, the first to come first.
+        /// Takes out the waiters whose conditions hold, in order of arrival.
         mutating func takeSatisfied() -> [@Sendable () -> Void] {
             guard !waiters.isEmpty else { return [] }
             var actions: [@Sendable () -> Void] = []
@@ -83,7 +83,7 @@ final class ObservedState<State: Sendable>: Sendable {
         storage.withLock { body($0.state) }
     }
 
-    /// Changes the state, and then resumes those who have waited for that.
+    /// Changes the state, and then resumes the tasks that waited for that.
     @discardableResult
     func change<Result: Sendable>(_ body: @Sendable (inout State) -> Result) -> Result {
         let (result, actions) = storage.withLock { storage in

@@ -49,7 +49,8 @@ static inline int bb_ssl_context_index(bb_ssl_free_callback free) {
     return CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, (void *)free, NULL, NULL, bb_ssl_context_freed);
 }
 
-// Has the certificate judged by two functions: the first before, the second after a stapled response has come or not.
+// Has two functions check the certificate: the first before, the second after a stapled response has arrived or is
+// known to be missing.
 static inline int bb_ssl_context_judge(
     SSL_CTX *context, int index, void *argument, bb_ssl_verify_callback verify, bb_ssl_status_callback status) {
     if (SSL_CTX_set_ex_data(context, index, argument) != 1) return 0;
@@ -59,7 +60,7 @@ static inline int bb_ssl_context_judge(
         && SSL_CTX_set_tlsext_status_cb(context, status) != 0 && SSL_CTX_set_tlsext_status_arg(context, argument) != 0;
 }
 
-// Has peers verified by a store, and the chain of one's own certificate completed from it.
+// Has peers verified by a store, and the chain of the own certificate completed from it.
 //
 // Libcurl fills the store of the context itself, and shares it between connections, after it has shown the context.
 static inline int bb_ssl_context_use_store(SSL_CTX *context, X509_STORE *store) {
@@ -75,8 +76,8 @@ static inline int bb_ssl_speaks_http2(SSL *ssl) {
 
 // Whether the peer has sent bytes on a connection where none may be, or has closed it. Tickets and new keys are taken in.
 //
-// `is_readable` says that the socket may have bytes. OpenSSL reads from the socket here, not from the BIO that libcurl has
-// given it: that works only within libcurl's own calls. For the same reason libcurl is not told of tickets. Without a
+// `is_readable` says that the socket may have bytes. OpenSSL reads from the socket here, not from the BIO that libcurl
+// has given it: that works only within libcurl's own calls. For the same reason libcurl is not given tickets. Without a
 // socket (-1), what OpenSSL has read ahead counts as surplus.
 static inline int bb_ssl_has_surplus(SSL *ssl, int socket, int is_readable) {
     if (SSL_pending(ssl) > 0) return 1;

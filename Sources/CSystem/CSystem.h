@@ -56,7 +56,7 @@ static inline int bb_epoll_delete(int epoll, int descriptor) {
     return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL) == 0 ? 0 : errno;
 }
 
-// Waits for at most `nanoseconds` (negative: for ever); fills `ready`; returns how many, or -1.
+// Waits for at most `nanoseconds` (negative: no limit); fills `ready`; returns how many, or -1.
 static inline int bb_epoll_wait(int epoll, bb_epoll_ready *ready, int capacity, int64_t nanoseconds) {
     struct epoll_event events[256];
     if (capacity > 256) capacity = 256;
@@ -203,7 +203,7 @@ static inline int bb_replace_by_dead_socket(int descriptor) {
     return result == descriptor;
 }
 
-// The number that the system knows a socket by for as long as it exists, or 0 for what is none.
+// The number by which the system identifies a socket for its lifetime, or 0 if the descriptor is not a socket.
 static inline uint64_t bb_socket_identity(int descriptor) {
     struct stat status;
     return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? (uint64_t)status.st_ino : 0;
@@ -284,7 +284,7 @@ static const uint32_t bb_netlink_changes =
     BB_RTNL_GROUP(RTNLGRP_IPV4_RULE) | BB_RTNL_GROUP(RTNLGRP_IPV6_IFADDR) | BB_RTNL_GROUP(RTNLGRP_IPV6_ROUTE) |
     BB_RTNL_GROUP(RTNLGRP_IPV6_RULE);
 
-// Opens a socket to the kernel's routing; returns it, or minus the error. With groups it hears of changes and never
+// Opens a socket to the kernel's routing; returns it, or minus the error. With groups it receives changes and never
 // blocks, without it is for questions, whose answers it waits for no longer than a second.
 static inline int bb_netlink_open(uint32_t groups) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | (groups ? SOCK_NONBLOCK : 0), NETLINK_ROUTE);
@@ -324,9 +324,9 @@ static inline ssize_t bb_netlink_receive(int descriptor, void *bytes, size_t cap
     return length >= sizeof sender && sender.nl_family == AF_NETLINK && sender.nl_pid != 0 ? 0 : count;
 }
 
-// Reads what the system has in memory of a file, and never waits for a disk; returns how many bytes, or minus the error:
-// EAGAIN where it would have to wait, EOPNOTSUPP where the file system cannot tell. By number, since Glibc declares
-// preadv2 and RWF_NOWAIT only to those who define _GNU_SOURCE.
+// Reads what the system has in memory of a file, and never waits for a disk; returns how many bytes, or minus the
+// error: EAGAIN where it would have to wait, EOPNOTSUPP where the file system cannot tell. By number, since Glibc
+// declares preadv2 and RWF_NOWAIT only to files that define _GNU_SOURCE.
 static inline ssize_t bb_read_resident(int descriptor, void *bytes, size_t capacity, off_t offset) {
     struct iovec memory = {.iov_base = bytes, .iov_len = capacity};
     const int no_wait = 0x8;

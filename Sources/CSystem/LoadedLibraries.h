@@ -1,6 +1,6 @@
 // The libraries that libcurl brings along and does not pass on: the decoders of brotli and zstd, and the public suffix list.
 //
-// They are looked up when the program runs: their headers are not needed, and a system without them goes on without.
+// They are looked up when the program runs: their headers are not needed, and a system without them works without them.
 #ifndef BLUEBONNET_LOADED_LIBRARIES_H
 #define BLUEBONNET_LOADED_LIBRARIES_H
 
@@ -14,7 +14,7 @@ static inline void *bb_library_symbol(void *library, const char *name, int *miss
     return symbol;
 }
 
-// What became of the bytes that a decoder was given.
+// The result of decoding bytes.
 static const int bb_decoder_failed = -1;
 static const int bb_decoder_goes_on = 0;
 static const int bb_decoder_at_end = 1;

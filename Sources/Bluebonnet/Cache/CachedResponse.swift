@@ -79,9 +79,9 @@ public enum ResponseOrigin: Hashable, Sendable {
 public protocol CachedResponseHandler: Sendable {
     /// Returns what to store.
     ///
-    /// Runs on the global pool, never on the network's loop, and may take its time: the request is answered after it, with
-    /// the response as it came. When the request is cancelled meanwhile, the task that runs this is cancelled, nobody waits
-    /// for it any longer, and nothing is stored.
+    /// Runs on the global pool, never on the network's loop, and may take its time: the request is answered after it,
+    /// with the response as it came. When the request is cancelled meanwhile, the task that runs this is cancelled, its
+    /// result is ignored, and nothing is stored.
     ///
     /// - Parameters:
     ///   - request: The request.

@@ -202,8 +202,8 @@ extension ResponseCache {
         public internal(set) var misses = 0
         /// How many responses were stored, freshened ones included.
         public internal(set) var stores = 0
-        /// How often the system refused something with a file, or the directory could not be trusted; the requests went on
-        /// without.
+        /// How often a file operation failed, or the directory could not be trusted; the requests continued without the
+        /// disk.
         public internal(set) var diskFailures = 0
         /// How many bytes of memory the responses take, about.
         public internal(set) var memoryBytes = 0

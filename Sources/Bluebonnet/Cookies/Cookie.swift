@@ -94,7 +94,7 @@ extension Cookie: SecretKeeping {
 extension Cookie {
     /// Checks that a session can keep the cookie and send it as it is.
     ///
-    /// The limits are those of libcurl, which drops a cookie that is beyond them without a word.
+    /// The limits are those of libcurl, which silently drops a cookie that is beyond them.
     func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }
@@ -108,7 +108,7 @@ extension Cookie {
             return .invalidValue(name: name)
         }
         guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
-        // Libcurl would take two slashes for one, and so send the cookie everywhere.
+        // Libcurl would treat two slashes as one, and so send the cookie everywhere.
         guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
             path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
         else { return .invalidPath(name: name) }
@@ -176,7 +176,7 @@ extension Cookie {
 
     static let httpOnlyMark = "#HttpOnly_"
 
-    /// The expiry in seconds since 1970; 0 stands for none, so that one in the far past is in the first second.
+    /// The expiry in seconds since 1970; 0 stands for none, so an expiry in the far past becomes the first second.
     private var expirySeconds: Int64 {
         guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
         // What is no time at all is past.

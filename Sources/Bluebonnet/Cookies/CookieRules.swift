@@ -48,7 +48,7 @@ struct CookieTarget {
     let host: String
     /// The path as it is sent.
     let path: String
-    /// Whether a secure cookie may go there: over `https`, and to this machine, as libcurl has it.
+    /// Whether a secure cookie may go there: over `https`, and to this machine, as in libcurl.
     let isSecure: Bool
 
     init?(_ url: URL) {

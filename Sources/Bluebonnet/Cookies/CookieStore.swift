@@ -7,9 +7,9 @@ import Glibc
 /// anywhere; reading and changing is done on the session's loop, between what the network does there. After the session
 /// was shut down or is gone, everything fails with `.sessionShutDown`.
 ///
-/// A session with the policy ``Session/Configuration/Cookies/Policy-swift.enum/never``, and one whose transport keeps no
-/// cookies (as the stub for tests), has none: reading gives none, deleting does nothing, and setting fails with
-/// `.cookies(.notKept)`.
+/// A session with the policy ``Session/Configuration/Cookies/Policy-swift.enum/never``, and one whose transport keeps
+/// no cookies (as the stub for tests), has none: reading returns an empty list, deleting does nothing, and setting
+/// fails with `.cookies(.notKept)`.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 
@@ -41,7 +41,7 @@ public struct CookieStore: Sendable {
 
     /// Keeps a cookie, in place of the one of the same name, domain and path.
     ///
-    /// One that has expired deletes that one.
+    /// An expired cookie deletes the stored cookie.
     ///
     /// - Parameter cookie: The cookie.
     /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)`` when it cannot be kept,
@@ -132,8 +132,8 @@ extension CookieStore {
 
     /// Saves the cookies as a Netscape cookie file, which `curl -b` reads, too.
     ///
-    /// The file is for its owner only (mode 0600), since cookies are secrets. It is written on the global pool, under
-    /// another name, and takes its own when it is complete: whoever reads it sees all of the old one or all of the new.
+    /// The file is for its owner only (mode 0600), since cookies are secrets. It is written on the global pool and
+    /// replaced atomically: readers see either the old file or the new one.
     ///
     /// - Parameters:
     ///   - file: The URL of the file; one that is there is replaced.

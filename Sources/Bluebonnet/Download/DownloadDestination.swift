@@ -1,8 +1,14 @@
 public import FoundationEssentials
 import Glibc
 
+/// Says where a downloaded file goes.
+///
+/// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a
+/// small file (`.name.part.resume`) from which a later process can resume. The file under the destination's own name is
+/// never incomplete. The bytes are not flushed to the disk. The file gets the permissions that the process's umask
+/// leaves; one in the temporary directory is for its owner only.
 extension DownloadRequest {
-    /// Says where a downloaded file goes.
+    /// Chooses a place for a file when its response is known.
     ///
     /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a small
     /// file (`.name.part.resume`) that a later process can go on from. Under the destination's own name there never is less
@@ -77,7 +83,7 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-    /// Says how a download treats the file system, and whether it goes on by itself when it is interrupted.
+    /// Says how a download treats the file system, and whether it resumes automatically after an interruption.
     public struct Options: OptionSet, Sendable, Hashable {
         /// The options as bits.
         public let rawValue: Int
@@ -244,7 +250,7 @@ struct DownloadTarget: Sendable {
 }
 
 extension SystemError {
-    /// The error as one of a download; the detail has the system's words.
+    /// The error as an error of a download; the detail has the system's error text.
     func during(
         _ reason: RequestError.DownloadReason, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
@@ -285,7 +291,7 @@ enum FileName {
         return ".\(prefix(of: name, limit: 180))-\(String(fingerprint(name), radix: 16)).part"
     }
 
-    /// Returns a name for a new file that nobody guesses.
+    /// Returns an unguessable name for a new file.
     static func unique() -> String {
         "Bluebonnet-" + token()
     }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Receives a downloaded body into its file, and goes on with it where an earlier exchange ended.
+/// Receives a downloaded body into its file, and continues it where an earlier exchange ended.
 ///
 /// Belongs to the task that drives the request; its calls block, so that is never the loop. One sink serves all attempts
 /// of a request. The order of calls:
@@ -90,7 +90,7 @@ final class DownloadSink {
     ///
     /// - Parameters:
     ///   - destination: Where the file goes.
-    ///   - request: What is asked for; before adaptation, so that it is the same as in an earlier process.
+    ///   - request: The request before adaptation, so that it is the same as in an earlier process.
     ///   - resumeData: What ``interrupted()`` returned; where the file it speaks of is gone or of something else, all of
     ///     the body is asked for.
     /// - Returns: The sink.
@@ -151,7 +151,7 @@ final class DownloadSink {
     }
 
     private func wholeBegins(_ response: HTTPResponse) -> HeadAction {
-        // A part that nobody asked for would be taken for the whole.
+        // A partial response that was not requested would be mistaken for the whole.
         if response.statusCode == 206, request?.headers.contains("Range") == false {
             return .refuse(RequestError(.invalidResponse(.malformed), detail: "a part came that was not asked for"))
         }
@@ -185,7 +185,7 @@ final class DownloadSink {
             try begin()
             if let end {
                 guard partial.size == end else { throw RequestError(.invalidResponse(.truncated)) }
-                // A server may give less than all of what was asked for (RFC 9110 §15.3.7).
+                // A server may send less than the requested range (RFC 9110 §15.3.7).
                 if let total, end < total { return .sendAgain }
             }
             guard let response else { preconditionFailure("a download is complete that has no response") }
@@ -214,18 +214,18 @@ final class DownloadSink {
 
     // MARK: Between exchanges and after the last
 
-    /// Whether the next exchange can go on with the bytes that there are; false unless that was asked for.
+    /// Whether the next exchange can continue after the bytes in the file; false unless resuming was requested.
     var canResume: Bool {
         isResuming && !startsOver && !isForeign && partial.resumeData?.decision(size: partial.size) != nil
     }
 
-    /// The data to resume with later, as it is now; nil where there is nothing to go on from.
+    /// The data to resume with later, as it is now; nil if there is nothing to resume.
     var resumeData: Data? { isSettled || isForeign ? nil : partial.keep() }
 
     /// Ends the download without a file at its destination; later calls do nothing.
     ///
-    /// The partial file is kept where it can be gone on with, and where the file system was what failed; else it is
-    /// removed. One that somebody took away leaves nothing.
+    /// The partial file is kept if it can be resumed, and if the file system failed; otherwise it is removed. A file
+    /// that is no longer in its place leaves nothing.
     ///
     /// - Parameter isDiscarded: Whether it is removed in any case.
     /// - Returns: The data to resume with.

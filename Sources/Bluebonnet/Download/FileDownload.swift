@@ -4,9 +4,9 @@ import FoundationEssentials
 struct FileDownload {
     /// The next step after an interruption.
     enum Interruption {
-        /// All of the body is asked for anew, at once.
+        /// All of the body is requested again, at once.
         case startOver
-        /// The download goes on by itself.
+        /// The download resumes automatically.
         case resume(after: Duration)
         /// The retriers decide.
         case ask
@@ -19,12 +19,12 @@ struct FileDownload {
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
-    /// Whether the file was removed, since a check refused it, or taken away: there is nothing to go on from then.
+    /// Whether the file was removed, since a check refused it, or taken away: then there is nothing to resume.
     private var isGone = false
-    /// How often all of the body was asked for anew.
+    /// How often all of the body was requested again.
     private var restarts = 0
 
-    /// How often all of the body may be asked for anew, since the rest cannot be had.
+    /// How often all of the body may be requested again, since the rest is not available.
     private static let restartLimit = 3
 
     /// Creates the download of a request; `nil` if its body does not go to a file.
@@ -37,7 +37,8 @@ struct FileDownload {
 
     /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
     ///
-    /// So is another one in the place of a file that was refused, or taken away: that could never be put in its place.
+    /// A new file is opened, too, after a file was refused or taken away: the old file could never be moved into its
+    /// place.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
@@ -94,16 +95,16 @@ struct FileDownload {
 
     // MARK: After an attempt
 
-    /// Decides how to go on after a failure.
+    /// Decides the next step after a failure.
     mutating func interrupted(by error: RequestError) -> Interruption {
         if startsOver {
             startsOver = false
-            // A server that answers each time with something else does so for ever.
+            // A server that sends another representation each time would be asked indefinitely.
             restarts += 1
             return restarts > Self.restartLimit ? .end : .startOver
         }
         if error.isCancellation { return .end }
-        // A download that was resumed goes on by itself only if that was asked for again.
+        // A resumed download resumes automatically only if its own options include that.
         let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
             by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
@@ -127,7 +128,7 @@ struct FileDownload {
         return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
     }
 
-    /// Removes the file again that was put in its place, before all of it is fetched anew.
+    /// Removes the file from its destination, before all of it is fetched again.
     func removeFile() {
         if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
     }

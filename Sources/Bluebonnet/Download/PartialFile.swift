@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// Owns a file that a body is being written to, and the sidecar that says how to go on with it.
+/// Owns a file that a body is being written to, and the sidecar with the data to resume it.
 ///
-/// Belongs to one task; its calls block, so that is never the loop. While it lives it has the lock of the file: nobody
-/// else, in this process or another, writes to it. The body is not flushed to the disk: what was written outlives the
-/// process, not the power.
+/// Belongs to one task; its calls block, so they never run on the event loop. While it lives it holds the lock of the
+/// file: no other download, in this process or another, writes to it. The body is not flushed to the disk: the written
+/// bytes survive a crash of the process, but not a power failure.
 final class PartialFile {
     /// Where the file is.
     let path: String
@@ -30,7 +30,7 @@ final class PartialFile {
 
     /// Opens the partial file of a name, with the bytes that an earlier process left in it, or makes it.
     ///
-    /// Returns nil when somebody else is writing to it, or it is not this user's file.
+    /// Returns nil if another download is writing to it, or the file belongs to another user.
     static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
         let path = FileSystem.path(name, in: directory)
         // The file may come and go while it is being opened: its owner moves it away when it is complete.
@@ -56,7 +56,7 @@ final class PartialFile {
         return nil
     }
 
-    /// Makes a partial file of a name that nobody else uses.
+    /// Makes a partial file with a unique name.
     static func unique(in directory: String, mode: mode_t) throws(RequestError) -> PartialFile {
         let path = FileSystem.path(".\(FileName.unique()).part", in: directory)
         do {
@@ -99,7 +99,7 @@ final class PartialFile {
         sidecar.remove()
         resumeData = nil
         guard let data else { return }
-        // Where there is no room for this, the body will find none either, and says so.
+        // If there is no room for the sidecar, writing the body fails, too, and reports the error.
         if (try? sidecar.write(data)) != nil { resumeData = data }
     }
 
@@ -125,7 +125,7 @@ final class PartialFile {
 
     // MARK: Ending
 
-    /// Returns the data to go on with later; nil when there is nothing to go on from.
+    /// Returns the data to resume with later; nil if there is nothing to resume.
     func keep() -> Data? {
         guard var data = resumeData, data.decision(size: size) != nil else { return nil }
         data.bytes = size
@@ -260,7 +260,7 @@ struct ResumeSidecar {
 
     /// Writes the file, for its owner only; a reader sees either all of the old or all of the new one.
     ///
-    /// Writes the file. The caller holds the lock of the partial file, so nobody else writes here.
+    /// Writes the file. The caller holds the lock of the partial file, so there is no other writer.
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The data to go on with a download, in this process or a later one.
+/// The data to resume a download with, in this process or a later one.
 ///
 /// Beside the partial file it is JSON that only the file's owner may read; users carry the same around as `Data`. It holds
 /// no field and no user info that a description would redact: who is to be authenticated again brings the secret along. A

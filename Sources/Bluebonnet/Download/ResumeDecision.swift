@@ -34,7 +34,7 @@ struct ResumeDecision: Hashable, Sendable {
 
     /// The meaning of an answer.
     enum Answer: Hashable, Sendable {
-        /// The body goes on from a position in the part, which is cut off there.
+        /// The body continues at a position in the part, which is truncated there.
         ///
         /// `end` is where it will end, `total` how many bytes the whole has, if that is known.
         case append(at: Int64, end: Int64, total: Int64?)
@@ -177,21 +177,21 @@ enum ContentRange: Hashable, Sendable {
     }
 }
 
-/// Decides whether an interrupted download goes on by itself, and when.
+/// Decides whether an interrupted download resumes automatically, and when.
 ///
-/// A pure value that is told of every interruption. Attempts that get on with the body may follow each other without
-/// end; those that do not are few, and further and further apart.
+/// A pure value that receives every interruption. Attempts that make progress may follow each other without end;
+/// attempts without progress are few, at growing intervals.
 struct AutomaticResumption: Hashable, Sendable {
     /// How many bytes an attempt must fetch to count as progress.
     static let minimumProgress: Int64 = 1024
 
-    /// How many attempts in a row may get nowhere.
+    /// How many attempts in a row may make no progress.
     static let limit = 5
 
     /// How long to wait before the first attempt.
     static let shortestDelay: Duration = .milliseconds(500)
 
-    /// How many attempts in a row got nowhere.
+    /// How many attempts in a row made no progress.
     private(set) var fruitless = 0
 
     /// Takes note of an interruption and returns how long to wait before another attempt; `nil` to give up.
@@ -199,7 +199,7 @@ struct AutomaticResumption: Hashable, Sendable {
     /// - Parameters:
     ///   - kind: Why the attempt failed.
     ///   - fetched: How many bytes it added to the file.
-    ///   - canResume: Whether there is anything to go on from.
+    ///   - canResume: Whether there is anything to resume.
     ///   - spread: From 0 to 1, at random: delays grow by up to half, so that clients that were interrupted together do
     ///     not all come back together.
     /// - Returns: The delay.

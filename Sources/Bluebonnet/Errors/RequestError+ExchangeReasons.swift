@@ -64,13 +64,13 @@ extension RequestError {
     public enum TrustReason: Hashable, Sendable, Described {
         /// The certificate has expired or is not valid yet.
         case certificateExpired
-        /// No trusted authority vouches for the certificate.
+        /// The certificate is not signed by a trusted authority.
         case untrustedIssuer
         /// The certificate is signed by itself.
         case selfSigned
         /// The certificate is for other hosts.
         case hostMismatch
-        /// To find out who vouches for the certificate takes more than 100 signature checks.
+        /// Verifying the chain takes more than 100 signature checks.
         case chainTooLong
         /// The certificate was refused for another reason; the detail says which.
         case certificateRefused
@@ -124,20 +124,20 @@ extension RequestError {
         }
     }
 
-    /// Says what is known of the revocation of a certificate that is not accepted.
+    /// The reason why a revocation check refused a certificate.
     @nonexhaustive
     public enum RevocationReason: Hashable, Sendable, Described {
         /// It was revoked.
         case revoked
-        /// Whoever was asked does not know it.
+        /// The responder does not know the certificate (`unknown`, RFC 6960 §2.2).
         case unknown
-        /// Nothing was said about it.
+        /// No revocation information about the certificate was received.
         case noResponse
-        /// What was said does not hold any more, or not yet.
+        /// The OCSP response or the list has expired or is not valid yet.
         case stale
-        /// What was said is not signed by one who may say it.
+        /// The signer of the OCSP response or the list is not authorized.
         case untrustedResponse
-        /// What was said may be an old answer: it lacks the question's nonce.
+        /// The OCSP response may be replayed: it lacks the nonce of the request.
         case replayedResponse
 
         /// The reason in a few words.
@@ -245,13 +245,13 @@ extension RequestError {
         case destinationExists(path: String)
         /// The destination is a directory.
         case destinationIsDirectory(path: String)
-        /// The partial file cannot be made; the detail has the system's words.
+        /// The partial file cannot be created; the detail has the system's error text.
         case cannotCreateFile(path: String)
-        /// The partial file cannot be written, as on a full disk; the detail has the system's words.
+        /// The partial file cannot be written, as on a full disk; the detail has the system's error text.
         case cannotWriteFile(path: String)
-        /// The complete file cannot be moved to its destination; the detail has the system's words.
+        /// The complete file cannot be moved to its destination; the detail has the system's error text.
         case cannotMoveFile(from: String, to: String)
-        /// The file with the body cannot be read; the detail has the system's words.
+        /// The file with the body cannot be read; the detail has the system's error text.
         case cannotReadFile(path: String)
         /// The data to resume with is not resume data.
         case resumeDataInvalid

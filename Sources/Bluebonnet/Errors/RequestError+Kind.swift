@@ -31,7 +31,7 @@ extension RequestError {
         case timedOut(TimeoutStage)
         /// The server's certificate was refused, or TLS could not be set up.
         case trust(TrustReason)
-        /// What the server sent is not HTTP, is incomplete, or is more than allowed.
+        /// The server's response is not HTTP, is incomplete, or is more than allowed.
         case invalidResponse(InvalidResponseReason)
         /// The response was refused by a validator.
         case validation(ValidationReason)
@@ -133,7 +133,7 @@ extension RequestError {
         case bodyPartFileNotReachable(String)
         /// The path is that of a directory.
         case bodyPartFileIsDirectory(String)
-        /// The file cannot be read; the detail has the system's words.
+        /// The file cannot be read; the detail has the system's error text.
         case bodyPartFileUnreadable(String)
         /// A part has not as many bytes as was stated.
         case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
@@ -149,7 +149,7 @@ extension RequestError {
         case outputFileAlreadyExists(String)
         /// The place where the form was to be written is not the URL of a file.
         case outputFileURLInvalid(String)
-        /// The form could not be written; the detail has the system's words.
+        /// The form could not be written; the detail has the system's error text.
         case outputFileWriteFailed(String)
 
         /// The reason in a few words.
@@ -179,7 +179,7 @@ extension RequestError {
     public enum RequestBodyReason: Hashable, Sendable, Described {
         /// The URL is not one of a file.
         case notAFileURL(String)
-        /// The file cannot be opened or read; the detail has the system's words.
+        /// The file cannot be opened or read; the detail has the system's error text.
         case fileUnreadable(path: String)
         /// The path is that of a directory.
         case fileIsDirectory(path: String)
@@ -292,9 +292,9 @@ extension RequestError {
         case prefix(name: String)
         /// The URL is not one of a file.
         case notAFileURL(String)
-        /// The file of cookies cannot be read; the detail has the system's words.
+        /// The file of cookies cannot be read; the detail has the system's error text.
         case fileUnreadable(path: String)
-        /// The file of cookies cannot be written; the detail has the system's words.
+        /// The file of cookies cannot be written; the detail has the system's error text.
         case fileUnwritable(path: String)
 
         /// The reason in a few words, without the cookie's value.

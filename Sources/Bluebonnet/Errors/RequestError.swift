@@ -6,13 +6,13 @@ public import FoundationEssentials
 /// user's own code (an encoder, a validator, a serializer) that caused it, where one did. The URL is redacted: it shows
 /// no user info and no query values, so that an error can be logged as it is.
 public struct RequestError: Error, Sendable {
-    /// What went wrong.
+    /// The kind of failure.
     public var kind: Kind { storage.kind }
 
     /// The error that caused this one, if other code than Bluebonnet's threw it.
     public var underlying: (any Error)? { storage.underlying }
 
-    /// One sentence with what is known about the circumstances, such as libcurl's own words.
+    /// One sentence of detail, such as libcurl's error text.
     public var detail: String? { storage.detail }
 
     /// The method of the request, if it was known by then.
@@ -32,7 +32,7 @@ public struct RequestError: Error, Sendable {
     /// Of a stream or a download whose head was refused, it holds the bytes that came within 300 ms after that.
     public var body: Data? { storage.body }
 
-    /// What the download that failed can be resumed with, if it can.
+    /// The data to resume the failed download with, if it can be resumed.
     ///
     /// Holds the URL and the fields of the request, without those that carry secrets.
     public var resumeData: Data? { storage.resumeData }
@@ -54,7 +54,7 @@ public struct RequestError: Error, Sendable {
         init(_ storage: Storage) { self.storage = storage }
     }
 
-    /// What an error is made of.
+    /// The parts of an error.
     private struct Storage {
         let kind: Kind
         let detail: String?
@@ -73,7 +73,7 @@ public struct RequestError: Error, Sendable {
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - kind: What went wrong.
+    ///   - kind: The kind of failure.
     ///   - detail: What is known about the circumstances. It must hold no secret.
     ///   - underlying: The error that caused this one.
     ///   - fileID: Where the error is made.
@@ -139,7 +139,7 @@ public struct RequestError: Error, Sendable {
     ///   - type: The type to decode.
     ///   - decoder: The decoder; JSON by default.
     /// - Returns: The decoded value.
-    /// - Throws: What the decoder throws, or this error itself when there is no body.
+    /// - Throws: The decoder's error, or this error itself when there is no body.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws -> Value {
@@ -169,13 +169,13 @@ public struct RequestError: Error, Sendable {
 }
 
 extension RequestError: SecretKeeping {
-    /// What went wrong, where and for which URL, in one line without secrets.
+    /// The failure, its place and its URL, in one line without secrets.
     package var text: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }
         if let underlying { text += ": \(Self.words(of: underlying))" }
         if let url {
-            // A method that is no token may hold a line break.
+            // A method that is not a token may hold a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
             text += " [\(method ?? "")\(url)]"
         }
@@ -192,7 +192,7 @@ extension RequestError: SecretKeeping {
 }
 
 extension RequestError {
-    /// Of the body, the length alone; of the error that caused this one, the text.
+    /// A mirror without secrets: of the body, only its length, and of the underlying error, its text.
     package var shownParts: KeyValuePairs<String, Any> {
         [
             "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,

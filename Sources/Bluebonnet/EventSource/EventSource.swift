@@ -16,7 +16,7 @@ import FoundationEssentials
 /// The sequence ends when the server answers with 204, or when the connection has ended and
 /// ``Configuration/reconnects`` is false. It throws when waiting does not help: a status code other than 200 and 204, a
 /// content type other than `text/event-stream`, a request that cannot be sent, a server that is not trusted, a session
-/// that was shut down; and when ``Configuration/maximumAttempts`` were made in vain.
+/// that was shut down; and when ``Configuration/maximumAttempts`` were made without success.
 ///
 /// Every `for try await` has a connection of its own, which is made when the loop begins, waits for its reader, and is
 /// closed when the loop is left. Cancelling the task ends any wait for the next event, closes the connection at once and
@@ -47,7 +47,7 @@ public struct EventSource: AsyncSequence, Sendable {
         self.open = open
     }
 
-    /// What becomes of the connection, the latest state first.
+    /// The states of the connection, starting with the current state.
     ///
     /// Of all connections, if there are several loops over the source. For an observer that is behind, the newest 16 are
     /// kept. Ends when the source is gone.
@@ -91,7 +91,7 @@ public struct EventSource: AsyncSequence, Sendable {
 extension EventSource {
     /// Says how a source reconnects.
     public struct Configuration: Hashable, Sendable {
-        /// The ID of the event after which the stream is to go on; none when empty.
+        /// The `Last-Event-ID` of the first connection; the field is omitted when this is empty.
         ///
         /// It may hold no CR, LF or NUL: a request with one is never sent.
         public var initialLastEventID: String
@@ -121,7 +121,7 @@ extension EventSource {
         /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - initialLastEventID: The event after which the stream is to go on.
+        ///   - initialLastEventID: The `Last-Event-ID` of the first connection.
         ///   - reconnectionTime: How long to wait before reconnecting until the server says otherwise.
         ///   - maximumReconnectionDelay: How long the wait may become while no connection can be made.
         ///   - maximumAttempts: After how many attempts in a row without a connection the source gives up.
@@ -151,7 +151,7 @@ extension EventSource {
         var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
     }
 
-    /// What a source's connection is doing.
+    /// The state of a source's connection.
     public enum State: Hashable, Sendable {
         /// A connection is being made.
         case connecting

@@ -16,7 +16,7 @@ final class EventSourceRun {
     private var parser: ServerSentEventParser
     /// The last event ID that others know of.
     private var lastEventID: String
-    /// What ended the last connection, with all its circumstances.
+    /// The error that ended the last connection, with all its details.
     private var failure: RequestError?
     private var isClosed = false
 
@@ -162,7 +162,7 @@ private final class CancellingConnection {
     }
 }
 
-/// What an ``EventSource`` tells about its connections to those who do not read their events.
+/// The reports of an ``EventSource`` on its connections, for observers that do not read its events.
 final class EventSourceStatus: Sendable {
     let states = Broadcast<EventSource.State>()
     /// The last event ID, if one was received.

@@ -11,11 +11,11 @@ struct EventSourceState {
         case open
         /// The reconnection time is being waited for.
         case waiting
-        /// Nothing is to come.
+        /// No event follows.
         case closed
     }
 
-    /// What to do next.
+    /// The next action.
     enum Action: Hashable {
         /// Make a connection.
         case connect
@@ -31,7 +31,7 @@ struct EventSourceState {
 
     /// A server that says "at once" is not asked more often than that while it does not answer.
     static let shortestDelayAfterFailures = Duration.seconds(1)
-    /// What a server may ask for, and more than a clock can wait for is no different.
+    /// The longest delay that a server may ask for; longer ones, also beyond the range of a clock, count as this.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
 
     private let configuration: EventSource.Configuration
@@ -94,7 +94,7 @@ struct EventSourceState {
         return action
     }
 
-    /// Returns the reconnection time, doubled for each attempt in vain but the first, and up to a quarter more by chance.
+    /// Returns the reconnection time, doubled for each failed attempt but the first, plus up to a quarter at random.
     private func delay(jitter: Double) -> Duration {
         let time = max(.zero, min(reconnectionTime, Self.longestDelay))
         let maximum = max(time, min(configuration.maximumReconnectionDelay, Self.longestDelay))

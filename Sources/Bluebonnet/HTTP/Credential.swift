@@ -54,7 +54,7 @@ extension Credential: SecretKeeping {
     package var text: String { "Credential(…)" }
 }
 
-/// What a server or a proxy asks for before it serves a request (RFC 9110 §11.3).
+/// A challenge of a server or a proxy (RFC 9110 §11.3).
 struct Challenge: Equatable {
     /// A parameter, its name in lower case and its value without quotes.
     struct Parameter: Equatable {
@@ -64,7 +64,7 @@ struct Challenge: Equatable {
 
     /// The scheme, in lower case.
     let scheme: String
-    /// What follows the scheme if that is a single piece of text, as NTLM and Negotiate have it.
+    /// The text after the scheme if it is a single piece, as with NTLM and Negotiate.
     private(set) var token: String?
     private(set) var parameters: [Parameter] = []
 
@@ -114,7 +114,7 @@ struct Challenge: Equatable {
     }
 }
 
-/// Decides what becomes of a first challenge, as a value.
+/// Decides how a first challenge is handled, as a value.
 ///
 /// Libcurl answers challenges by itself, with the strongest scheme that is offered and allowed. This tells when it would
 /// answer wrongly, and with what else it can be made to answer. Tried with 7.88: of several Digest challenges it knows the
@@ -133,7 +133,7 @@ enum ChallengeDecision: Equatable {
     ///
     /// - Parameters:
     ///   - challenges: What the server asks for, in order.
-    ///   - schemes: With what it may be answered.
+    ///   - schemes: The schemes with which it may be answered.
     ///   - hasBody: Whether the request has a body.
     init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in
@@ -153,7 +153,7 @@ enum ChallengeDecision: Equatable {
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
     }
 
-    /// What libcurl gets wrong about a Digest challenge (RFC 7616 §3.3), if anything.
+    /// The reason why libcurl would answer a Digest challenge wrongly (RFC 7616 §3.3), if there is one.
     private static func flaw(of digest: Challenge, hasBody: Bool) -> RequestError.AuthenticationReason? {
         if let algorithm = digest.parameter("algorithm"), !algorithms.contains(algorithm.lowercased()) {
             return .unsupportedDigestAlgorithm(algorithm)

@@ -138,7 +138,7 @@ enum HTTPDate {
         return time.timeIntervalSince1970 <= limited(now.timeIntervalSince1970)
     }
 
-    /// Brings a time into the ``range``; one that is no number counts as 1970.
+    /// Brings a time into the ``range``; NaN counts as 1970.
     private static func limited(_ seconds: Double) -> Double {
         seconds.isNaN ? 0 : min(max(seconds, range.lowerBound), range.upperBound)
     }

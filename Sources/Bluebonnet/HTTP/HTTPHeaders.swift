@@ -85,7 +85,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Returns the values of all fields of the name, joined with `, ` (RFC 9110 §5.3).
     ///
-    /// The values of `Set-Cookie` cannot be told apart once joined: use ``values(for:)`` for that one.
+    /// Joined `Set-Cookie` values cannot be split again: use ``values(for:)`` for `Set-Cookie`.
     ///
     /// - Parameter name: The name.
     /// - Returns: The value, or `nil` when there is no field of the name.
@@ -383,7 +383,7 @@ extension HTTPHeader {
         return subtags.joined(separator: "-")
     }
 
-    /// Returns the value of a `User-Agent` field for a program; the system it runs on is nobody's business.
+    /// Returns the value of a `User-Agent` field for a program; it does not reveal the system that the program runs on.
     package static func userAgent(program: String?) -> String {
         let name = String((program ?? "").split(separator: "/").last ?? "").utf8.map { byte in
             FieldSyntax.isTokenByte(byte) ? Character(UnicodeScalar(byte)) : "_"

@@ -25,7 +25,7 @@ public struct HTTPRequest: Sendable {
         set { parts.headers = newValue }
     }
 
-    /// What is sent after the head; a GET, HEAD or TRACE must have none.
+    /// The content of the request; a GET, HEAD or TRACE request must not have any.
     public var body: RequestBody? {
         get { parts.body }
         set { parts.body = newValue }
@@ -63,8 +63,8 @@ public struct HTTPRequest: Sendable {
 
     /// Through which proxy this request goes; `nil` for the session's choice.
     ///
-    /// What a redirect leads to is requested through the same. Where an HTTP proxy is told who is there, in another way
-    /// than the session's requests tell it, the request makes a connection of its own.
+    /// Requests that follow a redirect use the same proxy. A request whose credential for an HTTP proxy differs from
+    /// the session's uses a separate connection.
     public var proxy: Session.Configuration.Proxy? {
         get { parts.proxy }
         set { parts.proxy = newValue }
@@ -114,7 +114,7 @@ public struct HTTPRequest: Sendable {
     /// All of the request, on the heap: a request is handed on a dozen times, and changed rarely.
     private var box: Box
 
-    /// Whether another request is this very one, unchanged; one that was made anew with the same parts is not.
+    /// Whether another request is this very one, unchanged; a separate request with the same parts is not.
     func isIdentical(to other: HTTPRequest) -> Bool { box === other.box }
 
     private var parts: Parts {
@@ -272,9 +272,9 @@ public enum HTTPVersionPreference: Hashable, Sendable {
 
 /// Says how a request is served beside others on the same HTTP/2 connection; servers may ignore it.
 ///
-/// It is told in both ways that there are: in the field `Priority` (RFC 9218), unless the request has such a field
-/// already or the priority is the default one; and over HTTP/2 as the weight of the stream (RFC 7540 §5.3.2, which
-/// RFC 9113 has given up, and libcurl after 8.14.1).
+/// It is sent in both ways that exist: in the field `Priority` (RFC 9218), unless the request has such a field already
+/// or the priority is the default; and over HTTP/2 as the weight of the stream (RFC 7540 §5.3.2, which RFC 9113 has
+/// given up, and libcurl after 8.14.1).
 public struct HTTPPriority: Hashable, Sendable {
     /// How urgent the response is: 0, the most, to 7; without a priority it is 3.
     public let urgency: Int
@@ -361,8 +361,9 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for one exchange as a whole, from its start to the last byte of the body; suspension counts.
     ///
-    /// Where it is not set, an exchange whose bodies are both in memory may take 10 minutes, so that a server which trickles
-    /// does not hold a request for ever. Streams, downloads, and uploads from files and sequences have no limit then.
+    /// Where it is not set, an exchange whose bodies are both in memory may take 10 minutes, so that a server which
+    /// trickles does not hold a request indefinitely. Streams, downloads, and uploads from files and sequences have no
+    /// limit then.
     ///
     /// Each redirect and each retry is an exchange of its own: a request may take as many times as long, and the waits
     /// between. To bound a request as a whole, cancel the task that awaits it.

@@ -62,8 +62,8 @@ public struct HTTPResponse: Sendable {
 
     /// How many bytes of body are to come.
     ///
-    /// `nil` when the response does not say, and when the body has a content coding: then the length is that of the
-    /// coded form, which nobody gets to see.
+    /// `nil` when the response does not say, and when the body has a content coding: then `Content-Length` counts the
+    /// encoded bytes, not the decoded ones.
     public var expectedContentLength: Int64? { head.contentLength }
 
     private var mediaType: MediaType? {

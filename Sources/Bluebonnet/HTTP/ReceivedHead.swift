@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Keeps the head of a response as it was received, and reads from it what is asked for.
+/// Keeps the head of a response as it was received, and parses its fields on demand.
 ///
 /// A response's fields are rarely all looked at: the bytes stay one buffer, a single value is found by scanning it, and
 /// the fields are parsed as a whole at the first use of ``headers``. Lines may end in CRLF or a bare LF; a folded line
@@ -90,7 +90,7 @@ private final class ParsedFields: Sendable {
 }
 
 extension ReceivedHead {
-    /// How many bytes of body are to come, if the head says so, and means the bytes that are handed out.
+    /// The number of bytes in the body, if the head has a length that counts the delivered bytes.
     package var contentLength: Int64? {
         guard let text = value(for: "Content-Length"), let length = Self.length(text) else { return nil }
         guard value(for: "Transfer-Encoding") == nil else { return nil }
@@ -166,7 +166,7 @@ enum StatusLine {
         }
     }
 
-    /// Whether a line begins with `HTTP/`, as a status line does; libcurl takes it for one in any case of letters.
+    /// Whether a line begins with `HTTP/`, as a status line does; libcurl accepts it in any case of letters.
     static func isBegun(by line: Span<UInt8>, inAnyCase: Bool = false) -> Bool {
         guard line.count > 4, line[4] == 0x2f else { return false }
         let mask: UInt8 = inAnyCase ? 0xdf : 0xff
@@ -256,7 +256,7 @@ package struct FieldLine {
         while let first = range.first, FieldSyntax.isWhitespace(bytes[first]) {
             range = first + 1..<range.upperBound
         }
-        // A CR on its own must not be taken for the end of a line by anyone (RFC 9112 §2.2).
+        // A bare CR must not be treated as the end of a line (RFC 9112 §2.2).
         let text = bytes[range].contains(0x0d) ? bytes[range].map { $0 == 0x0d ? 0x20 : $0 }[...] : bytes[range]
         return String(validating: text, as: UTF8.self)
             ?? String(String.UnicodeScalarView(text.map { UnicodeScalar($0) }))

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
-/// Holds what a request sends after its head, or where that comes from.
+/// The content of a request, or its source (RFC 9110 §6.4).
 ///
-/// A body in memory or in a file can be sent again, when a request is retried or redirected; one made of a sequence can
-/// be if the sequence can be made anew.
+/// A body in memory or in a file can be sent again, when a request is retried or redirected; a body made of a sequence
+/// can be sent again if the sequence can be created again.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
@@ -162,9 +162,8 @@ package struct OpenBody: Sendable {
 extension RequestBody {
     /// The bytes of the body in pieces, as they would be sent; no piece is empty.
     ///
-    /// Every `for await` opens the body anew; one that is not replayable can be opened once, by whoever comes first:
-    /// reading it here leaves nothing to send. The loop may wait for a disk. It throws `.requestBody(…)` or
-    /// `.multipartEncoding(…)` for a body that cannot be read, or what the sequence throws that the body is made of.
+    /// Each iteration opens the body again. A body that is not replayable can be opened only once: reading it here
+    /// leaves nothing to send.
     public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }
 
     /// The bytes of a body in pieces, none of them empty.

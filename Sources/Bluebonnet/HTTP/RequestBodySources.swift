@@ -61,7 +61,7 @@ extension FileError {
 
 /// A sequence whose elements are a body, or a part of one; it can be read any number of times, or once.
 struct SequenceSource: RequestBodySource {
-    /// How many bytes there will be, if somebody has said so.
+    /// How many bytes there will be, if the caller stated that.
     let length: Int64?
 
     private let make: @Sendable () -> any BodyReader
@@ -75,7 +75,7 @@ struct SequenceSource: RequestBodySource {
         claim = OnceFlag()
     }
 
-    /// A sequence that is made anew for each reading.
+    /// A sequence that is created again for each reading.
     init<Pieces: AsyncSequence & SendableMetatype>(length: Int64?, make: @escaping @Sendable () -> Pieces)
     where Pieces.Element: DataProtocol {
         self.length = length
@@ -145,11 +145,11 @@ struct MultipartBodySource: RequestBodySource {
     func open() throws(RequestError) -> OpenBody { try form.open() }
 }
 
-/// Lets the first who asks have something.
+/// Grants something to the first caller only.
 final class OnceFlag: Sendable {
     private let taken = Atomic<Bool>(false)
 
-    /// Whether somebody has asked.
+    /// Whether it was granted.
     var isTaken: Bool { taken.load(ordering: .acquiring) }
 
     /// Returns whether the caller is the first.
@@ -158,8 +158,8 @@ final class OnceFlag: Sendable {
 
 /// Reads an asynchronous sequence of chunks as a body.
 ///
-/// What the sequence throws is passed on as it is. A sequence that ends because the task was cancelled, as `AsyncStream`
-/// does, throws `CancellationError`, so that a body that was cut off does not look complete.
+/// An error of the sequence is passed on as it is. A sequence that ends because the task was cancelled, as
+/// `AsyncStream` does, throws `CancellationError`, so that a body that was cut off does not look complete.
 package struct SequenceReader<Base: AsyncSequence>: BodyReader where Base.Element: DataProtocol {
     private var iterator: Base.AsyncIterator
 
@@ -199,7 +199,7 @@ package enum FileError: Error, Hashable {
     /// Whether there is no such file, or it may not be reached.
     var isUnreachable: Bool { if case .system(let error) = self { error.isUnreachable } else { false } }
 
-    /// What went wrong, in the system's words where it was the system that refused.
+    /// The reason of the failure, with the system's error text for a system error.
     package var words: String {
         switch self {
         case .system(let error): error.words

@@ -124,7 +124,7 @@ public struct Adapter: RequestInterceptor {
     ///   - request: The request.
     ///   - state: Whose request it is.
     /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await closure(request, state)

@@ -13,7 +13,7 @@ public final class RateLimiter: RequestInterceptor {
         var state: RateLimiterState
         var lastID = 0
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
-        /// The hosts for which somebody looks from time to time.
+        /// The hosts that a task checks from time to time.
         var watched: Set<String> = []
     }
 
@@ -95,7 +95,7 @@ public final class RateLimiter: RequestInterceptor {
         if hasLeft { throw CancellationError() }
     }
 
-    /// Looks at a host whenever a token comes in, for as long as anybody waits for it.
+    /// Checks a host whenever a token is added, for as long as requests wait for it.
     private func watch(_ host: String, after delay: Duration) {
         Task { [self] in
             var delay = delay
@@ -129,7 +129,7 @@ extension RequestAdapter where Self == RateLimiter {
 
 /// Decides when requests may go to their hosts, as a value.
 struct RateLimiterState: Sendable {
-    /// Those who wait for a host, first come first, and its tokens.
+    /// The requests that wait for a host, in order of arrival, and its tokens.
     private struct HostQueue {
         var bucket: TokenBucket
         var waiting: [Int] = []
@@ -139,9 +139,9 @@ struct RateLimiterState: Sendable {
     enum Arrival: Hashable {
         /// It may go.
         case go
-        /// It waits; somebody else sees to it that time passes.
+        /// It waits; another request's task watches the host.
         case wait
-        /// It waits, and is the first to: after that long, somebody is to look.
+        /// It waits as the first: the host must be checked after that time.
         case waitAndWatch(Duration)
     }
 
@@ -163,14 +163,14 @@ struct RateLimiterState: Sendable {
     /// How many hosts are known.
     var hostCount: Int { lanes.count }
 
-    /// Somebody wants to send a request.
+    /// A request is to be sent.
     mutating func arrived(_ id: Int, at host: String, now: Duration) -> Arrival {
         if lanes[host] == nil, lanes.count >= Self.manyLanes { forgetIdleHosts(now) }
         var lane =
             lanes[host]
             ?? HostQueue(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
         defer { lanes[host] = lane }
-        // Nobody overtakes those who wait.
+        // No request overtakes those that wait.
         guard lane.waiting.isEmpty else {
             lane.waiting.append(id)
             return .wait
@@ -180,7 +180,7 @@ struct RateLimiterState: Sendable {
         return .waitAndWatch(lane.bucket.wait(now: now))
     }
 
-    /// Somebody does not want to wait any longer; returns whether it did.
+    /// A request stops waiting; returns whether it was waiting.
     mutating func left(_ id: Int, host: String) -> Bool {
         guard let index = lanes[host]?.waiting.firstIndex(of: id) else { return false }
         lanes[host]?.waiting.remove(at: index)
@@ -223,7 +223,7 @@ struct TokenBucket: Hashable, Sendable {
         updated = now
     }
 
-    /// One in three years; an hour's wait is more than anybody has.
+    /// One in three years; an hour's wait is already too long in practice.
     private static let least = 1e-8
     private static let most = 1e9
 
@@ -240,7 +240,7 @@ struct TokenBucket: Hashable, Sendable {
         var later = self
         later.update(now)
         guard !later.isReady else { return .zero }
-        // A little more, so that rounding does not make it come too early for ever.
+        // A little more, so that rounding does not make every check come too early.
         return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
     }
 

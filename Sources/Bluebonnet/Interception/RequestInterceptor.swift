@@ -30,12 +30,12 @@ extension RequestInterceptor {
 /// Changes requests before they are sent.
 ///
 /// For what holds for many requests alike: fields, signatures, tokens. The session's adapters come before the request's
-/// own, and all of them are asked again for each attempt, with the request as it was converted anew.
+/// own, and all of them are asked again for each attempt, with the request as it was converted again.
 public protocol RequestAdapter: Sendable {
     /// Returns the request as it is to be sent.
     ///
-    /// Runs on the global pool, never on the network's loop, and may take its time. When the request is cancelled
-    /// meanwhile, the task that runs this is cancelled, and nobody waits for it any longer.
+    /// Runs on the global pool, never on the network's loop, and may take its time. If the request is cancelled, the
+    /// task that runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
     ///   - request: The request so far.
@@ -77,8 +77,8 @@ public protocol RequestRetrier: Sendable {
     /// Decides whether a request that failed is tried again.
     ///
     /// Asked once for each distinct failure: of an attempt, or of a serializer. Not asked about a cancellation. Runs on
-    /// the global pool, never on the network's loop, and may take its time. When the request is cancelled meanwhile, the
-    /// task that runs this is cancelled, and nobody waits for it any longer.
+    /// the global pool, never on the network's loop, and may take its time. If the request is cancelled, the task that
+    /// runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
     ///   - request: The request, whose `response` and `retryCount` tell more.

@@ -69,8 +69,8 @@ enum Redaction {
 
     /// Returns the text of a body with the secrets in it replaced, where it is a form or JSON.
     ///
-    /// What has no type that says so is JSON when it begins like an object or an array, and without any type a form when
-    /// it has pairs and no white space.
+    /// Text with another type is JSON when it begins like an object or an array; text without a type is a form when it
+    /// has pairs and no white space.
     static func body(_ text: String, _ mediaType: MediaType?) -> String {
         if mediaType?.subtype == "x-www-form-urlencoded" { return form(text) }
         let first = text.utf8.first { !$0.isJSONSpace }
@@ -240,7 +240,8 @@ enum SecretNames {
 
     /// Returns whether a field of this name, such as `Authorization` or `Ocp-Apim-Subscription-Key`, carries a secret.
     ///
-    /// Of several words, the last may be that of a secret; a `Key` is one unless the word before it says what else it is.
+    /// Of several words, the last may be that of a secret; a `Key` is a secret unless the word before it names another
+    /// kind of key.
     static func isSecretField(_ name: some StringProtocol) -> Bool {
         let words = name.lowercased().split { "-_ .".contains($0) }
         let joined = words.joined()
@@ -250,16 +251,16 @@ enum SecretNames {
         return names.contains(String(last)) || fieldNames.contains(last)
     }
 
-    /// The last words of fields with secrets, which elsewhere are of anything.
+    /// Last parts of field names that are secrets in fields only; elsewhere they may stand for anything.
     private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
 
-    /// Of what a key in a field is no secret.
+    /// The words before a `Key` in a field name that is not a secret.
     private static let harmlessKeys: Set<Substring> = [
         "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
         "sort", "surrogate", "websocket",
     ]
 
-    /// Names of secrets in a query or a form, which elsewhere are of anything.
+    /// Names that are secrets in a query or a form only; elsewhere they may stand for anything.
     private static let parameterNames: Set<String> = ["key", "code"]
 
     /// Returns whether a parameter of a query or a form, such as `access_token` or `user[password]`, is a secret.
@@ -270,7 +271,7 @@ enum SecretNames {
 
     /// Returns whether a member of a JSON object, such as `apiKey`, is a secret.
     ///
-    /// A number is one under fewer names: `"total_tokens": 12` is none.
+    /// A number is a secret under fewer names: `"total_tokens": 12` is not a secret.
     static func isSecretMember(_ name: some StringProtocol, isNumber: Bool) -> Bool {
         let name = Name(name)
         return isNumber ? name.isSecretNumber : name.isSecret

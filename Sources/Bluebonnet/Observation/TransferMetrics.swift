@@ -1,4 +1,4 @@
-/// What was measured of one exchange.
+/// The measurements of one exchange.
 ///
 /// The durations count from the start of the exchange, as libcurl measures them; a phase that did not take place (a
 /// name lookup or a handshake on a reused connection) is `nil`.

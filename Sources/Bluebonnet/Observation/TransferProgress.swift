@@ -60,7 +60,7 @@ struct ProgressMeter: Hashable, Sendable {
     private var mean = 0.0
     /// How much weight the measurements have together: 0 at first, then closer and closer to 1.
     private var weight = 0.0
-    /// What had been done by then, and when, at the end of the last measurement.
+    /// The completed bytes at the end of the last measurement, and the time of that.
     private var measured: Int64
     private var measuredAt: Int64
 

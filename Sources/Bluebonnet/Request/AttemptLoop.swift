@@ -8,20 +8,20 @@ import FoundationEssentials
 ///     │  ├─ 2 adapt       the session's adapters, then the request's
 ///     │  ├─ 3 send        in RequestCore: the transport asks the cache, then the network
 ///     │  ├─ 4 redirect    in RedirectFollower: where the answer leads elsewhere, send again
-///     │  ├─ 5 receive     the head is judged before the body, where that goes to a stream or a file
+///     │  ├─ 5 receive     the head is checked before the body, where that goes to a stream or a file
 ///     │  └─ 6 validate
 ///     ├─ 7 retry          the retriers decide about a failure: the next attempt, after a delay
 ///     └─ 8 serialize      each serializer in the order attached; a failure goes to the retriers, too
 ///
-/// Belongs to the task that drives the request, on the global pool or where that task prefers to run. What it keeps is
-/// nobody else's, and takes no lock; what others see is in the ``RequestMachine``. User code that awaits runs in tasks of its
-/// own, so that whoever cancels the request need not wait for it.
+/// Belongs to the task that drives the request, on the global pool or where that task prefers to run. Its own state is
+/// not shared and takes no lock; the state that other tasks see is in the ``RequestMachine``. User code that awaits
+/// runs in tasks of its own, so that a cancellation need not wait for it.
 struct AttemptLoop: ~Copyable {
     private let core: RequestCore
     /// Whether the first attempt was sent where the request was started.
     private var isSent: Bool
     private var download: FileDownload?
-    /// What redirected the attempt under way.
+    /// The redirects of the attempt under way.
     private var redirects: RedirectFollower
     /// Why the attempt before failed.
     private var earlier: RequestError?
@@ -74,7 +74,7 @@ struct AttemptLoop: ~Copyable {
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
             let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.wish == .cancelled) }
-            // No code of the user's runs for nobody; what a download can be resumed with is told all the same.
+            // No user code runs for a cancelled request. A download still reports its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
             if core.runsUserCode {
@@ -94,7 +94,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 2: Adapt
 
-    /// Asks the adapters, and sees to it that a body that is said to be empty is.
+    /// Asks the adapters, and ensures that a body declared as empty is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
             (machine.setup.interceptors, machine.record.attempts, machine.wish == .cancelled)
@@ -115,7 +115,7 @@ struct AttemptLoop: ~Copyable {
                     adapted.stateContentType()
                 }
                 guard let body = adapted.body, body.isStatedEmpty else { return adapted }
-                // Nobody asks for the bytes of such a body when it is sent, and so nobody would find that there are some.
+                // The transport reads no bytes of such a body, so it would not notice that there are some.
                 try await body.confirmEmpty()
                 adapted.body = .data(Data())
                 return adapted
@@ -126,7 +126,7 @@ struct AttemptLoop: ~Copyable {
             return adapted
         } catch {
             var error = error.during(request, attempts: 0)
-            // An adapter that heeds its cancellation may have been quicker to say so.
+            // An adapter that heeds its cancellation may already have thrown a cancellation error.
             if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
             core.events?.tell(.didFailToAdaptRequest(request, error))
             throw error
@@ -153,7 +153,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 5: Receive
 
-    /// Judges a head whose body is held back, says where that goes, and waits for the end of it.
+    /// Checks a head whose body is held back, chooses the destination of the body, and waits for its end.
     private mutating func receive(_ response: HTTPResponse) async -> CompletedAttempt {
         var refusal: RequestError?
         if let download {
@@ -219,13 +219,13 @@ struct AttemptLoop: ~Copyable {
             attempts: attempts)
     }
 
-    /// Ends an exchange of which the head is all there is to know.
+    /// Ends an exchange of which only the head is needed.
     private func abandonedOutcome(_ response: HTTPResponse) async -> ExchangeOutcome {
         let outcome = await core.abandonedOutcome()
         return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
     }
 
-    /// Asks those who want to know of the head before the body comes.
+    /// Asks the head handlers before the body is received.
     private func isAllowed(_ response: HTTPResponse) async -> Bool {
         for handler in core.machine.withLock({ $0.setup.headHandlers }) {
             guard await core.interruptible({ await handler(response) }) == .allow else { return false }
@@ -235,12 +235,12 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 6: Validate
 
-    /// Judges an exchange: what the transport says, whether the request was cancelled, and the validators.
+    /// Decides the outcome of an exchange: the transport's error, a cancellation of the request, and the validators.
     ///
     /// - Parameters:
     ///   - outcome: How the exchange ended.
-    ///   - tellsResponse: Whether those who watch the heads have not seen this one.
-    /// - Returns: What the attempt came to.
+    ///   - tellsResponse: Whether the sequence of responses has yet to receive this head.
+    /// - Returns: The completed attempt.
     private func validate(_ outcome: ExchangeOutcome, tellsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && !core.sink.holdsBody
@@ -295,7 +295,7 @@ struct AttemptLoop: ~Copyable {
         case stands(CompletedAttempt)
     }
 
-    /// Decides what becomes of an attempt that failed.
+    /// Decides whether an attempt that failed is followed by another.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
         guard let error = attempt.error else { return .stands(download?.ended(attempt) ?? attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
@@ -311,7 +311,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Asks the retriers about a failure, the session's before the request's own, and lets the delay pass.
     ///
-    /// Asked once for each distinct failure: the caller sees to that.
+    /// The caller ensures that the retriers are asked once for each distinct failure.
     private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
         let failed = attempt.failing(with: error)
         let stands = Decision.stands(failed)
@@ -412,7 +412,7 @@ struct AttemptLoop: ~Copyable {
 // MARK: Downloads
 
 extension AttemptLoop {
-    /// Decides what becomes of a download that was interrupted: it may go on by itself.
+    /// Decides whether an interrupted download makes another attempt: it may resume automatically.
     private mutating func retryDownload(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
         let decision: Decision
         switch download?.interrupted(by: error) {
@@ -428,7 +428,7 @@ extension AttemptLoop {
         return .stands(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
     }
 
-    /// Notes that what was asked for is not to be had, but something else may be.
+    /// Notes that the requested range is not available; the whole representation may be.
     private mutating func sendsAgain(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
         download?.mustStartOver()
         return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: response.statusCode))))
@@ -458,7 +458,7 @@ extension AttemptLoop {
             core.machine.withLock { $0.exchange }?.cancel()
         }
         let attempt = validate(await core.nextOutcome())
-        // What the file system says goes before the cancellation that it led to.
+        // A file system error takes precedence over the cancellation that it caused.
         if let failure, !failure.isCancellation, attempt.error == nil || attempt.error?.isCancellation == true,
             !isCancelled
         {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What one attempt came to: the exchange, as it ended, and the verdict on it.
+/// The result of one attempt: the exchange, as it ended, and the verdict on it.
 final class CompletedAttempt: Sendable {
     let request: HTTPRequest?
     /// Why the attempt failed; serializers are asked only when it did not.
@@ -9,7 +9,7 @@ final class CompletedAttempt: Sendable {
     let attempts: Int
     /// Where the body is, if it was downloaded to a file.
     let fileURL: URL?
-    /// What a download that failed can be resumed with.
+    /// The data to resume a failed download with.
     let resumeData: Data?
 
     private let outcome: ExchangeOutcome?

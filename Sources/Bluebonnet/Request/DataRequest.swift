@@ -9,9 +9,9 @@ public import FoundationEssentials
 /// let user = try await session.request(url).validate().serializingDecodable(User.self).value
 /// ```
 ///
-/// Its members are `nonisolated`: they return at once, from anywhere. Conversion, validators and serializers run one after
-/// the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of whoever awaits,
-/// and never where the network is driven.
+/// Its members are `nonisolated`: they return at once, from anywhere. Conversion, validators and serializers run one
+/// after the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of the
+/// awaiting task, and never on the event loop.
 public actor DataRequest: Request {
     /// Leads Bluebonnet to what all kinds of request share.
     public nonisolated let reference: RequestReference

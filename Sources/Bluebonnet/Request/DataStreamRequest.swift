@@ -57,9 +57,9 @@ public actor DataStreamRequest: Request {
     ///
     /// Nothing is started before the task is asked for the response or one of its sequences.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when nobody reads it any more: the last of
-    ///   the loops over the task's sequences was left, or the task that awaits was cancelled. It is by default;
-    ///   otherwise the rest of the body is received and dropped.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader stops: the last loop
+    ///   over a sequence of the task was left, or the awaiting task was cancelled. The default is `true`; otherwise the
+    ///   rest of the body is received and dropped.
     /// - Returns: The task.
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)

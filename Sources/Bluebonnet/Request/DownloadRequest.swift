@@ -9,10 +9,11 @@ public import FoundationEssentials
 /// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
 /// ```
 ///
-/// The body goes to a partial file beside the destination, and is moved into place when it is complete and the validators
-/// have accepted the response. Validators run on the head, before anything is written. A download that failed or was
-/// cancelled leaves its partial file if that can be resumed; ``resumeData`` is what
-/// ``Session/download(resumingWith:headers:interceptor:to:)`` goes on with. How large the body is as a whole is not limited.
+/// The body goes to a partial file beside the destination, and is moved into place when it is complete and the
+/// validators have accepted the response. Validators run on the head, before anything is written. A download that
+/// failed or was cancelled leaves its partial file if that can be resumed;
+/// ``Session/download(resumingWith:headers:interceptor:to:)`` continues from its ``resumeData``. The size of the body
+/// is not limited.
 ///
 /// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
 /// pool.
@@ -37,7 +38,7 @@ public actor DownloadRequest: Request {
     /// Where the file is, once it is complete and in its place.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
-    /// What the download can be resumed with, once it has failed or was cancelled, if it can.
+    /// The data to resume the download with, once it has failed or was cancelled, if it can be resumed.
     ///
     /// Names the partial file; so it is of use on this machine, for as long as that file is there. Holds the URL and the
     /// fields of the request, without those that carry secrets.
@@ -45,8 +46,8 @@ public actor DownloadRequest: Request {
 
     /// Ends the request and says whether its partial file is kept.
     ///
-    /// ``Request/cancel()`` keeps it. Everyone who awaits the request is answered with `.cancelled`; the data to resume
-    /// with is in ``resumeData`` and in the error by then.
+    /// ``Request/cancel()`` keeps it. All awaiting tasks receive `.cancelled`; by then, the resume data is in
+    /// ``resumeData`` and in the error.
     ///
     /// - Parameter producingResumeData: Whether the partial file is kept, and the data to resume with is made.
     /// - Returns: The request.

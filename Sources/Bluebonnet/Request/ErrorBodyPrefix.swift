@@ -9,7 +9,7 @@ final class ErrorBodyPrefix: BodyReceiver {
         self.limit = limit
     }
 
-    /// What has come in so far, as far as it is kept.
+    /// The kept part of the bytes received so far.
     var bytes: Data { kept.withLock { $0 } }
 
     func receive(_ bytes: Data) -> ReceiveAction {

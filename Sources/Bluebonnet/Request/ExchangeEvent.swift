@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What happens in an exchange that the attempt loop waits for.
+/// An event of an exchange that the attempt loop waits for.
 enum ExchangeEvent: Sendable {
     /// The head of the response is there, and its body is held back.
     indirect case head(HTTPResponse)

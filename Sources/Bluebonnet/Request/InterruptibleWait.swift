@@ -1,7 +1,7 @@
 /// A wait for the user's code that something else may end first.
 ///
-/// The code runs in a task of its own, on the global pool. When the wait is interrupted that task is cancelled, and the wait
-/// is over at once: code that does not heed its cancellation keeps nobody waiting.
+/// The code runs in a task of its own, on the global pool. When the wait is interrupted that task is cancelled, and the
+/// wait is over at once: code that does not heed its cancellation delays no caller.
 final class InterruptibleWait<Value: Sendable>: Sendable {
     private enum State {
         case waiting(Resumption<Value?>, Task<Void, Never>?)
@@ -19,7 +19,7 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - work: The user's code.
     ///   - keep: Keeps what ends the wait, and returns whether there is to be one; the work is not begun otherwise.
-    /// - Returns: What the work returned, or `nil` when that was interrupted.
+    /// - Returns: The result of the work, or `nil` if the wait was interrupted.
     @inline(never)
     static func awaiting(
         _ work: @escaping @Sendable () async -> Value, keep: (@escaping @Sendable () -> Void) -> Bool

@@ -5,7 +5,7 @@ import FoundationEssentials
 /// ``RedirectChain`` decides what follows, and the user's handler after it.
 struct RedirectFollower {
     private let core: RequestCore
-    /// What redirected the attempt under way, in order.
+    /// The redirect responses of the attempt under way, in order.
     private(set) var history: [HTTPResponse] = []
 
     init(_ core: RequestCore) {
@@ -33,7 +33,7 @@ struct RedirectFollower {
         return event.with(history)
     }
 
-    /// Decides about a redirect; returns the request to go on with, or `nil` to stay with the response.
+    /// Decides about a redirect; returns the request to follow with, or `nil` to keep the response.
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
@@ -55,7 +55,7 @@ struct RedirectFollower {
         return try chain.followed(with: chosen)
     }
 
-    /// Ends the exchange of a response that redirects, whose body nobody wants.
+    /// Ends the exchange of a redirect response, whose body is discarded.
     ///
     /// A short one that comes at once is read, to keep the connection. So it is only if what is left to be sent is short.
     private func endRedirecting(_ response: HTTPResponse) async {

@@ -56,10 +56,11 @@ extension Request {
 
     /// Has a monitor told what happens to this request from now on, beside the session's monitors.
     ///
-    /// It is not told of serializers that were attached before it, and ``Session/shutdown()`` does not wait until it was
-    /// told everything; see ``EventMonitor``.
+    /// The monitor gets no events of serializers that were attached earlier. ``Session/shutdown()`` does not wait for
+    /// its deliveries; see ``EventMonitor``.
     ///
-    /// - Parameter monitor: The monitor, which is kept until the request is gone and it was told everything.
+    /// - Parameter monitor: The monitor, which is retained until the request is released and all its events were
+    ///   delivered.
     /// - Returns: The request.
     @discardableResult
     public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {

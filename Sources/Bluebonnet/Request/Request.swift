@@ -33,7 +33,7 @@ extension Request {
 
     // MARK: Control
 
-    /// Starts the request, or lets it go on after ``suspend()``.
+    /// Starts the request, or resumes it after ``suspend()``.
     ///
     /// Called for you when the first serializer is attached, or a stream is first read, unless the session was made with
     /// `startRequestsImmediately: false` or the request was suspended before.
@@ -56,7 +56,7 @@ extension Request {
         return self
     }
 
-    /// Ends the request; everyone who awaits it is answered with `.cancelled`.
+    /// Ends the request; all awaiting tasks receive `.cancelled`.
     ///
     /// Does nothing once the request has been answered.
     ///
@@ -109,16 +109,16 @@ extension Request {
 
     /// How much of the response's body is there, decoded.
     ///
-    /// The total is known when the response names it and has no content coding. Of a download that was resumed, what was
-    /// there before counts.
+    /// The total is known when the response names it and has no content coding. For a resumed download, the bytes of
+    /// earlier attempts count.
     public nonisolated var downloadProgress: TransferProgress {
         core.machine.withLock { $0.record.progress } ?? TransferProgress()
     }
 
     /// Returns the progress of the response's body, as it changes.
     ///
-    /// Begins with the latest value, if there is one, skips values that nobody took in time, and ends when the request
-    /// does. Watching neither starts nor slows the request, and any number may watch.
+    /// Begins with the latest value, if there is one, skips values that were not read in time, and ends when the
+    /// request does. Watching neither starts nor slows the request, and any number may watch.
     ///
     /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
     /// - Returns: The sequence of values.
@@ -138,8 +138,8 @@ extension Request {
 
     /// Returns the progress of the request's body, as it changes.
     ///
-    /// Begins with the latest value, if there is one, skips values that nobody took in time, and ends when the request
-    /// does. Watching neither starts nor slows the request, and any number may watch.
+    /// Begins with the latest value, if there is one, skips values that were not read in time, and ends when the
+    /// request does. Watching neither starts nor slows the request, and any number may watch.
     ///
     /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
     /// - Returns: The sequence of values.
@@ -231,7 +231,7 @@ extension Request {
 
     // MARK: Descriptions
 
-    /// The request as a `curl` command, without secrets, and what became of it.
+    /// The request as a `curl` command, without secrets, and its outcome.
     public nonisolated var debugDescription: String {
         let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
         return "\(cURLDescription())\n# \(outcome)"
@@ -250,7 +250,7 @@ extension Request {
     ///   by default, which shows placeholders.
     /// - Returns: The command, or a comment when no request was made so far.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
-        // One that has not been started may be one that cannot be, and what is no URL cannot be redacted like one.
+        // A request that was not started may be invalid, and text that is not a URL cannot be redacted as a URL.
         guard let request = request ?? core.validRequest else { return "# no request could be created" }
         return request.cURLDescription(
             defaultHeaders: core.context.effectiveHeaders, revealingSecrets: revealingSecrets)
@@ -277,7 +277,7 @@ public struct RequestID: Hashable, Sendable, Described {
 public enum RequestState: Hashable, Sendable {
     /// Made, and not started.
     case initialized
-    /// Started, or going on after a suspension.
+    /// Started, or resumed after a suspension.
     case resumed
     /// Held back: nothing is read from or written to the network.
     case suspended

@@ -3,18 +3,18 @@ import Synchronization
 
 /// What all kinds of request share: the state machine, behind the request's lock, and what carries its actions out.
 ///
-/// Everything here may be called from any thread. Actions are carried out after the lock is released. ``AttemptLoop`` says
-/// what happens to a request from its start to its answers, in order; it is run by one task at a time:
+/// Everything here may be called from any thread. Actions are carried out after the lock is released. ``AttemptLoop``
+/// takes a request from its start to its answers; one task at a time runs it:
 ///
 /// - the task that awaits the answer, where there is one, so that most requests need no task of their own;
-/// - otherwise by a task that is made when there is something to do: the request is to be prepared, or has an answer.
+/// - otherwise a task that is made when there is something to do: the request is to be prepared, or has an answer.
 ///
-/// A request that needs no preparation is sent where it is started, by nobody's task.
+/// A request that needs no preparation is sent by the call that starts it, without a task.
 final class RequestCore: Sendable {
     /// Numbers the requests of the process in the order of their creation.
     let id: RequestID
     let context: SessionContext
-    /// Makes the request anew for every attempt.
+    /// Makes the request again for every attempt.
     let convertible: any HTTPRequestConvertible
     /// Whether making the request runs code of the user's, or opens something, which may take its time.
     let runsUserCode: Bool
@@ -82,7 +82,7 @@ final class RequestCore: Sendable {
         return machine.withLock { isStale && $0.isIdle ? .cancelled : $0.state }
     }
 
-    /// Someone awaits the request; if it was not started, its session has to know of it, or nobody would answer.
+    /// Registers an awaited request that was not started with its session, so that it is answered.
     func awaitedUnbegun(_ request: any Request) {
         guard machine.withLock({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }
@@ -99,10 +99,10 @@ final class RequestCore: Sendable {
 
     // MARK: Actions
 
-    /// Changes the state of the request, and tells of it if it did change.
+    /// Changes the state of the request, and reports a change of the public state.
     ///
-    /// What is told goes into the monitors' mailboxes before the lock is released, so that it is in the order of the
-    /// changes, and before all that follows from them.
+    /// Events enter the monitors' mailboxes before the lock is released, so that they are in the order of the changes,
+    /// and before everything that follows from them.
     private func changed(
         by change: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Action
     ) -> Action {
@@ -141,10 +141,12 @@ final class RequestCore: Sendable {
     private func begin(_ request: any Request, hasInterceptors: Bool, hasCredential: Bool) {
         events?.begin(request)
         guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
-        // After it is registered: either this sees that all were cancelled, or those who cancel see the request.
+        // Checked after registration: either this sees that all requests were cancelled, or the cancellation sees the
+        // request.
         let isStale = creationEpoch != context.cancellationEpoch
         if isStale { cancel() }
-        // User code and files are not for the thread of whoever starts the request. Of one that is over, nothing is made.
+        // User code and file access do not run on the thread that starts the request. A request that is over creates
+        // nothing.
         if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
             perform(machine.withLock { $0.registered() })
         } else {
@@ -160,9 +162,9 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Tells the exchange whether the request is suspended, until it was told the newest.
+    /// Suspends or resumes the exchange, until it has the latest state of the request.
     ///
-    /// Two threads may be here at once; whoever told the exchange something older than the newest tells it again.
+    /// Two threads may be here at once; the thread that set an outdated state sets the latest one.
     private func alignExchange() {
         while true {
             let (exchange, wish) = machine.withLock { ($0.exchange, $0.wish) }
@@ -229,7 +231,7 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Makes the request anew, and checks it.
+    /// Makes the request again, and checks it.
     func converted(_ credential: Credential?) throws(RequestError) -> HTTPRequest {
         var request: HTTPRequest
         do {
@@ -406,7 +408,7 @@ final class RequestCore: Sendable {
         let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
         events.adopt(request)
         events.add(monitor)
-        // Should it end between these, that was told to all there were, and nothing is kept.
+        // If the request ends in between, all monitors present have received its end, and nothing is kept.
         if machine.withLock({ $0.isUnderWay }) { events.begin(request) }
     }
 

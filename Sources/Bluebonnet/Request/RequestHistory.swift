@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What was chained to a request.
+/// The settings that were chained to a request.
 struct RequestSetup {
     var validators: [ResponseValidator] = []
     /// The request's own interceptors, asked after the session's, in this order.
@@ -15,24 +15,24 @@ struct RequestSetup {
     var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
 }
 
-/// What is known of a request: its attempts so far, and how its bodies get on.
+/// The record of a request: its attempts so far, and the progress of its bodies.
 struct RequestHistory {
     private(set) var requests = TinyArray<HTTPRequest>()
     var attempts = 0
-    /// What the latest attempt came to.
+    /// The result of the latest attempt.
     private(set) var last: CompletedAttempt?
     /// The latest head that was accepted.
     var response: HTTPResponse?
     private(set) var progress: TransferProgress?
     private(set) var uploadProgress: TransferProgress?
-    /// The sequences that somebody has asked for.
+    /// The sequences that were requested.
     var sequences = RequestSequences()
     /// How many bytes of the body earlier attempts have fetched, and how many there will be with them, if that is known.
     private var bytesBefore: (count: Int64, total: Int64?)?
     /// How fast the bodies come and go, from when the exchange began.
     private var downloadMeter = ProgressMeter(now: 0)
     private var uploadMeter = ProgressMeter(now: 0)
-    /// Those who wait for a head.
+    /// The tasks that wait for a head.
     private var headWaiters: [Resumption<Void>] = []
 
     mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) {
@@ -42,12 +42,12 @@ struct RequestHistory {
         uploadMeter = ProgressMeter(now: now)
     }
 
-    /// Notes what an attempt came to; returns what was noted before, to be released without the lock.
+    /// Records the result of an attempt; returns the previous result, to be released without the lock.
     mutating func came(to attempt: CompletedAttempt) -> CompletedAttempt? {
         exchange(&last, with: attempt)
     }
 
-    /// Forgets what an attempt came to, since there will be another; returns it, to be released without the lock.
+    /// Removes the result of an attempt, since another follows; returns it, to be released without the lock.
     mutating func forgetAttempt() -> CompletedAttempt? {
         (response, bytesBefore, progress, uploadProgress) = (nil, nil, nil, nil)
         return exchange(&last, with: nil)
@@ -68,7 +68,7 @@ struct RequestHistory {
         return progress
     }
 
-    /// The body goes on behind bytes that are there.
+    /// The body continues after bytes that are already in the file.
     mutating func bodyGoesOn(at position: Int64, of total: Int64?, now: Int64) {
         bytesBefore = (position, total)
         downloadMeter = ProgressMeter(completed: position, now: now)
@@ -99,7 +99,7 @@ struct RequestHistory {
     }
 }
 
-/// The sequences of a request that somebody has asked for.
+/// The sequences of a request that were requested.
 struct RequestSequences {
     var downloadProgress: Broadcast<TransferProgress>?
     var uploadProgress: Broadcast<TransferProgress>?

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The state of a request as a value: how far it is, what was asked of it, and what is known of it.
+/// The state of a request as a value: its phase, the user's wishes, and the record of its attempts.
 ///
 /// A request has one, behind its lock. Each event is a method; it returns the action to carry out when the lock is released.
 /// No method calls anything, and none releases what may be the user's: what an event replaces is returned.
@@ -19,7 +19,7 @@ struct RequestMachine<Waiter: Sendable> {
     enum Phase {
         /// It was not started.
         case idle
-        /// It was started, and its session is being told.
+        /// It was started, and is being registered with its session.
         case beginning
         /// The driver makes the request of the next attempt.
         case preparing
@@ -33,7 +33,7 @@ struct RequestMachine<Waiter: Sendable> {
         case settled
     }
 
-    /// Who moves the request on.
+    /// The driver of the request.
     enum Driver {
         case nobody
         /// A task is being made for it.
@@ -45,21 +45,21 @@ struct RequestMachine<Waiter: Sendable> {
         case asking(@Sendable () -> Void)
     }
 
-    /// What the user wants of a request, whatever its phase.
+    /// The state that the user requested, whatever the phase.
     enum RequestedState {
         case goOn
         case suspended
         case cancelled
     }
 
-    /// What the reporter of an event has to do.
+    /// The action for the reporter of an event.
     enum Action {
         case nothing
         /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared,
         /// ``registered()``; otherwise make the request, send it, and report ``sent(_:isRedirect:now:)`` or
         /// ``notSent(_:)``.
         case begin(hasInterceptors: Bool, hasCredential: Bool)
-        /// Make a task that drives, unless somebody does by then.
+        /// Make a task that drives, unless another drives by then.
         case callDriver
         /// Resume the driver.
         case wake(Waiter, ExchangeEvent)
@@ -76,9 +76,9 @@ struct RequestMachine<Waiter: Sendable> {
     private(set) var phase = Phase.idle
     private(set) var driver = Driver.nobody
     private(set) var wish = RequestedState.goOn
-    /// What was chained.
+    /// The settings that were chained.
     var setup = RequestSetup()
-    /// What is known of the request.
+    /// The record of the request.
     var record = RequestHistory()
     /// Serializers that are to be served, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
@@ -145,7 +145,7 @@ struct RequestMachine<Waiter: Sendable> {
         case (.idle, _):
             wish = .cancelled
             return settles(with: RequestError(.cancelled))
-        // Whoever starts the request, or its exchange, sees that it was cancelled.
+        // The code that starts the request, or its exchange, sees that it was cancelled.
         case (_, _):
             wish = .cancelled
             return .interrupt(exchange, answered())
@@ -182,7 +182,7 @@ struct RequestMachine<Waiter: Sendable> {
         return settles(with: RequestError(.sessionShutDown))
     }
 
-    /// The session goes: a request that waits for its start would wait for ever.
+    /// The session is shut down: a request that waits for its start would wait indefinitely.
     mutating func refused() -> Action {
         isIdle ? settles(with: RequestError(.sessionShutDown)) : .nothing
     }
@@ -213,7 +213,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The exchange has ended; returns what was kept of it.
     ///
-    /// The body ends at once with the exchange: who finds that ended knows that nobody else ends the body.
+    /// The body ends at once with the exchange: the caller that finds it ended is the only one to end the body.
     mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?)
     {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
@@ -240,7 +240,7 @@ struct RequestMachine<Waiter: Sendable> {
         return wakes()
     }
 
-    /// Sees to it that somebody hears what there is to hear.
+    /// Ensures that a driver receives the pending event.
     private mutating func wakes() -> Action {
         guard case .exchanging(let exchanging) = phase else { return .nothing }
         switch driver {
@@ -264,7 +264,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     // MARK: The driver
 
-    /// What a driver begins with.
+    /// The first step of a driver.
     enum Claim {
         /// The request is to be made.
         case prepare
@@ -272,7 +272,7 @@ struct RequestMachine<Waiter: Sendable> {
         case await
     }
 
-    /// Somebody offers to drive; returns what there is to do, if anything.
+    /// A task offers to drive; returns its work, if there is any.
     mutating func claimed() -> Claim? {
         switch driver {
         case .nobody, .called: break
@@ -289,7 +289,7 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// Whether the driver is the one who reports.
+    /// Whether the event is reported by the driver itself.
     private var isDriving: Bool { if case .running = driver { true } else { false } }
 
     /// The driver awaits the user's code; returns whether it may, and keeps what ends it.
@@ -331,7 +331,7 @@ struct RequestMachine<Waiter: Sendable> {
             cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
     }
 
-    /// What the sender has to know.
+    /// The state that the sender needs.
     struct Sending {
         let wish: RequestedState
         let hasHeadHandlers: Bool
@@ -361,7 +361,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The attempt is to be made again; returns `nil` if the request was cancelled, and else what the last one came to.
     ///
-    /// A download that goes on where it was interrupted keeps its progress.
+    /// A download that resumes where it was interrupted keeps its progress.
     mutating func retried(keepingProgress: Bool = false) -> Replaced? {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: break
@@ -409,23 +409,23 @@ struct RequestMachine<Waiter: Sendable> {
             sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
     }
 
-    /// Who is to be told that a request is over, and how it ended.
+    /// The receivers of the end of a request, and its outcome.
     struct PendingCompletions {
         let attempt: CompletedAttempt
-        /// Those that were not served.
+        /// The serializers that were not served.
         let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
         let replaced: Replaced
     }
 
-    /// What was known of an attempt before, to be released without the lock.
+    /// The replaced record of an attempt, to be released without the lock.
     struct Replaced {
         let attempt: CompletedAttempt?
     }
 }
 
-/// An exchange, and what the driver has not heard of it.
+/// An exchange, and its events that the driver has not received.
 ///
 /// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided. Not
 /// within the machine, which is generic: copies of the handle would ask the runtime for its type.
@@ -437,7 +437,7 @@ final class RunningExchange {
     fileprivate var fileBody: BodyFanOut?
 
     enum Handle {
-        /// The transport has not returned the exchange, so nothing can be said to it.
+        /// The transport has not returned the exchange, so it cannot be controlled.
         case starting
         case underWay(any Exchange)
         case ended
@@ -447,7 +447,7 @@ final class RunningExchange {
 
     var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
 
-    /// What the driver hears next, in order; nothing before something can be said to the exchange.
+    /// The driver's next event, in order; `nil` while the transport has not returned the exchange.
     fileprivate func takeEvent() -> ExchangeEvent? {
         guard !isStarting else { return nil }
         return head.take() ?? outcome.take().map(ExchangeEvent.outcome)

@@ -4,12 +4,12 @@ import FoundationEssentials
 enum ResponseSink: Sendable {
     /// Collected in memory, for serializers.
     case memory
-    /// Handed to whoever reads it, as it comes.
+    /// Handed to its readers as it arrives.
     case stream(BodyFanOut)
     /// Written to a file.
     case file(DownloadPlan)
 
-    /// Whether the head is judged before any of the body comes.
+    /// Whether the head is checked before any of the body is received.
     var holdsBody: Bool {
         switch self {
         case .memory: false
@@ -29,10 +29,10 @@ enum ResponseSink: Sendable {
     }
 }
 
-/// What a download needs besides its request: where the file goes, and what it begins with.
+/// The parts of a download besides its request: the destination of the file, and the resume data.
 final class DownloadPlan: Sendable {
     let destination: DownloadDestination
-    /// What an earlier download left off with.
+    /// The resume data of an earlier download.
     let resumeData: Data?
     /// Whether the partial file is of no use once the request is cancelled.
     let discardsPartialFile = Locked(false)
@@ -46,7 +46,7 @@ final class DownloadPlan: Sendable {
     /// Lets time pass; ends early when its task is cancelled.
     typealias Sleep = @Sendable (Duration) async throws -> Void
 
-    /// Lets time pass between the attempts of a download that goes on by itself.
+    /// Waits between the attempts of a download that resumes automatically.
     let sleep: Sleep
 
     init(destination: DownloadDestination, resumeData: Data?, sleep: @escaping Sleep) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The place of one attached serializer: the attempt loop fills it, and whoever awaits it is answered.
+/// The place of one attached serializer: the attempt loop fills it, and the awaiting tasks are answered.
 ///
 /// The type of the value is erased, so that the attempt loop serves slots of all types, and serves them without the
 /// run-time cost of generic code; ``DataTask`` knows the type and gets it back.
@@ -176,7 +176,7 @@ final class SerializationSlot: Sendable {
         let answer = Answer(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
-        // A serializer that went on after the request was cancelled comes too late.
+        // A serializer that continued after the request was cancelled comes too late.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
     }
 
@@ -188,7 +188,7 @@ final class SerializationSlot: Sendable {
         return isInterrupted
     }
 
-    // MARK: For whoever awaits
+    // MARK: For awaiting tasks
 
     /// Ends the serializer if its request cannot be cancelled any more.
     func interrupt() {
@@ -234,7 +234,7 @@ final class SerializationSlot: Sendable {
 /// Holds a value whose type is erased.
 protocol AnyValueBox: AnyObject, Sendable {}
 
-/// Holds a value for whoever knows its type.
+/// Holds a value for callers that know its type.
 final class ValueBox<Value: Sendable>: AnyValueBox {
     let value: Value
 

@@ -55,11 +55,11 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 /// The encoding is, in this order: the one given; the one of the byte order mark that the body begins with; the
 /// `charset` of the response's `Content-Type`; UTF-8 if the body is well-formed UTF-8; ISO-8859-1, in which all bytes
 /// mean something. A byte order mark is not part of the text. Known charsets are UTF-8, UTF-16 and UTF-32 (with either
-/// byte order; little-endian where nothing says otherwise), ISO-8859-1, US-ASCII (read as UTF-8 or ISO-8859-1),
-/// windows-1252, and those of the Encoding Standard that the system has tables of (glibc's `gconv` modules, which small
-/// images may leave out): the other parts of ISO-8859, windows-874 and 1250 to 1258, KOI8-R and KOI8-U, macintosh,
-/// Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5, EUC-KR. Text that is not well-formed in its encoding is an error,
-/// never replaced silently, and so is an unknown charset unless the body is well-formed UTF-8.
+/// byte order; little-endian by default), ISO-8859-1, US-ASCII (read as UTF-8 or ISO-8859-1), windows-1252, and those
+/// of the Encoding Standard that the system has tables of (glibc's `gconv` modules, which small images may leave out):
+/// the other parts of ISO-8859, windows-874 and 1250 to 1258, KOI8-R and KOI8-U, macintosh, Shift_JIS, EUC-JP,
+/// ISO-2022-JP, GBK, GB18030, Big5, EUC-KR. Text that is not well-formed in its encoding is an error, never replaced
+/// silently, and so is an unknown charset unless the body is well-formed UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// What the body goes through first.
     public let dataPreprocessor: any DataPreprocessor

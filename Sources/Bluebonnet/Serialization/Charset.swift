@@ -7,7 +7,7 @@ enum Charset: Hashable, Sendable {
     case utf16(ByteOrder?)
     case utf32(ByteOrder?)
     case latin1
-    /// Declared ASCII: most that say so mean "some superset of it".
+    /// Declared ASCII, which in most cases means a superset of it.
     case looseASCII
     case windows1252
     case system(SystemCharset)
@@ -50,7 +50,7 @@ enum Charset: Hashable, Sendable {
         if start.starts(with: [0xEF, 0xBB, 0xBF]) {
             self = .utf8
         } else if start == [0xFF, 0xFE, 0, 0], data.count.isMultiple(of: 4) {
-            // Also a UTF-16 text that begins with U+0000, which nobody sends.
+            // Also a UTF-16 text that begins with U+0000, which does not occur in practice.
             self = .utf32(.little)
         } else if start == [0, 0, 0xFE, 0xFF] {
             self = .utf32(.big)

@@ -116,7 +116,7 @@ extension JSONParser {
         index += 1
         let start = index
         var plainStart = index
-        /// What comes before the plain bytes, if there were escapes.
+        /// The decoded text before the plain bytes, if there were escapes.
         var decoded: [UInt8] = []
         while index < bytes.count {
             switch bytes[index] {
@@ -256,13 +256,13 @@ public struct JSONParsingError: Error, Hashable, Sendable, Described {
         case tooDeep
     }
 
-    /// What is wrong.
+    /// The reason.
     package let reason: Reason
 
     /// How many bytes of the text come before the place.
     public let offset: Int
 
-    /// What is wrong and where, in one line; nothing of the text itself is in it.
+    /// The reason and the position, in one line, without any of the text.
     package var text: String {
         let text =
             switch reason {

@@ -201,7 +201,7 @@ extension JSONValue: Codable {
     /// than 38 digits are rounded.
     ///
     /// - Parameter decoder: The decoder.
-    /// - Throws: What the decoder throws.
+    /// - Throws: The decoder's error.
     public init(from decoder: any Decoder) throws {
         if var elements = try? decoder.unkeyedContainer() {
             var array: [JSONValue] = []
@@ -242,7 +242,7 @@ extension JSONValue: Codable {
     /// Encodes the value into any encoder.
     ///
     /// - Parameter encoder: The encoder.
-    /// - Throws: What the encoder throws; for doubles that are not finite, most do.
+    /// - Throws: The encoder's error; most encoders reject doubles that are not finite.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .array(let elements):

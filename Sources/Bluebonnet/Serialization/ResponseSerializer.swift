@@ -103,7 +103,7 @@ public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSeriali
     func serialize(_ input: SerializerInput) throws -> SerializedObject
 }
 
-/// What a serializer makes a value of: the exchange as far as it went.
+/// The input of a serializer: the exchange as far as it went.
 public struct SerializerInput: Sendable {
     /// The request of the last attempt, without the fields that the session adds.
     public var request: HTTPRequest?
@@ -148,7 +148,7 @@ package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSe
     ///
     /// - Parameter input: The exchange.
     /// - Returns: The value.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     package func serialize(_ input: SerializerInput) async throws -> SerializedObject {
         try await body(input)
     }
@@ -206,7 +206,7 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares any serializer; generic code does not know that one never awaits.
+    /// Prepares any serializer; generic code does not know whether a serializer awaits.
     package init(_ serializer: some ResponseSerializer<Value>) {
         if let synchronous = serializer as? any SynchronousResponseSerializer<Value> {
             self.init(synchronous)

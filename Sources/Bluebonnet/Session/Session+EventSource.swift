@@ -29,7 +29,7 @@ extension Session {
     /// for its connections, which may be silent for long; limits of the request's own do.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request anew for each connection, on the global pool.
+    ///   - convertible: Asked for the request again for each connection, on the global pool.
     ///   - configuration: How the source reconnects.
     /// - Returns: The source.
     public nonisolated func eventSource(

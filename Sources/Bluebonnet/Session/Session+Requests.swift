@@ -65,7 +65,7 @@ extension Session {
     /// Nothing happens before a serializer is attached.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func request(
@@ -135,7 +135,7 @@ extension Session {
     /// Nothing happens before its task is asked for the response or a sequence.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
     ///     an error in the place of a value; it is not by default.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
@@ -210,7 +210,7 @@ extension Session {
     /// request has an `Accept-Encoding`. Only a GET can be resumed.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.
@@ -222,16 +222,16 @@ extension Session {
             convertible: convertible, context: context, interceptor: interceptor, destination: destination)
     }
 
-    /// Vends a request that goes on with a download that failed or was cancelled, in this process or an earlier one.
+    /// Creates a request that resumes a download that failed or was cancelled, in this process or an earlier one.
     ///
-    /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file is
-    /// gone, all of it is fetched. When it is interrupted again it goes on by itself, as with
-    /// ``DownloadRequest/Options/automaticallyResume``. Nothing happens before a serializer is attached.
+    /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file
+    /// is gone, all of it is fetched. After another interruption it resumes automatically, as with
+    /// ``DownloadOptions/automaticallyResume``. Nothing happens before a serializer is attached.
     ///
     /// - Parameters:
     ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
-    ///   - headers: Fields to send beside those of the first request, and in place of those of the same names; such as
-    ///     those with secrets, which the data does not have.
+    ///   - headers: Fields to add to those of the first request; a field replaces one of the same name. Resume data
+    ///     holds no secrets, so pass `Authorization` and the like here.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     ///   - destination: Where the file goes; a new file in the temporary directory by default.
     /// - Returns: The request.

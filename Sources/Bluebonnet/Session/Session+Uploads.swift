@@ -110,7 +110,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
@@ -126,7 +126,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - fileURL: Where the file is.
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
@@ -144,7 +144,7 @@ extension Session {
     ///   - sequence: The pieces of the body, of any size.
     ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
     ///     (RFC 9112 §7.1).
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
@@ -161,7 +161,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
@@ -240,7 +240,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(
@@ -257,7 +257,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.
-    ///   - convertible: Asked for the request anew for each attempt, on the global pool.
+    ///   - convertible: Asked for the request again for each attempt, on the global pool.
     ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
     /// - Returns: The request.
     public nonisolated func upload(

@@ -21,14 +21,15 @@ public actor Session {
     ///   - configuration: How requests are made.
     ///   - interceptor: Changes every request before it is sent, and decides whether one that failed is tried again;
     ///     asked before the request's own.
-    ///   - serverTrustManager: Says who judges which server's certificates; libcurl does by default, by the authorities of
-    ///     ``Configuration/tls-swift.property``. Where the transport cannot have it asked
+    ///   - serverTrustManager: Assigns evaluators to hosts. Without one, libcurl checks certificates against the
+    ///     authorities of ``Configuration/tls-swift.property``. If the transport does not support it
     ///     (``Transport/judgeServers(by:)``), requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
     ///   - cachedResponseHandler: Decides what is stored in the cache for requests that have no handler of their own. A
     ///     session that has one, and no cache in its configuration, gets a ``ResponseCache`` of its own, in memory.
-    ///   - eventMonitors: Are told what happens to every request; none by default. They are kept as long as the session.
+    ///   - eventMonitors: The monitors that receive the events of every request; none by default. They are retained as
+    ///     long as the session.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
     ///     for its `resume()`.
     ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
@@ -51,7 +52,7 @@ public actor Session {
         context.setSession(self)
     }
 
-    /// Why no request may be sent: nobody would ask the manager.
+    /// The reason why no request may be sent: the transport would not ask the manager.
     private static func refusal(
         of transport: (any Transport)?, judgingBy manager: ServerTrustManager?
     ) -> RequestError? {
@@ -72,19 +73,19 @@ public actor Session {
     /// How the session makes requests.
     public nonisolated var configuration: Configuration { context.configuration }
 
-    /// What changes every request before it is sent, and is asked first about those that failed.
+    /// The interceptor that changes every request before it is sent, and is asked first about failed requests.
     public nonisolated var interceptor: (any RequestInterceptor)? { context.interceptor }
 
-    /// What decides about redirects for requests that have no handler of their own.
+    /// The handler that decides about redirects of requests without a handler of their own.
     public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
 
-    /// What decides about what is stored for requests that have no handler of their own.
+    /// The handler that decides what is stored for requests without a handler of their own.
     public nonisolated var cachedResponseHandler: (any CachedResponseHandler)? { context.cachedResponseHandler }
 
-    /// Who is told what happens to the requests.
+    /// The monitors that receive the events of the requests.
     public nonisolated var eventMonitors: [any RequestEventHandler] { context.eventMonitors }
 
-    /// Who is told what happens to the requests, as one.
+    /// The monitors that receive the events of the requests, as one.
     package nonisolated var eventMonitor: CompositeEventMonitor {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
@@ -105,7 +106,7 @@ public actor Session {
     ///
     /// - Parameter perform: Gets the requests, in the order of their creation.
     /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Throws: The closure's error.
     @discardableResult
     public nonisolated(nonsending) func withAllRequests<Result, Failure: Error>(
         _ perform: ([any Request]) throws(Failure) -> Result
@@ -126,8 +127,8 @@ public actor Session {
     /// Requests that begin after this, and those that wait for their start, fail with `.sessionShutDown`. If the calling
     /// task is cancelled, the remaining requests are, so that this returns soon.
     ///
-    /// Returns when the event monitors were told everything that has happened until then, if the calling task is not
-    /// cancelled, and if it is no monitor that calls this, or a task that one has made.
+    /// Returns after all earlier events were delivered to the event monitors, unless the calling task is cancelled or
+    /// belongs to a monitor.
     public func shutdown() async {
         await context.shutDown()
     }

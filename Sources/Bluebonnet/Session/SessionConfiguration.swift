@@ -7,7 +7,7 @@ extension Session {
         /// an empty value is not sent at all.
         public var headers: HTTPHeaders = .default
 
-        /// The time limits of a request that has none of its own: connect 30 s, idle 60 s, total none.
+        /// The default time limits of requests: connect 30 s, idle 60 s, total not set.
         public var timeouts: Timeouts = .default
 
         /// How many connections there may be, and for how long unused ones are kept.
@@ -16,7 +16,7 @@ extension Session {
         /// The version of HTTP to speak; HTTP/2 where TLS offers it by default, HTTP/1.1 elsewhere.
         public var httpVersion: HTTPVersionPreference = .automatic
 
-        /// Where connections lead through; what the environment says (`http_proxy`, `no_proxy`, …) by default.
+        /// The proxy for connections; by default, the proxy of the environment variables (`http_proxy`, `no_proxy`, …).
         public var proxy: Proxy = .environment
 
         /// The path of a unix socket to connect to, whatever host a request is for; `nil`, the default, for the network.
@@ -30,7 +30,7 @@ extension Session {
         /// The network interface that connections leave by, such as `eth0`, or the address of this end of them; `nil`,
         /// the default, for the system's choice.
         ///
-        /// One that is not there fails requests with `.connection(.interface)`.
+        /// A missing interface fails requests with `.connection(.interface)`.
         public var interface: String?
 
         /// The versions of IP that connections use; both by default.
@@ -80,10 +80,10 @@ extension Session {
         /// How many bytes of a body may wait for a stream's readers, or for a download's file, before nothing more is read
         /// from the network.
         ///
-        /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is paused
-        /// once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512 KiB), comes on
-        /// top. A body is decoded as there is room for what comes of it. One that comes by HTTP/2 may have up to 32 MiB more
-        /// waiting, which is the window of libcurl 7.88.
+        /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is
+        /// paused once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512
+        /// KiB), comes on top. A body is decoded only while there is room for the decoded bytes. One that comes by
+        /// HTTP/2 may have up to 32 MiB more waiting, which is the window of libcurl 7.88.
         public var bodyHighWatermark = 1024 * 1024
 
         /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.

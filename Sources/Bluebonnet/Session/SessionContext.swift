@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What a session's requests need of it; outlives the session until the last of them has been answered.
+/// The part of a session that its requests need; outlives the session until the last request has been answered.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
-    /// What carries the session's requests, behind its cache if it has one.
+    /// The transport of the session's requests, including its cache if it has one.
     let transport: any Transport
     let interceptor: (any RequestInterceptor)?
     /// Those of the session's interceptor, asked before a request's own.
@@ -97,7 +97,7 @@ final class SessionContext: Sendable {
 
     func shutDown() async {
         registry.withLock { $0.shutDown() }
-        // What waits for its start would wait for ever.
+        // A request that waits for its start would wait indefinitely.
         for request in requests { request.core.refuse() }
         await withTaskCancellationHandler {
             await drained()
@@ -126,11 +126,11 @@ private struct SessionReference {
     weak var session: Session?
 }
 
-/// Knows a session's requests that are under way or awaited, and who waits for them to end, as a value.
+/// Knows a session's requests that are under way or awaited, and the tasks that wait for them to end, as a value.
 private struct RequestRegistry {
-    /// Someone who waits for requests to end.
+    /// A task that waits for requests to end.
     private struct Waiter {
-        /// Those that have not ended.
+        /// The requests that have not ended.
         var requests: Set<RequestID>
         let continuation: Resumption<Void>
     }

@@ -1,7 +1,7 @@
 /// Sends values to any number of observers; owned by a request, whose sequences are its ``stream(bufferingPolicy:)``s.
 ///
-/// All methods may be called from anywhere, take one lock for a moment, and call nothing while they hold it. When nobody
-/// observes, sending costs that lock and keeping the value. A broadcast that is dropped is finished.
+/// All methods may be called from anywhere, take one lock for a moment, and call nothing while they hold it. Without
+/// observers, sending costs that lock and keeping the value. A broadcast that is dropped is finished.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let core: BroadcastCore<Element>
 
@@ -33,7 +33,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
     /// Returns a sequence that begins now.
     ///
-    /// The hook is called once for each observation that has ended, by whoever ended it, without a lock held.
+    /// The hook is called once for each observation that has ended, by the code that ended it, without a lock held.
     package func stream(
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
@@ -46,7 +46,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
         return StreamOf { first.withLock { $0.take() } ?? subscribe() }
     }
 
-    /// Begins one observation, which the hook is told the end of.
+    /// Begins one observation; the hook is called at its end.
     package func subscribe(
         bufferingPolicy: StreamBufferingPolicy, onTermination: (@Sendable (StreamTermination) -> Void)? = nil
     ) -> any StreamSource<Element> { core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }

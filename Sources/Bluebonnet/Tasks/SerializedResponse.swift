@@ -126,7 +126,7 @@ extension SerializedResponse where Source == DownloadRequest {
     /// Where the body is; `nil` when it did not come to its destination.
     public var fileURL: URL? { attempt.fileURL }
 
-    /// What ``Session/download(resumingWith:headers:interceptor:to:)`` goes on with; `nil` when there is nothing to go on with.
+    /// The data for ``Session/download(resumingWith:headers:interceptor:to:)``; `nil` if there is nothing to resume.
     public var resumeData: Data? { attempt.resumeData }
 
     /// Creates a response.
@@ -135,7 +135,7 @@ extension SerializedResponse where Source == DownloadRequest {
     ///   - request: The request.
     ///   - response: The head of the response.
     ///   - fileURL: Where the body is.
-    ///   - resumeData: What a later download can go on with.
+    ///   - resumeData: The data to resume a later download with.
     ///   - metrics: What was measured.
     ///   - serializationDuration: How long making the value took.
     ///   - result: The value, or why there is none.

@@ -6,7 +6,7 @@ public typealias DataTask<Value: Sendable> = SerializingTask<DataRequest, Value>
 /// A value that a ``DownloadRequest`` is about to deliver.
 public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest, Value>
 
-/// A value that a request is about to deliver; awaited as often as one likes, serialized once.
+/// A value that a request is about to deliver; it is serialized once, and can be awaited any number of times.
 ///
 /// Made by the `serializing…` methods of ``SerializingRequest``; written ``DataTask`` and ``DownloadTask``. Awaiting it in
 /// a task that is cancelled cancels the request, and so answers with `.cancelled`, unless it was made with
@@ -41,10 +41,10 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     /// Has a closure called with the response, for code that cannot await it.
     ///
-    /// Returns at once. The closure is called exactly once, whatever happens, also when the response has been there before;
-    /// the closures of one task in the order in which they were added. Nobody awaits the request for that, and so nothing
-    /// but its own `cancel()` cancels it; make the task with `automaticallyCancelling: false` where the caller may be a
-    /// task that is cancelled already.
+    /// Returns at once. The closure is called exactly once, whatever happens, also when the response has been there
+    /// before; the closures of one task in the order in which they were added. No task awaits the request for that, so
+    /// only its own `cancel()` cancels it; make the task with `automaticallyCancelling: false` where the caller may be
+    /// a task that is cancelled already.
     ///
     /// - Parameter handler: Gets the response. Runs on the global pool, or on the executor that a task prefers that
     ///   awaits the same request; it must return quickly and not block.
@@ -119,7 +119,7 @@ private struct PendingResult: Sendable {
         }
     }
 
-    /// Has a closure called with the answer; the request is nobody's who awaits it.
+    /// Has a closure called with the answer; no task awaits the request.
     func handle(_ handler: @escaping @Sendable (SerializationSlot.Answer) -> Void) {
         request.core.awaitedUnbegun(request)
         slot.handle(handler)
@@ -133,7 +133,7 @@ private struct PendingResult: Sendable {
 }
 
 extension SerializationSlot.Answer {
-    /// The value in an answer, whose type whoever attached the serializer knows.
+    /// The value in an answer; the code that attached the serializer knows its type.
     @inline(__always)
     func result<Value: Sendable>(_ type: Value.Type) -> Result<Value, RequestError> {
         switch result {

@@ -52,7 +52,7 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension StreamOf {
-    /// A sequence of what becomes of the elements; each observation of it is one of this sequence.
+    /// A sequence of the transformed elements; each observation of it is one of this sequence.
     func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
         StreamOf<Other> { MappedSource(self.makeSource(), transform) }
     }

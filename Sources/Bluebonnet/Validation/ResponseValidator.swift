@@ -17,7 +17,7 @@ package enum ResponseValidator: Sendable {
     /// Accepts 200 to 299.
     package static let success = ResponseValidator.statusCodes(.range(200..<300))
 
-    /// Checks a response; the error says what is wrong, not yet about which response.
+    /// Checks a response; the error has the reason, but not yet the response.
     package func check(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
         switch self {
         case .statusCodes(let codes):

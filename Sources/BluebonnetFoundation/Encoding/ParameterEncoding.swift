@@ -4,9 +4,9 @@ public import FoundationNetworking
 
 /// The parameters of a request by name, without a type of their own.
 ///
-/// As values serve text, numbers, `Bool`, arrays and dictionaries of such, and any other `Encodable` value that the
-/// encoding knows how to write. In Swift 6 mode, a nested literal of values of several types needs to be told that they
-/// are sendable: `["a", 1] as [any Sendable]`. Methods that take parameters take a `[String: Any]`, too.
+/// Values may be text, numbers, `Bool`, arrays and dictionaries of such, and any other `Encodable` value that the
+/// encoding can write. In Swift 6 mode, a nested literal of values of several types must state that they are sendable:
+/// `["a", 1] as [any Sendable]`. Methods that take parameters take a `[String: Any]`, too.
 public typealias Parameters = [String: any Sendable]
 
 /// Puts parameters without a type of their own into a request.

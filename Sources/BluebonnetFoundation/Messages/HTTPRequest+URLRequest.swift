@@ -7,16 +7,16 @@ extension HTTPRequest {
     ///
     /// Taken over are the URL, the method, the fields, the body or the body's stream, whether cookies are handled, and:
     ///
-    /// - The timeout, unless it is Foundation's default of 60 seconds: it limits connecting and idle time, in place of the
-    ///   session's limits, the one for the exchange as a whole included. One that is not above zero, or is above ten
-    ///   years, is none.
+    /// - The timeout, unless it is Foundation's default of 60 seconds: it limits connecting and idle time, in place of
+    ///   the session's limits, including the limit for the exchange as a whole. A timeout that is not above zero, or is
+    ///   above ten years, sets no limit.
     /// - The cache policy, as `cachePolicy`; Foundation's default leaves the choice to the session. The policy that has
     ///   caches on the way ignored adds `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111 §5.2.1.4, §5.4) where
     ///   the request has no such fields.
     /// - `Content-Length`, as the number of bytes of a body that is a stream; `RequestBody.inputStream(_:length:)` says how that
     ///   is read.
     ///
-    /// Of no meaning are `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining`.
+    /// `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining` are ignored.
     ///
     /// - Parameter urlRequest: Foundation's request.
     /// - Throws: `.invalidURL` when it has no URL. A `URLError` is the underlying error.
@@ -46,10 +46,10 @@ extension HTTPRequest: URLRequestConvertible {
 extension URLRequest {
     /// Creates a request from one of Bluebonnet's.
     ///
-    /// What becomes of each part is what `HTTPRequest.init(_:)` says, in the other direction. Repeated
-    /// fields become one, their values joined. A body that is not in memory becomes a stream, which blocks the thread
-    /// that reads it. The credential, the version of HTTP, the proxy and the priority have no place in a `URLRequest`, and
-    /// nor have limits for the exchange as a whole.
+    /// Converts each part as `HTTPRequest.init(_:)` does, in the other direction. Repeated fields become one, their
+    /// values joined. A body that is not in memory becomes a stream, which blocks the thread that reads it. The
+    /// credential, the version of HTTP, the proxy and the priority have no place in a `URLRequest`, and nor have limits
+    /// for the exchange as a whole.
     ///
     /// - Parameter request: Bluebonnet's request.
     public init(_ request: HTTPRequest) {
@@ -131,10 +131,10 @@ extension URLRequest.CachePolicy {
 }
 
 extension TimeInterval {
-    /// The limit that a `URLRequest` has when nobody sets one, in seconds.
+    /// The default limit of a `URLRequest`, in seconds.
     static let defaultTimeout: TimeInterval = 60
 
-    /// What stands for no limit in Foundation's terms, in seconds: ten years.
+    /// The timeout that stands for no limit in a `URLRequest`, in seconds: ten years.
     static let unlimited: TimeInterval = 315_360_000
 
     /// The limit for idle time as one number; that for connecting where there is no other.

@@ -19,7 +19,7 @@ extension HTTPResponse {
     ///
     /// The version of HTTP is taken to be 1.1: Foundation's response does not tell.
     ///
-    /// - Parameter urlResponse: Foundation's response; `nil` comes of one without a URL.
+    /// - Parameter urlResponse: Foundation's response; the result is `nil` without a URL.
     public init?(_ urlResponse: HTTPURLResponse) {
         guard let url = urlResponse.url else { return nil }
         self.init(url: url, statusCode: urlResponse.statusCode, headers: urlResponse.headers)

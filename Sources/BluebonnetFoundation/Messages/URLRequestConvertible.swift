@@ -22,7 +22,7 @@ extension URLRequestConvertible {
     /// Returns the request in Bluebonnet's terms, as `HTTPRequest.init(_:)` makes it.
     ///
     /// - Returns: The request.
-    /// - Throws: What ``asURLRequest()`` throws, or why its request cannot be sent.
+    /// - Throws: The error of ``asURLRequest()``, or the reason why its request cannot be sent.
     public func asHTTPRequest() throws -> HTTPRequest {
         try HTTPRequest(asURLRequest())
     }
@@ -42,14 +42,14 @@ extension URLRequest {
     ///   - url: Where the request goes.
     ///   - method: What is asked.
     ///   - headers: The fields to send; none by default.
-    /// - Throws: What converting to a URL throws, such as `.invalidURL`.
+    /// - Throws: The error of the conversion to a URL, such as `.invalidURL`.
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
         self.init(url: try url.asURL())
         self.method = method
         if let headers { self.headers = headers }
     }
 
-    /// What is asked of the resource; `httpMethod` by its type.
+    /// The method of the request: `httpMethod` as an `HTTPMethod`.
     public var method: HTTPMethod? {
         get { httpMethod.map { HTTPMethod(rawValue: $0) } }
         set { httpMethod = newValue?.rawValue }

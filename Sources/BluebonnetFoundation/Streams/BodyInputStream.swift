@@ -139,7 +139,7 @@ final class BodyInputStream: InputStream {
 /// One task puts bytes in, and suspends while there are as many as allowed; one thread takes them out, and blocks while
 /// there are none.
 private final class BodyBuffer: Sendable {
-    /// What became of the bytes.
+    /// The end of the bytes.
     enum End {
         case complete
         case failed(any Error)
@@ -157,7 +157,7 @@ private final class BodyBuffer: Sendable {
 
     init(limit: Int) { self.limit = max(1, limit) }
 
-    /// How it ended, once all bytes were read or nobody reads them any more.
+    /// How it ended, once all bytes were read or the reader has closed.
     var end: End? { state.withLock { $0.bytes.isEmpty ? $0.end : nil } }
 
     /// Puts bytes in, and waits until there is room for more; returns whether more are wanted.
@@ -174,7 +174,7 @@ private final class BodyBuffer: Sendable {
         }
     }
 
-    /// Ends the bytes, unless they have ended; what is there can be read, but not when nobody wants it.
+    /// Ends the bytes, unless they have ended; the buffered bytes can still be read, unless the reader has closed.
     func finish(_ end: End) {
         let sender = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard state.end == nil else { return nil }

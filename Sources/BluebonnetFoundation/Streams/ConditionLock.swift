@@ -2,7 +2,7 @@ import Foundation
 
 /// Guards a value with a lock, and lets threads wait until it has changed.
 ///
-/// For the threads that read Foundation's blocking streams, and for whoever calls those.
+/// For the threads that read Foundation's blocking streams, and for the callers of those threads.
 // Safety: the value is reached only while the lock of the condition is held.
 final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     private let condition = NSCondition()
@@ -10,7 +10,7 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
 
     init(_ value: Value) { self.value = value }
 
-    /// Changes the value, and wakes who waits for a change.
+    /// Changes the value, and wakes the threads that wait for a change.
     func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
         condition.lock()
         defer {

@@ -11,7 +11,7 @@ extension RequestBody {
     /// thread waits for as long as its stream does.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, nobody else may use it.
+    ///   - stream: The stream; from now on, the caller must not use it.
     ///   - length: How many bytes it has; if that is not known, HTTP/1.1 frames the body as chunks (RFC 9112 §7.1). Any
     ///     other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
     /// - Returns: The body.
@@ -24,7 +24,7 @@ extension Session {
     /// Makes a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` says.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, nobody else may use it.
+    ///   - stream: The stream; from now on, the caller must not use it.
     ///   - convertible: Where the request goes.
     ///   - method: What is asked; POST by default.
     ///   - headers: The fields to send.
@@ -45,7 +45,7 @@ extension Session {
     /// Makes a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` says.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, nobody else may use it.
+    ///   - stream: The stream; from now on, the caller must not use it.
     ///   - convertible: The rest of the request; its own body is not sent.
     ///   - interceptor: Adapts and retries this request, after the session's interceptor.
     /// - Returns: The request.
@@ -63,7 +63,7 @@ extension MultipartFormData {
     /// The form can then be opened once, whichever copy of it.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, nobody else may use it.
+    ///   - stream: The stream; from now on, the caller must not use it.
     ///   - length: How many bytes it has; another number of bytes is an error.
     ///   - name: The field's name.
     ///   - fileName: The file's name.
@@ -79,7 +79,7 @@ extension MultipartFormData {
 
 /// The bytes of a stream, which a thread of its own reads when they are asked for.
 ///
-/// Foundation's streams block: reading them on the pool would take a thread from everybody else.
+/// Foundation's streams block: reading them on the pool would block a thread that other tasks need.
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 
@@ -96,7 +96,7 @@ private struct InputStreamPieces: AsyncSequence {
 
         mutating func next() async throws -> Data? { try await worker.next() }
 
-        /// Ends the thread when nobody is going to ask any more.
+        /// Ends the thread when the iterator is released.
         private final class Lifetime: Sendable {
             private let worker: InputStreamWorker
 
@@ -114,13 +114,13 @@ private final class InputStreamWorker: Sendable {
     private typealias Reply = CheckedContinuation<Data?, any Error>
 
     private enum State {
-        /// Nobody has asked for anything.
+        /// No piece was requested yet.
         case unstarted
-        /// The thread waits to be asked.
+        /// The thread waits for a request.
         case idle
-        /// The thread reads for somebody.
+        /// The thread reads a piece for a waiting task.
         case asked(Reply)
-        /// Nobody asks any more; the thread ends when its read returns.
+        /// No piece will be requested any more; the thread ends when its read returns.
         case abandoned
     }
 
@@ -166,7 +166,7 @@ private final class InputStreamWorker: Sendable {
         reply?.resume(throwing: CancellationError())
     }
 
-    /// What the thread does.
+    /// The body of the thread.
     private func run() {
         do {
             try stream.begin()
@@ -203,7 +203,7 @@ private final class InputStreamWorker: Sendable {
     }
 }
 
-/// A stream that nobody else uses any more, and what is known of who has read it.
+/// A stream without other users, and the record of the streams that are being read.
 // Safety: after it was handed over, only the one thread uses the stream that has claimed it.
 private struct OwnedInputStream: @unchecked Sendable {
     private let stream: InputStream
@@ -244,7 +244,7 @@ private struct OwnedInputStream: @unchecked Sendable {
         return count == 0 ? nil : bytes.prefix(count)
     }
 
-    /// Closes the stream; it is nobody's from then on.
+    /// Closes the stream; no thread claims it from then on.
     func end() {
         stream.close()
         release()

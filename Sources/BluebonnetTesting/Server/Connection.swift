@@ -6,7 +6,7 @@ import FoundationEssentials
 /// Belongs to the loop of a ``ServerCore``. Whatever happens is noted in the state first; then ``proceed()`` takes the
 /// connection as far as it can go without waiting.
 final class Connection {
-    /// What the connection is about.
+    /// The current activity of the connection.
     private enum Phase {
         /// A request is awaited or being read.
         case reading
@@ -14,7 +14,7 @@ final class Connection {
         case routing
         /// A route writes the body.
         case streaming(ResponseEncoder.Framing, left: Int?, keepsAlive: Bool)
-        /// What is left of an answer is being sent.
+        /// The rest of an answer is being sent.
         case sending(keepsAlive: Bool)
         /// A script runs.
         case scripted(ScriptCursor)
@@ -23,7 +23,7 @@ final class Connection {
         case closed
     }
 
-    /// Is told what a read came to.
+    /// Receives the result of a read.
     typealias Reader = CheckedContinuation<IncomingBody.Answer, Never>
 
     private let id: Int
@@ -50,12 +50,12 @@ final class Connection {
     /// Its body, for a route that reads it piece by piece; goes on while that answers.
     private var incoming: IncomingBody?
     private var continuePolicy = LocalServer.ContinuePolicy.immediately
-    /// Those who wait for more of ``incoming``, the first to come first.
+    /// The tasks that wait for more of ``incoming``, in order of arrival.
     private var readers: [Reader] = []
     /// Counts what the socket has taken of the streamed body that is being written.
     private var bodySent: ByteCount?
     private var interest: Interest = .readable
-    /// That the peer has closed its side; tells without reading (`EPOLLRDHUP`).
+    /// The peer has closed its side; reported without reading (`EPOLLRDHUP`).
     private static let closing = Interest(rawValue: Readiness.peerClosed.rawValue)
 
     init(id: Int, socket: Socket, context: ServerContext) {
@@ -95,7 +95,7 @@ final class Connection {
 
     private func becameReady(_ readiness: Readiness) {
         if readiness.contains(.writable) { flush() }
-        // The descriptor may be somebody else's by now.
+        // The descriptor number may have been reused by now.
         if case .closed = phase { return }
         if interest.contains(.readable) {
             if !readiness.isDisjoint(with: [.readable, .error, .hangup]) { read() }
@@ -457,7 +457,7 @@ final class Connection {
         case .halfClose: socket.shutDownWriting()
         case .serve: phase = .reading
         case .closeAfterReading:
-            // So that the client sees an orderly end (`FIN`), unless it goes on sending.
+            // So that the client sees an orderly end (`FIN`), unless it continues to send.
             for _ in 0..<64 { guard case .done = socket.read(into: &context.readBuffer) else { break } }
             close()
         case .close: close()

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// Knows what has come of a body that a route reads piece by piece; a value without I/O.
+/// Holds the received part of a body that a route reads piece by piece; a value without I/O.
 struct IncomingBody {
-    /// What a read comes to: bytes, `nil` at the end of the body, or why there are none.
+    /// The result of a read: bytes, `nil` at the end of the body, or why there are none.
     typealias Answer = Result<Data?, LocalServer.Failure>
 
     enum Phase: Equatable {
@@ -29,7 +29,7 @@ struct IncomingBody {
     private let counts: Counts
     private let window: Int
     private let recordedBytes: Int
-    /// What has come and was not read yet.
+    /// The received bytes that were not read yet.
     private var bytes = Data()
 
     init(
@@ -79,7 +79,7 @@ struct IncomingBody {
         if isOpen { phase = .failed(failure) }
     }
 
-    /// Notes that the answer is complete, so that nobody reads any more.
+    /// Notes that the answer is complete, so that the route does not read any more.
     mutating func answered() {
         bytes = Data()
         isAnswered = true

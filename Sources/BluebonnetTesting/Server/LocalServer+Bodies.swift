@@ -7,8 +7,8 @@ extension LocalServer {
     /// connection: of the body no more than 256 KiB and one piece are taken from the socket ahead of
     /// the reader, and so the client has to wait.
     ///
-    /// All copies of a reader read the same body; each piece goes to one of those who ask. The body can be read until
-    /// the answer to the request is complete: in a route, and in the producer of a streamed response.
+    /// All copies of a reader read the same body; each piece goes to one of the waiting readers. The body can be read
+    /// until the answer to the request is complete: in a route, and in the producer of a streamed response.
     public struct BodyReader: AsyncSequence, Sendable {
         /// The length of the whole body in bytes, if the client said it; `nil` when it is chunked.
         public let length: Int?
@@ -84,7 +84,7 @@ extension LocalServer {
         }
     }
 
-    /// Says when a client that expects it is told to send the body (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    /// Says when a client that expects it gets the 100 (Continue) response (`Expect: 100-continue`, RFC 9110 §10.1.1).
     public enum ContinuePolicy: Hashable, Sendable {
         /// As soon as the head has been read.
         case immediately

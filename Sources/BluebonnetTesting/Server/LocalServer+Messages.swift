@@ -74,7 +74,7 @@ extension LocalServer {
         ///
         /// - Parameter type: The type to decode.
         /// - Returns: The decoded value.
-        /// - Throws: What the decoder throws. In a route, that makes the answer a 500 with the error's text.
+        /// - Throws: The decoder's error. In a route, it makes the answer a 500 with the error's text.
         public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSONDecoder().decode(type, from: body)
         }
@@ -96,7 +96,7 @@ extension LocalServer.Request: CustomStringConvertible {
 }
 
 extension LocalServer {
-    /// What a route answers.
+    /// The answer of a route.
     ///
     /// The server takes care of the framing: it sets `Content-Length` or `Transfer-Encoding` to what is right, sends no
     /// body where there must be none (HEAD, 1xx, 204, 304), and honours a `Connection: close` among the fields. What

@@ -84,9 +84,9 @@ extension LocalServer.Router {
     ///
     /// The route may answer at any time. What is left of the body when the answer is complete is read and dropped, so
     /// that the connection can be used again; unless the response has the field `Connection: close`, with which the
-    /// client gets the answer and then the end of the connection. A ``LocalServer/Script`` may stand for the answer; what
-    /// has been taken from the socket ahead of the route is lost to it. A streamed response can go on reading the body while
-    /// it is being written:
+    /// client gets the answer and then the end of the connection. A ``LocalServer/Script`` may stand for the answer;
+    /// what has been taken from the socket ahead of the route is lost to it. A streamed response can continue reading
+    /// the body while it is being written:
     ///
     /// ```swift
     /// router.streaming("/echo", method: .post) { _, body in
@@ -99,8 +99,8 @@ extension LocalServer.Router {
     /// The request that the route gets has no body, no trailers, and the sequence number 0. It is recorded when its body
     /// is complete, or when it is clear that it will not be.
     ///
-    /// While there is more that has not been read than the system's buffers hold, only a connection that is broken off
-    /// (`RST`) shows; a route that does not read is not cancelled when the client ends its side then.
+    /// While there is more that has not been read than the system's buffers hold, only an aborted connection (`RST`)
+    /// shows; a route that does not read is not cancelled when the client ends its side then.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.

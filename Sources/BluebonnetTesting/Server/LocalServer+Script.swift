@@ -114,27 +114,28 @@ extension LocalServer.Script.Step {
     /// Reads and forgets until the client has closed its side.
     public static let waitForClose = Self(kind: .waitForClose)
 
-    /// Says that nothing more will be sent (`FIN`), and goes on with the next step; reading is still possible.
+    /// Closes the sending side (`FIN`), and continues with the next step; reading is still possible.
     public static let halfClose = Self(kind: .halfClose)
 
-    /// Breaks the connection off (`RST`); the last step.
+    /// Aborts the connection (`RST`); the last step.
     public static let reset = Self(kind: .reset)
 
     /// Closes the connection (`FIN`); the last step.
     ///
-    /// What the client has sent so far is read first, since the system turns a close with unread bytes into a reset.
+    /// The bytes that the client has sent so far are read first, since the system turns a close with unread bytes into
+    /// a reset.
     public static let close = Self(kind: .close)
 
     /// Holds the connection open and reads nothing, until the client closes it or the server stops; the last step.
     public static let stall = Self(kind: .stall)
 
-    /// Goes on as an ordinary server, with the routes; the last step.
+    /// Continues as an ordinary server, with the routes; the last step.
     public static let serve = Self(kind: .serve)
 }
 
 /// Where a script stands, and what it does next; a pure value.
 struct ScriptCursor {
-    /// What the connection has to do.
+    /// The connection's next action.
     enum Action {
         /// Ask again.
         case goOn
@@ -171,7 +172,7 @@ struct ScriptCursor {
     /// The current step; `nil` after the last.
     private var step: LocalServer.Script.Step.Kind? { index < steps.count ? steps[index].kind : nil }
 
-    /// Whether the current step can only go on with bytes from the client.
+    /// Whether the current step needs bytes from the client to continue.
     var waitsForBytes: Bool {
         switch step {
         case .waitForHead, .waitForRequest, .waitForBytes, .waitForClose: true

@@ -175,8 +175,8 @@ extension LocalServer {
 
         /// The size of the system's receive buffer of each connection, in bytes; `nil` for what the system thinks best.
         ///
-        /// The system doubles it, for its own needs. What a client can send that nobody reads is bounded by this, its own
-        /// send buffer and ``bodyWindowBytes``.
+        /// The system doubles it, for its own needs. This limits the unread bytes that a client can send, together with
+        /// the client's send buffer and ``bodyWindowBytes``.
         package var receiveBufferBytes: Int?
 
         /// The size of the system's send buffer of each connection, in bytes; `nil` for what the system thinks best.
@@ -320,7 +320,7 @@ extension LocalServer {
 }
 
 extension LocalServer.Failure: Described {
-    /// What went wrong, in one line.
+    /// The failure, in one line.
     package var text: String {
         switch self {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"

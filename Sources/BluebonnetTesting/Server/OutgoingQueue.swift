@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// Holds what a connection has yet to send, and who waits for it to be sent.
+/// Holds the bytes that a connection has yet to send, and the tasks that wait for that.
 struct OutgoingQueue {
-    /// Is told how sending ended.
+    /// Receives the result of sending.
     typealias Waiter = CheckedContinuation<LocalServer.Failure?, Never>
 
     private struct Piece {
@@ -11,7 +11,7 @@ struct OutgoingQueue {
         let isBody: Bool
     }
 
-    /// What came of sending.
+    /// The result of sending.
     enum Outcome {
         case sent
         /// The socket takes no more for now.
@@ -67,13 +67,13 @@ struct OutgoingQueue {
         return .sent
     }
 
-    /// What the socket has taken since this was asked for.
+    /// The bytes that the socket has taken since the last call.
     mutating func takeCounts() -> Counts {
         defer { counts = Counts() }
         return counts
     }
 
-    /// Takes out those who wait; to be told after the queue was sent or the connection closed.
+    /// Takes out the waiters; to be resumed after the queue was sent or the connection closed.
     mutating func takeWaiters() -> [Waiter] {
         guard !waiters.isEmpty else { return [] }
         defer { waiters.removeAll(keepingCapacity: true) }

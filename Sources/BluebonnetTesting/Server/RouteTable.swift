@@ -9,9 +9,9 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
         case nothing
     }
 
-    /// What is known of one path.
+    /// The endpoints of one path.
     private struct Route: Sendable {
-        /// Those by `nil` are for any method.
+        /// Endpoints under `nil` are for any method.
         var endpoints: [HTTPMethod?: Endpoint] = [:]
 
         func endpoint(for method: HTTPMethod) -> Endpoint? {
@@ -25,7 +25,7 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
         }
     }
 
-    /// What answers when nothing else does.
+    /// The endpoint for requests without another.
     var fallback: Endpoint?
 
     private var exact: [String: Route] = [:]

@@ -71,7 +71,7 @@ final class ServerContext {
     let record: ObservedState<ServerRecord>
     var router: LocalServer.Router
 
-    /// What all connections read into, one after the other.
+    /// The buffer that all connections read into, one after the other.
     var readBuffer = [UInt8](repeating: 0, count: 64 * 1024)
 
     /// The way back to the loop for tasks; `nil` when the server is not running.

@@ -7,7 +7,7 @@ struct ServerRecord: Sendable {
     private(set) var connectionCount = 0
     private(set) var openConnectionCount = 0
     var traffic = LocalServer.Traffic()
-    /// The number of the last request that was given to those who asked for the next.
+    /// The number of the last request that was returned as the next one.
     private var given = 0
     var isStopped = false
 
@@ -76,7 +76,7 @@ struct RecentElements<Element: Sendable>: Sendable {
         self.capacity = max(0, capacity)
     }
 
-    /// What is kept, the oldest first.
+    /// The kept elements, the oldest first.
     var elements: [Element] { Array(ring[start...] + ring[..<start]) }
 
     /// How many elements have been dropped.

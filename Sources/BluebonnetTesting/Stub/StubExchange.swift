@@ -30,7 +30,7 @@ final class StubExchange: Exchange {
     private let observer: any ExchangeObserver
     private let holdsBody: Bool
     private let answer: OutcomeProvider
-    /// Called after the observer was told the outcome.
+    /// Called after the observer received the outcome.
     private let ended: @Sendable () -> Void
 
     init(
@@ -101,7 +101,7 @@ final class StubExchange: Exchange {
             let outcome = await answer()
             state.change { $0.answer = outcome }
         }
-        // It may be deaf to that, and nobody waits for it.
+        // The task may ignore its cancellation; it is not awaited.
         defer { making.cancel() }
         return try await wait { $0.answer }
     }
@@ -128,7 +128,7 @@ final class StubExchange: Exchange {
                 state.wasDemanded = false
                 return state.receiver
             }
-            // What nobody received is in the outcome.
+            // The bytes that no receiver got are in the outcome.
             guard let receiver else { return Data(outcome.body.dropFirst(received - piece.count)) }
             observer.exchangeDidReceive(Int64(received), ofExpected: nil)
             switch receiver.receive(piece) {

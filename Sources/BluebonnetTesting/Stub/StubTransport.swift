@@ -12,8 +12,8 @@ public import FoundationEssentials
 /// request that neither answers fails with `RequestError` `.connection(.refused)`. Time limits are not applied: answer
 /// with the failure.
 ///
-/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are told
-/// there, too. Every exchange ends once, also when its closure never returns.
+/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are
+/// called there, too. Every exchange ends once, also when its closure never returns.
 public final class StubTransport: Transport {
     /// Answers a request; a `RequestError` that it throws is the failure, another error is the failure's cause.
     package typealias Handler = @Sendable (HTTPRequest) async throws -> Response
@@ -48,7 +48,7 @@ public final class StubTransport: Transport {
 
     /// Answers requests of a method, for a path, one after the other with the given answers.
     ///
-    /// The last one is given again and again. Stubbing the same anew replaces what was there.
+    /// The last one is given again and again. A second stub for the same method and path replaces the first.
     ///
     /// - Parameters:
     ///   - method: The method; any if `nil`.
@@ -106,7 +106,7 @@ public final class StubTransport: Transport {
         }
     }
 
-    /// Waits until every exchange has ended and its observer was told.
+    /// Waits until every exchange has ended and its observer was notified.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     public func waitUntilIdle() async throws {
@@ -120,7 +120,7 @@ public final class StubTransport: Transport {
     /// - Parameters:
     ///   - request: The request.
     ///   - options: What holds for this exchange. One that starts suspended is answered after it was resumed.
-    ///   - observer: Who is told.
+    ///   - observer: The observer of the exchange.
     /// - Returns: The exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
@@ -152,7 +152,7 @@ public final class StubTransport: Transport {
 
     /// Ends all exchanges with `.sessionShutDown`, also those that are started later.
     ///
-    /// Returns when the observers were told. Closures that run are cancelled, but not waited for.
+    /// Returns when the observers were notified. Running closures are cancelled, but not awaited.
     public func shutDown() async {
         let exchanges = state.change { state in
             state.isShutDown = true
@@ -235,7 +235,7 @@ public final class StubTransport: Transport {
 }
 
 extension StubTransport {
-    /// What a stub answers: a response, a failure, or nothing ever.
+    /// The answer of a stub: a response, a failure, or no answer.
     public struct Response: Sendable {
         indirect enum Storage: Sendable {
             case response(status: Int, version: HTTPVersion, headers: HTTPHeaders, body: Data)
@@ -347,7 +347,7 @@ extension StubTransport.Response {
 
 /// Knows which stub answers which request; a pure value.
 struct StubTable: Sendable {
-    /// What answers a request.
+    /// The source of the answer to a request.
     enum StubOutcome: Sendable {
         case response(StubTransport.Response)
         case handler(StubTransport.Handler)

@@ -3,9 +3,9 @@ import Bluebonnet
 /// Takes the bytes of a connection apart into requests (RFC 9112), as they come in.
 ///
 /// A pure value: it is fed bytes and asked for the next event, until it needs more bytes. It is strict, since it also
-/// judges the client: what the RFC calls malformed fails. After a failure it says nothing else any more.
+/// checks the client: messages that the RFC calls malformed fail. After a failure it returns only that failure.
 struct RequestParser {
-    /// What was found next.
+    /// The next part of the input.
     enum Event: Equatable {
         /// Nothing yet; more bytes have to be appended.
         case needsBytes
@@ -296,7 +296,7 @@ enum HeadParser {
         return fields
     }
 
-    // MARK: What the fields say about the message
+    // MARK: The framing and the connection
 
     private static func applyFraming(_ fields: [HTTPHeader], to head: inout RequestHead) throws(Failure) {
         var hosts = 0

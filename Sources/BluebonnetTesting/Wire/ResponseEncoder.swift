@@ -13,7 +13,7 @@ struct ResponseEncoder: Equatable {
         case untilClose
     }
 
-    /// What the answer depends on, of the request.
+    /// The parts of the request that the answer depends on.
     struct Context: Equatable {
         var method: HTTPMethod
         var version: HTTPVersion
@@ -64,15 +64,15 @@ struct ResponseEncoder: Equatable {
         head = Data((text + "\r\n").utf8)
     }
 
-    /// What precedes a chunk of a length.
+    /// The line before a chunk of a length.
     static func chunkHead(_ length: Int) -> Data {
         Data((String(length, radix: 16) + "\r\n").utf8)
     }
 
-    /// What ends a chunk.
+    /// The end of a chunk.
     static let chunkEnd = Data("\r\n".utf8)
 
-    /// What ends a chunked body.
+    /// The end of a chunked body.
     static let lastChunk = Data("0\r\n\r\n".utf8)
 
     /// The interim response to a client that expects it.

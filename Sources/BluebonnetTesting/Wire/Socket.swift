@@ -4,13 +4,13 @@ import Glibc
 
 /// Wraps the system calls of a TCP socket on the loopback interface; the one file here that touches C's pointers.
 ///
-/// A value that names a descriptor: whoever owns it closes it, once. All sockets are non-blocking and are not handed to
-/// child processes. A peer that is gone shows as a result, never as a signal.
+/// A value that names a descriptor: its owner closes it, once. All sockets are non-blocking and are not handed to child
+/// processes. A peer that is gone shows as a result, never as a signal.
 // Safety: every pointer below is used within the closure that provides it, with the length of the memory behind it.
 package struct Socket: Hashable, Sendable {
     package let descriptor: Int32
 
-    /// What a call that moves bytes, or accepts a connection, came to.
+    /// The result of a call that moves bytes, or accepts a connection.
     enum Outcome<Value> {
         case done(Value)
         /// Nothing can be done now; wait for readiness.
@@ -107,7 +107,7 @@ package struct Socket: Hashable, Sendable {
         _ = unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Reads what is there, at most as much as `buffer` holds, and says how much that was.
+    /// Reads the available bytes, at most as many as `buffer` holds, and returns their number.
     func read(into buffer: inout [UInt8]) -> Outcome<Int> {
         let outcome = moving {
             unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -155,7 +155,7 @@ package struct Socket: Hashable, Sendable {
         _ = Glibc.close(descriptor)
     }
 
-    /// The system's words for an error code.
+    /// The system's error text for an error code.
     static func text(for code: Int32) -> String {
         unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }

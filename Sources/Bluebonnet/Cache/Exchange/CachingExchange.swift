@@ -16,7 +16,7 @@ final class CachingExchange: Exchange {
     /// The exchange with the server.
     let fetch = Locked<Fetch>(Fetch())
 
-    /// What is known of the exchange under way.
+    /// The data of the exchange under way.
     struct Fetch: Sendable {
         var validated: StoredResponse?
         var isConditional = false
@@ -115,7 +115,7 @@ final class CachingExchange: Exchange {
         tellEvents()
     }
 
-    /// Tells the inner exchange whether it is suspended, until it was told the newest.
+    /// Suspends or resumes the inner exchange, until it has the latest state.
     private func align() {
         while true {
             let (exchange, wish) = state.withLock { ($0.inner, $0.isSuspended) }
@@ -137,12 +137,12 @@ final class CachingExchange: Exchange {
 
     // MARK: The end
 
-    /// Tells the outcome unless somebody has.
+    /// Delivers the outcome unless it was delivered before.
     func finish(_ outcome: ExchangeOutcome) {
         if change({ $0.ended() }) { tell(outcome) }
     }
 
-    /// Tells the outcome; the state says that nobody else does.
+    /// Delivers the outcome; the state ensures that this happens once.
     private func tell(_ outcome: ExchangeOutcome) {
         whenEnded(self)
         observer.exchangeDidComplete(outcome)
@@ -259,7 +259,7 @@ extension CachingExchange: ExchangeObserver {
         }
     }
 
-    /// Does what the verdict says before the outcome is told, on the pool.
+    /// Carries out the verdict on the pool, before the outcome is delivered.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }

@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// Decides what each event means for an exchange with a cache before it, as a value.
 ///
-/// `working`, on finding out what is stored, → `held`, when that is the answer, → `ended`, when it is told, at once or when
-/// the exchange is resumed. `working` → `fetching` → `working`, on storing what came, or because the server must be asked
-/// anew, → `ended`, when the outcome is told. A cancellation ends all of them but `fetching`, whose exchange it cancels,
-/// and which ends by that.
+/// `working` (looks up the stored response) → `held` (that is the answer) → `ended` (the answer is delivered, at once
+/// or when the exchange is resumed). `working` → `fetching` → `working` (stores the response, or must ask the server
+/// again) → `ended` (the outcome is delivered). A cancellation ends every stage at once except `fetching`: it cancels
+/// the inner exchange, whose end ends that stage.
 ///
 /// Events of the inner exchange wait until that exchange is known here, since they may need it.
 struct CachingExchangeState {
@@ -48,7 +48,7 @@ struct CachingExchangeState {
 
     var inner: (any Exchange)? { if case .fetching(let exchange) = stage { exchange } else { nil } }
 
-    /// The answer was found; returns whether it may be told at once.
+    /// The answer was found; returns whether it may be delivered at once.
     mutating func found(_ outcome: ExchangeOutcome) -> Bool {
         guard case .working = stage else { return false }
         stage = .held(outcome)
@@ -97,14 +97,14 @@ struct CachingExchangeState {
         return event
     }
 
-    /// The inner exchange has ended; returns whether there is an outcome to be told, rather than that nobody waits.
+    /// The inner exchange has ended; returns whether to deliver its outcome, which is no longer awaited after the end.
     mutating func ended() -> Bool {
         if case .ended = stage { return false }
         stage = .ended
         return true
     }
 
-    /// The inner exchange has ended, and something is to be done before an outcome is told; returns whether it is.
+    /// The inner exchange has ended, and work precedes the outcome; returns whether to do that work.
     mutating func willWork() -> Bool {
         guard case .fetching = stage, !isCancelled else { return false }
         stage = .working(nil)

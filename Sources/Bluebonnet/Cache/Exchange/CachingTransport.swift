@@ -5,7 +5,7 @@ import FoundationEssentials
 /// Only a session with a cache has one. Requests that no stored response can answer go to the inner transport unchanged,
 /// such as those of streams and downloads, which take their bodies piece by piece.
 final class CachingTransport: Transport {
-    /// What a cache has to know of the session.
+    /// The session's settings that a cache needs.
     struct Settings: Sendable {
         var policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
         /// The fields that requests have unless they set them themselves.
@@ -35,7 +35,7 @@ final class CachingTransport: Transport {
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
-            // A transport that tells of none may have another within that has some.
+            // A transport whose `cookieStorage` is nil may wrap another that keeps cookies.
             hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
             view: configuration.view)
     }

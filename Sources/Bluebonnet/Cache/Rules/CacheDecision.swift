@@ -6,7 +6,7 @@ enum CacheDecision {
     case network
     /// Answer with this.
     case stored(StoredResponse)
-    /// Validate this with the server, by these fields; without any, fetch it anew.
+    /// Validate this with the server, by these fields; without any, fetch it again.
     case validate(StoredResponse, conditions: HTTPHeaders)
     /// Nothing suitable is stored, and the network must not be asked.
     case unsatisfiable

@@ -13,7 +13,7 @@ struct CacheRequest: Sendable {
     let isConditional: Bool
     private let fields: HTTPHeaders
     private let defaults: HTTPHeaders
-    /// The user whose request it is, where the field `Authorization` does not say so.
+    /// The user of the request, where the field `Authorization` does not name one.
     private let identity: String?
     /// Whether libcurl may send cookies that are not known here.
     private let hasHiddenCookies: Bool
@@ -116,8 +116,8 @@ struct VaryFields: Equatable, Sendable {
 
     /// Reads a response's `Vary`; `nil` when no request can match: it holds a `*`.
     ///
-    /// `Authorization` and `Cookie` are among the names unless the response says `public`: what was made for one user is
-    /// not for another, whom the same program may act for, and servers forget to say so.
+    /// `Authorization` and `Cookie` are among the names unless the response says `public`: a program may act for
+    /// several users, a response for one user is not for another, and servers forget to state that.
     init?(_ headers: HTTPHeaders) {
         var names = Set(
             headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })

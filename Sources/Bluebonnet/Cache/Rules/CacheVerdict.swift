@@ -10,7 +10,7 @@ enum CacheVerdict {
     case drop
     /// Answers with the stored response, with the fields of the 304.
     case freshen(StoredResponse)
-    /// Asks anew, without a condition: the 304 is about another response.
+    /// Asks again, without a condition: the 304 is about another response.
     case fetchAnew
     /// Answers with the stored response although it is stale: the server could not answer.
     case standIn(StoredResponse)
@@ -22,10 +22,10 @@ enum CacheVerdict {
     /// Decides.
     ///
     /// - Parameters:
-    ///   - outcome: What came of the exchange.
+    ///   - outcome: The outcome of the exchange.
     ///   - request: The request.
     ///   - entry: The stored response that was to be validated.
-    ///   - isConditional: Whether the server was told of it.
+    ///   - isConditional: Whether the request carried its validators.
     ///   - now: The present.
     init(
         _ outcome: ExchangeOutcome, of request: CacheRequest, validating entry: StoredResponse?, isConditional: Bool,
@@ -94,7 +94,7 @@ enum Storability {
         .union([421, 422, 426]).union(500...505)
 }
 
-/// What a cache must forget after a request that may have changed something (RFC 9111 §4.4).
+/// The responses to invalidate after a request with an unsafe method (RFC 9111 §4.4).
 enum Invalidation {
     /// Finds what must be forgotten.
     ///

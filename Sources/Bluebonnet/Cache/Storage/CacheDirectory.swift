@@ -46,7 +46,7 @@ struct CacheDirectory: Sendable {
 
     /// Reads a file of at most so many bytes, and notes that it was used.
     ///
-    /// - Returns: The bytes; nil when this is no file of a cache, or one that had to be forgotten.
+    /// - Returns: The bytes; nil if the file is not an entry of a cache, or had to be forgotten.
     /// - Throws: The system's error.
     func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
         guard !isForgotten(name) else { return nil }
@@ -82,7 +82,7 @@ struct CacheDirectory: Sendable {
 
     // MARK: Forgetting
 
-    /// Removes a file, or sees to it that it is not used any more.
+    /// Removes a file, or ensures that it is not used any more.
     ///
     /// - Throws: The system's error: the file is still there.
     func remove(_ name: String) throws(SystemError) {
@@ -96,7 +96,7 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Removes all files that a closure wants removed, or sees to it that they are not used any more.
+    /// Removes all files that a closure selects, or ensures that they are not used any more.
     ///
     /// - Returns: How often the system refused something.
     func removeAll(where isRemoved: (String) -> Bool) -> Int {
@@ -126,7 +126,7 @@ struct CacheDirectory: Sendable {
     private func cutOff(_ place: String) -> Bool {
         do throws(SystemError) {
             let file = try OpenFile.writing(place)
-            // The other names of a file are somebody else's.
+            // The other names of a file belong to another program.
             guard try file.status().isOwn else { return false }
             try file.truncate(to: 0)
             try file.close()
@@ -148,7 +148,7 @@ struct CacheDirectory: Sendable {
 
 /// The form in which a stored response is a file: a checksum, then everything that it is the checksum of.
 ///
-/// A file that is cut off, changed or another program's is not taken for a response, nor is the response to another
+/// A file that is cut off, changed or another program's is not mistaken for a response, nor is the response to another
 /// request: a file records the digest of its key.
 enum EntryFile {
     /// Returns the bytes of the file.
@@ -167,7 +167,7 @@ enum EntryFile {
     ///
     /// - Parameters:
     ///   - bytes: All of the file.
-    ///   - key: What the response is to be stored under.
+    ///   - key: The key that the response must be stored under.
     ///   - url: The URL that the response is for.
     /// - Returns: The response.
     static func decoded(_ bytes: Data, for key: CacheKey, url: URL) -> StoredResponse? {

@@ -90,7 +90,7 @@ final class DiskStore: Sendable {
         var entry: StoredResponse? { if case .entry(let entry) = self { entry } else { nil } }
     }
 
-    /// Reads a file; one that is no response to what the key names is removed.
+    /// Reads a file; a file without a response for the key is removed.
     private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
         do throws(SystemError) {
             guard let bytes = try directory.read(name, limit: capacity),

@@ -18,7 +18,7 @@ struct MemoryStore {
     /// Keeps a response, in place of the one that answers the same request; returns whether it fits.
     mutating func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
         guard entry.cost <= capacity / ResponseCache.shareOfEntry else {
-            // What was there answers for it no longer.
+            // The earlier response to the same request is outdated.
             remove(entry, for: key)
             return false
         }

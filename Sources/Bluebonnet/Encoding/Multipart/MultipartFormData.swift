@@ -39,7 +39,7 @@ public struct MultipartFormData: Sendable {
         isBoundaryChosen = false
     }
 
-    /// Creates an empty form with a boundary of one's own.
+    /// Creates an empty form with a custom boundary.
     ///
     /// The boundary is checked when the form is opened: 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, no space
     /// at the end (RFC 2046 §5.1.1). That no part holds it is checked while the parts are read, which a form with a random
@@ -122,7 +122,7 @@ public struct MultipartFormData: Sendable {
             let delimiter = index == 0 ? boundary.opening : boundary.delimiter
             let (sum, isTooLarge) = length.addingReportingOverflow(
                 total + Int64(delimiter.utf8.count + part.head.count))
-            // More than can be counted: what somebody stated.
+            // The stated lengths add up to more than can be counted.
             guard !isTooLarge else { return nil }
             total = sum
         }
@@ -147,9 +147,9 @@ extension MultipartFormData {
     /// - Parameters:
     ///   - data: The bytes.
     ///   - name: The field's name.
-    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - fileName: The file's name; without it, the part is a field, not a file.
     ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -181,7 +181,7 @@ extension MultipartFormData {
     ///   - name: The field's name.
     ///   - fileName: The name to send for the file.
     ///   - mimeType: The media type to send for the file.
-    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
     public mutating func append(
         _ fileURL: URL, withName name: String, fileName: String, mimeType: String, headers: HTTPHeaders = [:]
     ) {
@@ -200,9 +200,9 @@ extension MultipartFormData {
     ///   - length: How many bytes it gives; with none, the length of the whole form is not known. Another number of bytes
     ///     is an error.
     ///   - name: The field's name.
-    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - fileName: The file's name; without it, the part is a field, not a file.
     ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
     public mutating func append<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -218,9 +218,9 @@ extension MultipartFormData {
     ///   - length: How many bytes each sequence gives; with none, the length of the whole form is not known. Another
     ///     number of bytes is an error.
     ///   - name: The field's name.
-    ///   - fileName: The file's name; none makes it a field that is no file.
+    ///   - fileName: The file's name; without it, the part is a field, not a file.
     ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers are told to ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
     ///   - make: Returns the chunks from the first on; called when the part is due, off the caller's actor.
     public mutating func append<S: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
@@ -244,7 +244,7 @@ extension MultipartFormData {
         let body = try open()
         var reader = body.makeReader()
         var bytes = Data()
-        // What was stated for a sequence may be any number: memory is not taken for it in advance.
+        // The stated length of a sequence may be any number: memory is not reserved for all of it in advance.
         bytes.reserveCapacity(Int(min(body.length ?? 0, Self.reservationLimit)))
         while let piece = try await reader.nextPiece() { bytes.append(piece) }
         return bytes

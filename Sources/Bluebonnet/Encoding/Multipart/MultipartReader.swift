@@ -40,7 +40,7 @@ struct MultipartReader: BodyReader {
         }
     }
 
-    /// Takes all that can be read once, so that no form is sent up to a part that somebody else has read.
+    /// Claims all parts that can be read only once, so that no form is sent up to a part that another reader has read.
     private mutating func begin() throws(RequestError) {
         hasBegun = true
         for part in parts { try part.take() }
@@ -55,7 +55,7 @@ struct MultipartReader: BodyReader {
     }
 
     private mutating func readContent() async throws(RequestError) {
-        // Dropped while it is asked: when it fails, its file is closed at once, whoever keeps the reader.
+        // Dropped while it is asked: when it fails, its file is closed at once, even if the reader is retained.
         guard var content = content.take() else { return }
         guard let piece = try await content.next() else { return }
         guard search?.finds(in: piece) != true else {
@@ -68,7 +68,7 @@ struct MultipartReader: BodyReader {
     }
 }
 
-/// Reads the content of a part and sees to it that it has as many bytes as was announced.
+/// Reads the content of a part and ensures that it has as many bytes as announced.
 private struct MultipartContentReader {
     let part: PreparedMultipartPart
     private var reader: any BodyReader
@@ -182,7 +182,7 @@ struct BoundarySearch: Sendable {
         borders = Self.borders(of: pattern)
     }
 
-    /// Begins anew, for other bytes.
+    /// Begins again, for other bytes.
     mutating func restart() {
         matched = 0
     }

@@ -2,14 +2,14 @@ import Synchronization
 
 /// Authenticates requests with a credential, and refreshes that when it expires or is refused.
 ///
-/// Every request gets the credential before it is sent. When the credential says that it requires a refresh, or when the
-/// ``Authenticator`` finds that a request failed because of it, the authenticator is asked for a new one. However many
-/// requests need it, one refresh is under way at a time; all requests wait for that, those that arrive meanwhile too, and
-/// are then sent, or sent again, with what it brought. When it fails, all that waited fail with its error, as do those
-/// that are refused later and were sent before; the next request is free to try again.
+/// Every request gets the credential before it is sent. When the credential says that it requires a refresh, or when
+/// the ``Authenticator`` finds that a request failed because of it, the authenticator is asked for a new one. At most
+/// one refresh runs at a time. All requests, including new ones, wait for it and are then sent, or sent again, with the
+/// new credential. When it fails, all that waited fail with its error, as do those that are refused later and were sent
+/// before; the next request is free to try again.
 ///
 /// A refusal is noticed when a request fails: have it validated (`validate()`), or a 401 is a response like any other.
-/// A refusal by another origin, to which the request was redirected without its credential, does not count.
+/// A refusal by another origin, reached by a redirect that dropped the credential, does not trigger a refresh.
 ///
 /// The error of a request is `.adaptation`, when it was not sent, or `.retry(original:)`; its `underlying` is an
 /// ``AuthenticationError``, or what the refresh threw.
@@ -58,7 +58,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// Sets the credential, as after a login; `nil` takes it away, as after a logout.
     ///
-    /// Requests that wait for a refresh go on with this one, and what the refresh brings is dropped.
+    /// Requests that wait for a refresh continue with this credential; the result of the refresh is discarded.
     ///
     /// - Parameter credential: The credential.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
@@ -177,7 +177,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         return waiter
     }
 
-    /// Begins a refresh, which no one who waits for it can cancel.
+    /// Begins a refresh, which no waiting request can cancel.
     private func refreshing(
         _ credential: AuthenticatorType.Credential, _ number: Int, for session: Session
     ) -> Task<Void, Never> {

@@ -22,7 +22,7 @@ public protocol Authenticator: Sendable {
     ///   - credential: The credential that is of no use any longer.
     ///   - session: The session of a request that needs another.
     /// - Returns: The new credential.
-    /// - Throws: Why there is none; everyone who waits for it gets that as the underlying error.
+    /// - Throws: The reason of the failure; all waiting requests get it as the underlying error.
     @concurrent
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
@@ -79,7 +79,7 @@ extension AuthenticationError: Described {
     }
 }
 
-/// Limits how often a credential is refreshed, so that a server that accepts none is not asked for ever.
+/// Limits how often a credential is refreshed, so that a server that accepts none is not asked indefinitely.
 public struct RefreshWindow: Hashable, Sendable {
     /// The time that counts, back from now.
     package let interval: Duration

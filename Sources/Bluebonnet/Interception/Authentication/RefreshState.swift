@@ -86,7 +86,7 @@ struct RefreshState: Equatable {
         return true
     }
 
-    /// A refresh failed; returns whether anybody has to know.
+    /// A refresh failed; returns whether the failure has to be reported.
     mutating func refreshFailed(_ number: Int, tick: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle

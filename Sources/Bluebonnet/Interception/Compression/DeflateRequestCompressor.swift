@@ -1,11 +1,12 @@
 public import FoundationEssentials
 
-/// Compresses the bodies of requests, and says so in their `Content-Encoding` (RFC 9110 §8.4).
+/// Compresses the bodies of requests, and sets their `Content-Encoding` (RFC 9110 §8.4).
 ///
-/// Not every server takes that, and a server that does not cannot tell before it has got the body: use it for those that
-/// do. A body in memory is compressed before the request is sent and has a `Content-Length`; a file, a sequence or a form
-/// is compressed while it is sent, a piece at a time, and has none, which frames it as chunks over HTTP/1.1 (RFC 9112
-/// §7.1). A compressed body can be sent again if the body can. Bodies without bytes in them are left alone.
+/// Not every server accepts a compressed body, and a server can reject one only after receiving it. Use this only for
+/// servers known to support it. A body in memory is compressed before the request is sent and has a `Content-Length`; a
+/// file, a sequence or a form is compressed while it is sent, a piece at a time, and has none, which frames it as
+/// chunks over HTTP/1.1 (RFC 9112 §7.1). A compressed body can be sent again if the body can. Bodies without bytes in
+/// them are left alone.
 public struct DeflateRequestCompressor: RequestInterceptor {
     /// Names a way to compress.
     public enum Format: Hashable, Sendable {
@@ -45,7 +46,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     /// How bodies are compressed; `.deflate` by default.
     package let format: Format
 
-    /// What becomes of requests that have a `Content-Encoding` already; `.error` by default.
+    /// How a request that already has a `Content-Encoding` is handled; `.error` by default.
     package let duplicateHeaderBehavior: DuplicateHeaderBehavior
 
     /// Whether bodies that are not in memory are compressed, too; `true` by default.
@@ -58,7 +59,7 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - format: How bodies are compressed.
-    ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    ///   - duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
     ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed, too.
     ///   - shouldCompressBodyData: Says whether a body in memory is worth it, as `{ $0.count > 1024 }` does; all are by
     ///     default. Runs on the global pool.
@@ -120,7 +121,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     /// A compressor of the format "deflate".
     ///
     /// - Parameters:
-    ///   - duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    ///   - duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
     ///   - shouldCompressBodyData: Says whether a body in memory is worth it; all are by default. Runs on the global pool.
     /// - Returns: The compressor.
     package static func deflateCompressor(
@@ -133,7 +134,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
 
     /// A compressor of the format "gzip".
     ///
-    /// - Parameter duplicateHeaderBehavior: What becomes of requests that have a `Content-Encoding` already.
+    /// - Parameter duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
     /// - Returns: The compressor.
     package static func gzipCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior

@@ -6,7 +6,7 @@ struct RedirectChain: Sendable {
     enum Action: Sendable {
         /// It is the answer: no redirect, or none that says where to.
         case deliver
-        /// This would be sent next, if nobody decides otherwise.
+        /// This would be sent next, unless a handler decides otherwise.
         case follow(HTTPRequest)
         /// It must not be followed.
         case refuse(RequestError.RedirectReason)
@@ -43,7 +43,7 @@ struct RedirectChain: Sendable {
         return action
     }
 
-    /// A request was chosen to go on with; throws if it cannot be sent.
+    /// A request was chosen to follow with; throws if it cannot be sent.
     ///
     /// It may be another than the proposed one, whose secrets do not go where it was not proposed to go.
     mutating func followed(with chosen: HTTPRequest) throws(RequestError) -> HTTPRequest {

@@ -2,15 +2,15 @@
 ///
 /// A request's own handler goes before its session's. Without one, redirects are followed.
 ///
-/// A handler is asked about each response with a status code that redirects and a `Location` that can be followed. One
-/// without a `Location` is the answer, and one with a `Location` that is no URL of the web ends the request with
-/// `.redirect(.invalidLocation)`; nobody is asked then. Where ``Redirector`` with ``Redirector/Behavior/doNotFollow``
-/// decides, even that is the answer.
+/// A handler is asked about each response with a status code that redirects and a `Location` that can be followed. A
+/// response without a `Location` is the answer, and a `Location` that is not a URL of the web ends the request with
+/// `.redirect(.invalidLocation)`; the handler is not asked then. Where ``Redirector`` with
+/// ``Redirector/Behavior/doNotFollow`` decides, even such a response is the answer.
 public protocol RedirectHandler: Sendable {
-    /// Returns the request to go on with.
+    /// Returns the request to follow with.
     ///
     /// Runs on the global pool, never on the network's loop, and may take its time. When the request is cancelled
-    /// meanwhile, the task that runs this is cancelled, and nobody waits for it any longer.
+    /// meanwhile, the task that runs this is cancelled, and its result is ignored.
     ///
     /// - Parameters:
     ///   - request: The request that is redirected.
@@ -51,7 +51,7 @@ public struct Redirector: RedirectHandler {
         self.behavior = behavior
     }
 
-    /// Returns the request to go on with, as the behavior says.
+    /// Returns the request to follow with, by the behavior.
     ///
     /// - Parameters:
     ///   - request: The request that is redirected.
@@ -77,7 +77,7 @@ extension RedirectHandler where Self == Redirector {
     /// A handler that follows no redirect: the redirecting response is the answer, wherever it leads.
     public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
 
-    /// A handler that goes on with what a closure returns, or stays if that is `nil`.
+    /// A handler that follows the request returned by a closure, or does not follow if the closure returns `nil`.
     ///
     /// - Parameter modify: Gets the request, what would be sent next, and the response that redirects. Runs on the global
     ///   pool.

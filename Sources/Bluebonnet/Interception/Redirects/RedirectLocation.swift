@@ -11,7 +11,7 @@ struct RedirectLocation {
         /// There is no field, or it is empty: the response redirects nowhere.
         case nowhere
         case url(URL)
-        /// The value, redacted, which is no URL that can be requested.
+        /// The redacted value, which is not a URL that can be requested.
         case invalid(String)
     }
 

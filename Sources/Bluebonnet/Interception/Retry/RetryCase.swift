@@ -48,7 +48,7 @@ struct RetryCase: Hashable, Sendable {
     var isReplayable = true
     /// How often the request was tried again.
     var retryCount = 0
-    /// What went wrong, if Bluebonnet says so.
+    /// The reason of the failure, if it is one of Bluebonnet's.
     var kind: RequestError.Kind?
     /// The status code of the response, if there was one.
     var statusCode: Int?
@@ -80,7 +80,7 @@ enum RetryAfter {
     ///
     /// `nil` when the value is neither. A date in the past is no time at all.
     static func delay(_ value: String, now: Date) -> Duration? {
-        // Too large a number counts as 68 years, which is for ever.
+        // Too large a number counts as 68 years, which is no limit in practice.
         if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
         return .seconds(min(max(0, date.timeIntervalSince(now)), Double(CacheControl.anyAge)))

@@ -16,8 +16,8 @@ package import FoundationEssentials
 /// far, at most `maximumDelay`, and with ``Jitter/full`` a random part of that. A `Retry-After` makes it longer if need
 /// be, and never shorter.
 ///
-/// A response is no failure: without `validate()`, a 503 is the answer, and nobody is asked. A stream whose head was
-/// accepted is not tried again, since its reader would get the beginning twice.
+/// A response is not a failure: without `validate()`, a 503 is the answer, and no retrier is asked. A stream whose head
+/// was accepted is not retried, since its reader would get the beginning twice.
 ///
 /// Libcurl tries some requests again by itself, on a new connection: those that were sent on a kept connection that turned
 /// out to be dead, and, once, those whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), which were not
@@ -31,7 +31,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again unless something else is said: 2.
     @usableFromInline package static let defaultRetryLimit: UInt = 2
 
-    /// By what the delay grows from retry to retry unless something else is said: 2.
+    /// The default base of the exponential back-off: 2.
     @usableFromInline package static let defaultExponentialBackoffBase: UInt = 2
 
     /// How long the first delay is at most unless something else is said, in seconds: 0.5.
@@ -63,7 +63,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// How often a request may be tried again, other retriers' retries included.
     package let retryLimit: UInt
 
-    /// By what the delay grows from retry to retry; with 1 it stays, and 0 counts as 1.
+    /// The base of the exponential back-off, by which each delay is multiplied; 1 keeps it constant, and 0 counts as 1.
     package let exponentialBackoffBase: UInt
 
     /// How long the first delay is at most, in seconds; less than 0 counts as 0.
@@ -110,7 +110,7 @@ public struct RetryPolicy: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
     ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
     ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
     ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
@@ -219,7 +219,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: By what the delay grows from retry to retry.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
     ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
     ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
     ///   - jitter: How much of the delay is left to chance; all of it by default.
@@ -276,9 +276,9 @@ extension RequestRetrier where Self == ConnectionLostRetryPolicy {
 /// is left there is none. With the default ratio of 0.1, a server that fails everything sees 1.1 times the requests
 /// instead of three times as many, once what had been saved up is spent.
 ///
-/// One budget is shared by all copies of a policy, and by as many policies as are given it. A policy tells it of requests
-/// as an adapter: in ``Session``'s `interceptor:`, or with ``Request/interceptor(_:)``. One that is used as a retrier only
-/// spends what was saved up.
+/// One budget is shared by all copies of a policy, and by as many policies as are given it. A policy tells it of
+/// requests as an adapter: in ``Session``'s `interceptor:`, or with ``Request/interceptor(_:)``. A policy used only as
+/// a retrier spends from the budget and does not add to it.
 public final class RetryBudget: Sendable {
     private let state: Locked<RetryBudgetState>
 

@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// Calls a closure for each event that there is one for.
 ///
-/// Set the closures, which are those of ``Closures``, before requests are made; each is used from when it was set. They
-/// are told of nothing that has a value of any type: write an ``EventMonitor`` of your own for that.
+/// Set the closures, which are those of ``Closures``, before requests are made; each is used from when it was set. No
+/// closure receives the events with a value of generic type: write an ``EventMonitor`` for those.
 ///
 /// ```swift
 /// let monitor = ClosureEventMonitor()
@@ -136,7 +136,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
         /// The next attempt begins.
         public var requestIsRetrying: (@Sendable (any Request) async -> Void)?
 
-        /// The request was started, or goes on after it was held back.
+        /// The request was started, or resumed after a suspension.
         public var requestDidResume: (@Sendable (any Request) async -> Void)?
 
         /// The request was held back.
@@ -150,7 +150,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         // MARK: Data requests
 
-        /// The validators judged a response, once for each attempt that got one.
+        /// The validators checked a response, once for each attempt with a response.
         public var requestDidValidateRequestResponseDataWithResult:
             (@Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, ValidationResult) async -> Void)?
 
@@ -167,7 +167,7 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         // MARK: Streams
 
-        /// The validators judged the head of a response.
+        /// The validators checked the head of a response.
         public var requestDidValidateRequestResponseWithResult:
             (@Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, ValidationResult) async -> Void)?
 
@@ -180,11 +180,11 @@ public final class ClosureEventMonitor: RequestEventHandler {
         /// It is known where the file goes.
         public var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) async -> Void)?
 
-        /// The validators judged the head of a response, without a file, or the complete file.
+        /// The validators checked the head of a response, without a file, or the complete file.
         public var requestDidValidateRequestResponseFileURLWithResult:
             (@Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, ValidationResult) async -> Void)?
 
-        /// The file was asked for as it is, which may be none, and is there, or the request failed.
+        /// A download without a serializer finished: with its file, or with an error.
         public var requestDidParseDownloadResponse:
             (@Sendable (DownloadRequest, DownloadResponse<URL?, RequestError>) async -> Void)?
     }

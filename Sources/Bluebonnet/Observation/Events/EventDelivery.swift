@@ -2,7 +2,7 @@
 final class EventDispatcher: Sendable {
     private let deliveries: [EventDelivery]
 
-    /// Tells these monitors; `nil` if there are none, and nothing is to be told.
+    /// Delivers events to these monitors; `nil` if there are none.
     init?(_ monitors: [any RequestEventHandler]) {
         deliveries = Self.parts(of: monitors).map { EventDelivery(to: $0) }
         if deliveries.isEmpty { return nil }
@@ -19,12 +19,12 @@ final class EventDispatcher: Sendable {
         for delivery in deliveries { delivery.append(.event(event, request)) }
     }
 
-    /// Sees to it that all events are told.
+    /// Starts the delivery of all appended events.
     func start() {
         for delivery in deliveries { delivery.start() }
     }
 
-    /// Waits until the monitors were told all that has happened so far, or the task is cancelled.
+    /// Waits until all earlier events were delivered to the monitors, or the task is cancelled.
     ///
     /// Returns at once in the code of a monitor, which may be the one that is waited for.
     func delivered() async {
@@ -39,15 +39,15 @@ final class EventDispatcher: Sendable {
     }
 }
 
-/// Tells one monitor what happens, in order, without anybody waiting for it.
+/// Delivers events to one monitor, in order, without delaying the caller.
 ///
-/// Events are put into a mailbox without bounds, from any thread. One task at a time empties it, on the monitor's executor:
-/// so the monitor is told of one event after the other even where that runs several jobs at once. The task keeps the
-/// mailbox: the last events are told of when the session is long gone.
+/// Events are put into a mailbox without bounds, from any thread. One task at a time empties it, on the monitor's
+/// executor: so the monitor receives one event at a time, even if its executor runs several jobs at once. The task
+/// retains the mailbox: the last events are delivered even after the session was released.
 private final class EventDelivery: Sendable {
     enum Item {
         case event(RequestEvent, any Request)
-        /// Finished when everything before this was told, which somebody waits for.
+        /// Finished when everything before this was delivered; a task waits for that.
         case mark(Broadcast<Void>)
     }
 
@@ -56,8 +56,8 @@ private final class EventDelivery: Sendable {
         var isDelivering = false
     }
 
-    /// Whether this is a monitor's code, or was called by one: who is asked to tell monitors and waits for that would wait
-    /// for itself.
+    /// Whether this is a monitor's code, or was called by it: a monitor that waits for the delivery of events would
+    /// wait for itself.
     @TaskLocal static var isDelivering = false
 
     private let monitor: any RequestEventHandler
@@ -76,7 +76,7 @@ private final class EventDelivery: Sendable {
         state.withLock { $0.waiting.append(item) }
     }
 
-    /// Sees to it that what is in the mailbox is told.
+    /// Starts the delivery of the events in the mailbox, unless it is running.
     func start() {
         let isNeeded = state.withLock { state in
             guard !state.isDelivering, !state.waiting.isEmpty else { return false }
@@ -84,7 +84,8 @@ private final class EventDelivery: Sendable {
             return true
         }
         guard isNeeded else { return }
-        // Detached: it tells of what happens to all, and has nothing of the task in which one of them happened.
+        // Detached: it delivers the events of all requests, and inherits nothing from the task in which one of them
+        // happened.
         Task.detached(executorPreference: executor) { await self.deliver() }
     }
 
@@ -93,7 +94,7 @@ private final class EventDelivery: Sendable {
         await Self.$isDelivering.withValue(true) {
             while var items = takeAll() {
                 items.reverse()
-                // Each is let go when it was told.
+                // Each event is released after its delivery.
                 while let item = items.popLast() {
                     switch item {
                     case .event(let event, let request): await monitor.handle(event, of: request)
@@ -105,7 +106,7 @@ private final class EventDelivery: Sendable {
         }
     }
 
-    /// What there is to be told; `nil` when that is nothing, and the task has to end.
+    /// The undelivered items; `nil` if there are none, and the task has to end.
     private func takeAll() -> [Item]? {
         state.withLock { state in
             guard !state.waiting.isEmpty else {

@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// Is told what happens to the requests of a session.
+/// Receives the events of a session's requests.
 ///
 /// The initializer of ``Session`` takes monitors, which it keeps. Every method has an implementation that does nothing:
 /// write those that you want, synchronous or `async`, in a class, a structure or an actor. To have all of them told by one
 /// method, write a ``RequestEventHandler``.
 ///
-/// A monitor is told of one event after the other, in the order in which they happened, on its `executor`: never where the
-/// network is driven, and never on the thread of whoever makes requests. Nothing waits for a monitor but
-/// ``Session/shutdown()``: a slow one is behind, and delays neither requests nor other monitors. Nothing is left out for
-/// it: what it was not told yet is kept in memory, with the requests and the bodies that belong to it.
+/// Events are delivered one at a time, in order, on the monitor's `executor`. They are never delivered on the event
+/// loop or on the caller's thread. Only ``Session/shutdown()`` waits for a monitor: a slow monitor falls behind, and
+/// delays neither requests nor other monitors. No event is dropped. Undelivered events stay in memory, with their
+/// requests and bodies.
 ///
 /// These are the events of a request, `*` for any number of times:
 ///
@@ -41,15 +41,16 @@ public import FoundationEssentials
 /// - Each attempt has either one `didCreateInitialRequest` or one `didFailToCreateRequestWithError`, and is sent after
 ///   `didCreateRequest` only. What keeps a request from being sent after it was adapted, such as the destination of a
 ///   download, is a `didFailToCreateRequestWithError`, too.
-/// - Of a stream and a download, the validators are asked between `didReceiveResponse` and `didCompleteTask`; of a download
-///   that has validators of its file, `didValidateRequest` comes a second time. Of other requests the head is told of when
-///   the body is complete, unless there is an `onHTTPResponse` handler.
+/// - Of a stream and a download, the validators are asked between `didReceiveResponse` and `didCompleteTask`; of a
+///   download that has validators of its file, `didValidateRequest` comes a second time. Of other requests the head is
+///   reported when the body is complete, unless there is an `onHTTPResponse` handler.
 /// - Every `requestIsRetrying` comes after a `willRetryDueTo`, which is followed by it unless the request is cancelled.
-/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) come between any others, and once for each
-///   change: to suspend a suspended request is none.
-/// - `requestDidFinish` is the last event of its request, also of one that was cancelled or refused before it began, but for
-///   two: a serializer that was attached to a request that had ended is told of when it is done, and a stream's
-///   `didParseStream` when its reader takes an element. A request that was never started nor cancelled has none.
+/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) come between any others, and once for
+///   each change: suspending a suspended request changes nothing.
+/// - `requestDidFinish` is the last event of its request, also of one that was cancelled or refused before it began,
+///   but for two: a serializer that was attached to a request that had ended is reported when it is done, and a
+///   stream's `didParseStream` when its reader takes an element. A request that was never started nor cancelled has
+///   none.
 public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests
 
@@ -91,8 +92,8 @@ public protocol EventMonitor: RequestEventHandler {
 
     /// An exchange is over; once for each `didCreateTask`.
     ///
-    /// The error is why there is no complete response. A status such as 404 is none. An exchange whose body nobody wants,
-    /// such as that of a long redirect, ends with `.cancelled`.
+    /// The error is why there is no complete response; a status such as 404 is not an error here. An exchange whose
+    /// body is discarded, such as a long redirect, ends with `.cancelled`.
     func request(
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
     ) async
@@ -103,7 +104,7 @@ public protocol EventMonitor: RequestEventHandler {
     /// The next attempt begins.
     func requestIsRetrying(_ request: any Request) async
 
-    /// The request was started, or goes on after it was held back.
+    /// The request was started, or resumed after a suspension.
     func requestDidResume(_ request: any Request) async
 
     /// The request was held back.
@@ -117,7 +118,7 @@ public protocol EventMonitor: RequestEventHandler {
 
     // MARK: Data requests
 
-    /// The validators judged a response, once for each attempt that got one.
+    /// The validators checked a response, once for each attempt with a response.
     func request(
         _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
         withResult result: ValidationResult
@@ -143,15 +144,16 @@ public protocol EventMonitor: RequestEventHandler {
 
     // MARK: Streams
 
-    /// The validators judged the head of a response.
+    /// The validators checked the head of a response.
     func request(
         _ request: DataStreamRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         withResult result: ValidationResult
     ) async
 
-    /// A reader of the stream took an element, or an error in its place; not told of ``DataStreamTask/bytes-swift.property``.
+    /// A reader of the stream took an element, or an error in its place; not called for
+    /// ``DataStreamTask/bytes-swift.property``.
     ///
-    /// An element is kept until the monitor was told of it: one that is slower than the stream takes memory.
+    /// An element is kept until it was delivered to the monitor: a monitor that is slower than the stream takes memory.
     func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) async
@@ -167,7 +169,7 @@ public protocol EventMonitor: RequestEventHandler {
     /// It is known where the file goes.
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) async
 
-    /// The validators judged the head of a response, without a file, or the complete file.
+    /// The validators checked the head of a response, without a file, or the complete file.
     func request(
         _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         fileURL: URL?, withResult result: ValidationResult
@@ -187,7 +189,7 @@ public protocol EventMonitor: RequestEventHandler {
 extension EventMonitor {
     /// Calls the method that there is for the event.
     ///
-    /// What is told of one kind of request has no method where it happens to another.
+    /// Events that belong to one kind of request are ignored for the other kinds.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         switch event {
         case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)
@@ -257,7 +259,7 @@ extension EventMonitor {
 
 // MARK: - Methods that do nothing
 
-// Synchronous, so that a call of a method that a type implements synchronously means that one in `async` code, too.
+// Synchronous, so that a call of a method that a type implements synchronously means that method in `async` code, too.
 extension EventMonitor {
     /// Does nothing.
     public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) {}

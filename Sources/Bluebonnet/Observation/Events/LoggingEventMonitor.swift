@@ -12,7 +12,7 @@
 public struct LoggingEventMonitor: RequestEventHandler {
     /// How much is written.
     public enum Level: Hashable, Sendable {
-        /// What becomes of each request.
+        /// The outcome of each request.
         case brief
         /// The same with the fields of requests and responses.
         case headers

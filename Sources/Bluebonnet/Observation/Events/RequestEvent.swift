@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// Something that happened to a request.
 ///
-/// ``EventMonitor`` says which events there are of a request and in which order, and has a method for each. Of a
-/// ``DataStreamRequest`` with a body, the events of uploadables are told, too, which have no methods there.
+/// ``EventMonitor`` lists the events of a request in their order, and has a method for each. A ``DataStreamRequest``
+/// with a body has the events of uploadables, too, which have no methods there.
 @nonexhaustive
 public indirect enum RequestEvent: Sendable {
     // MARK: All requests
@@ -34,13 +34,14 @@ public indirect enum RequestEvent: Sendable {
     case didFailToCreateUploadable(RequestError)
     /// An exchange is over, with an error if there is no complete response; once for each `didCreateTask`.
     case didCompleteTask(ExchangeRecord, RequestError?)
-    /// The validators judged a response: its head, the body of a ``DataRequest``, or the file of a ``DownloadRequest``.
+    /// The validators checked a response: its head, the body of a ``DataRequest``, or the file of a
+    /// ``DownloadRequest``.
     case didValidateRequest(HTTPRequest?, HTTPResponse, data: Data?, fileURL: URL?, ValidationResult)
     /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
     case willRetry(RequestError, after: Duration?)
     /// The next attempt begins.
     case isRetrying
-    /// The request was started, or goes on after it was held back.
+    /// The request was started, or resumed after a suspension.
     case didResume
     /// The request was held back.
     case didSuspend
@@ -61,11 +62,11 @@ public indirect enum RequestEvent: Sendable {
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
 }
 
-/// What a serializer made, a value of any type or an error.
+/// The result of a serializer, a value of any type or an error.
 ///
 /// Conformed to by ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream``.
 public protocol SerializationOutcome<Value>: Sendable {
-    /// What the serializer makes.
+    /// The type of the serializer's values.
     associatedtype Value: Sendable
 
     /// The value, or `nil` when there is none.
@@ -78,11 +79,11 @@ public protocol SerializationOutcome<Value>: Sendable {
 extension SerializedResponse: SerializationOutcome where Failure == RequestError {}
 extension DataStreamRequest.Stream: SerializationOutcome where Failure == RequestError {}
 
-/// Is told of all that happens to the requests of a session by one method.
+/// Receives all events of the requests of a session by one method.
 ///
-/// ``EventMonitor`` has a method for each event in its place, and says in which order and where they are told.
+/// ``EventMonitor`` has a method for each event instead, and describes their order and where they are delivered.
 public protocol RequestEventHandler: Sendable {
-    /// Where events are told; `nil`, which is the default, for the global pool.
+    /// Where events are delivered; `nil`, which is the default, for the global pool.
     ///
     /// Asked once, when the session is made. An actor's methods run on the actor all the same.
     var executor: (any TaskExecutor)? { get }
@@ -121,7 +122,7 @@ package struct CompositeEventMonitor: RequestEventHandler {
     }
 }
 
-/// What is known of one exchange with a server: one for each attempt of a request, and for each redirect.
+/// The record of one exchange with a server: one for each attempt of a request, and for each redirect.
 ///
 /// Monitors get it, see ``EventMonitor``.
 public struct ExchangeRecord: Sendable, Identifiable {
@@ -131,11 +132,11 @@ public struct ExchangeRecord: Sendable, Identifiable {
     public var attempt: Int
     /// Whether a redirect led here.
     public var isRedirect: Bool
-    /// What is sent, without the fields that the session adds.
+    /// The request as it is sent, without the fields that the session adds.
     public var request: HTTPRequest
     /// The head of the response, once there is one.
     public var response: HTTPResponse?
-    /// What was measured, once the exchange is over.
+    /// The metrics, once the exchange is over.
     public var metrics: TransferMetrics?
 
     /// Creates a record.

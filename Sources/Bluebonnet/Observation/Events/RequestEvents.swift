@@ -1,19 +1,19 @@
 import FoundationEssentials
 
-/// Tells the monitors what happens to one request; there is none where there are no monitors.
+/// Delivers the events of one request to the monitors; does not exist where there are no monitors.
 ///
-/// Knows the request without keeping it, until the request begins, and from then on keeps it until it has ended: so that
-/// there is somebody to tell of. What was told and is not delivered yet keeps it, too.
+/// Knows the request without keeping it, until the request begins, and from then on keeps it until it has ended, since
+/// each event names its request. Undelivered events keep it, too.
 final class RequestEvents: Sendable {
     private struct State {
         weak var request: (any Request)?
-        /// Those who tell the request's own monitors.
+        /// The dispatchers to the request's own monitors.
         var own: [EventDispatcher] = []
         var underWay: (any Request)?
         /// The exchange under way.
         var exchange: ExchangeRecord?
         var exchanges = 0
-        /// Whether its head was told of.
+        /// Whether its head was reported.
         var hasHead = false
         var isFinished = false
     }
@@ -48,7 +48,7 @@ final class RequestEvents: Sendable {
 
     /// Puts an event behind those that are there; ``start()`` has it told.
     ///
-    /// May be called where the request's lock is held, which puts events in the order of the changes that they tell of:
+    /// May be called where the request's lock is held, which puts events in the order of the changes that they report:
     /// nothing is called here, and no lock is taken but those of the events, which take no other.
     func append(_ event: RequestEvent) {
         let (request, own) = state.withLock { ($0.underWay ?? $0.request, $0.own) }
@@ -57,7 +57,7 @@ final class RequestEvents: Sendable {
         for dispatcher in own { dispatcher.append(event, of: request) }
     }
 
-    /// Sees to it that all events are told.
+    /// Starts the delivery of all appended events.
     func start() {
         dispatcher?.start()
         for dispatcher in state.withLock({ $0.own }) { dispatcher.start() }
@@ -143,7 +143,7 @@ final class RequestEvents: Sendable {
         tell(.didValidateRequest(sent, response, data: data, fileURL: fileURL, result))
     }
 
-    /// Tells what became of the file of a body that is complete.
+    /// Reports the result of saving the file of a complete body.
     func downloaded(_ attempt: CompletedAttempt, _ result: Result<URL, RequestError>) {
         guard let sent = attempt.request else { return }
         let isRedirect = attempt.response?.history.isEmpty == false
@@ -160,7 +160,7 @@ final class RequestEvents: Sendable {
         tell(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
     }
 
-    /// What tells of the answer of a serializer.
+    /// The event for the answer of a serializer.
     func answer<Source: SerializingRequest, Value: Sendable>(
         to request: Source.Type, _ type: Value.Type
     ) -> SerializationSlot.Report {

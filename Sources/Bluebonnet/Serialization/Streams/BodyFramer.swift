@@ -4,7 +4,7 @@ package import FoundationEssentials
 ///
 /// ``next()`` is called until it returns `nil` after each piece, and again after ``finish()``.
 protocol BodyFramer: SendableMetatype {
-    /// What it makes.
+    /// The type of its elements.
     associatedtype Element: Sendable
 
     /// Takes the next piece of the body.
@@ -31,7 +31,7 @@ extension ServerSentEventParser: BodyFramer {
 /// A ``LineFramer`` alone does for UTF-8, in which an LF is always an LF; other charsets are decoded first.
 package struct TextLineFramer {
     private var lines: LineFramer
-    /// What makes UTF-8 of the bytes; none when they are UTF-8.
+    /// The decoder to UTF-8; `nil` if the bytes are UTF-8.
     private var decoder: TextFramer?
 
     /// Creates a framer.
@@ -106,7 +106,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
 
     /// Returns the next value, if its line is complete.
     ///
-    /// A line that cannot be decoded is done with: calling again goes on with the one after it.
+    /// A line that cannot be decoded is consumed: the next call continues with the line after it.
     ///
     /// - Returns: The value, or `nil` when more bytes are needed or this was the end.
     /// - Throws: `.serialization(.decodingFailed)` with what the decoder threw as the underlying error and the line's

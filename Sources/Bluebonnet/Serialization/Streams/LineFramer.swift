@@ -37,7 +37,7 @@ package struct LineFramer {
     private var cursor = 0
     /// The offset of the first LF from the cursor on, or the chunk's size; found out again once the cursor has passed it.
     private var nextLineFeed = -1
-    /// Whether the last line ended with a CR, so that an LF right after it belongs to that one.
+    /// Whether the last line ended with a CR, so that an LF right after it belongs to the same line end.
     private var isAfterReturn = false
     /// The beginning of a line whose end is in a later chunk.
     private var carry = Data()

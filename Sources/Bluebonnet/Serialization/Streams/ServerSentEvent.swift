@@ -10,9 +10,9 @@ public struct ServerSentEvent: Hashable, Sendable {
 
     /// The last event ID as of this event: its own, or that of the last event before it that had one.
     ///
-    /// Empty when there was none, or when the server took it back with an empty one. A reconnection asks the server to go
-    /// on after it, in the field `Last-Event-ID`; so one of more than 8,000 bytes or with a NUL, which could not be sent
-    /// back, does not count.
+    /// Empty when there was none, or when the server took it back with an empty one. A reconnection asks the server to
+    /// resume after it, in the field `Last-Event-ID`; so one of more than 8,000 bytes or with a NUL, which could not be
+    /// sent back, does not count.
     public var id: String
 
     /// How long to wait before reconnecting from now on, if the server said so within this event.
@@ -170,7 +170,7 @@ private struct ServerSentEventBlock {
             }
             id = String(repairing: value)
         case "retry":
-            // Digits alone; a number beyond 64 bits is none.
+            // Only digits count; a number beyond 64 bits is ignored.
             retry = Int64(digits: String(repairing: value)).map { .milliseconds($0) } ?? retry
         default: break
         }

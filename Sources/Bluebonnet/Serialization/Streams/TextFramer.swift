@@ -10,7 +10,7 @@ package struct TextFramer {
     /// Nothing before the first bytes are seen.
     private var charset: Charset?
     private var pending = Data()
-    /// What decodes a charset of the system's, once its first bytes are there.
+    /// The decoder of a charset of the system's, once the first bytes were received.
     private var decoder: SystemTextDecoder?
     private var isAtStart = true
 
@@ -209,7 +209,8 @@ private enum UTF8Tail {
         }
     }
 
-    /// What the second byte may be: less than any continuation where the scalar would be overlong, a surrogate or too high.
+    /// The range of the second byte: narrower than any continuation where the scalar would be overlong, a surrogate or
+    /// too high.
     private static func second(after lead: UInt8) -> ClosedRange<UInt8> {
         switch lead {
         case 0xE0: 0xA0...0xBF

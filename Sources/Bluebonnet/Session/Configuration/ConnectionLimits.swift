@@ -14,7 +14,7 @@ extension Session.Configuration {
         /// Above that, the one that has been unused for longest is closed.
         public var kept = 1024
 
-        /// How long an unused connection may be used again, in whole seconds; 118 s by default, as libcurl has it.
+        /// How long an unused connection may be used again, in whole seconds; 118 s by default, as in libcurl.
         public var idleLifetime: Duration = .seconds(118)
 
         /// How long after its beginning a connection may be used for another request, in whole seconds; `nil`, the

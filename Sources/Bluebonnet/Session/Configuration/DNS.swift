@@ -16,7 +16,7 @@ extension Session.Configuration {
 
         /// The servers to ask, as `address` or `address:port`; those of the system when empty, as by default.
         ///
-        /// Only a libcurl that is built with c-ares can be told so, and Debian's is not: requests then fail with
+        /// This needs a libcurl built with c-ares, unlike Debian's. Without c-ares, requests fail with
         /// `.invalidRequest(.configuration)`, which names this option.
         public var servers: [String] = []
 

@@ -1,9 +1,9 @@
 extension Session.Configuration {
     /// Says whether hosts are remembered that want to be spoken to over TLS only (RFC 6797).
     ///
-    /// Such a host says so in the field `Strict-Transport-Security` of a response over TLS. Requests to `http` URLs of it
-    /// then use `https`, and the response's URL says so; a port that the URL names stays. Hosts that are named by their
-    /// addresses are left out. A redirect from `https` to `http` is judged as it stands.
+    /// Such a host sends the field `Strict-Transport-Security` in a response over TLS. Requests to its `http` URLs then
+    /// use `https`, as the response's URL shows; a port that the URL names stays. Hosts that are named by their
+    /// addresses are left out. A redirect from `https` to `http` is evaluated by the URL as it stands.
     @nonexhaustive
     public enum HSTS: Hashable, Sendable {
         /// They are not; requests use the scheme of their URL.

@@ -1,11 +1,11 @@
 extension Session.Configuration {
     /// Says through which proxy connections lead.
     ///
-    /// A request has its own in ``HTTPRequest/proxy``, or goes the way of the session. The `Proxy-Authorization` field
-    /// goes to HTTP proxies and to nobody else, however it was set. Descriptions show neither user info nor credentials.
+    /// A request uses its own ``HTTPRequest/proxy``, or that of the session. The `Proxy-Authorization` field is sent
+    /// only to HTTP proxies, however it was set. Descriptions show neither user info nor credentials.
     @nonexhaustive
     public enum Proxy: Hashable, Sendable {
-        /// What the environment says: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
+        /// The environment variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`, in lower case, and the
         /// upper-case forms of all but the first. It is read when a session is made; what changes later is for others.
         case environment
 

@@ -20,21 +20,20 @@ extension Session.Configuration {
         /// A name that OpenSSL does not know fails every request with `.invalidRequest(.configuration)`.
         public var cipherSuites: [String] = []
 
-        /// With what the client shows who it is to servers that ask; `nil`, the default, for nothing.
+        /// The client certificate for servers that request one; `nil`, the default, for none.
         ///
-        /// Hosts of which ``clientIdentities`` says something get that instead.
+        /// Hosts listed in ``clientIdentities`` get that identity instead.
         public var clientIdentity: ClientIdentity?
 
         /// The same for a few hosts; empty by default.
         ///
-        /// Hosts have no ports. `*.` stands for exactly one label, and a host's own identity goes before that of a wildcard, as
-        /// with ``ServerTrustManager``. What an identity is for follows from the host of each request, also of those that a
-        /// redirect leads to: no other host is shown it. A key that is no host fails every request with
-        /// `.invalidRequest(.configuration)`, and so do two that are the same host.
+        /// Hosts have no ports. `*.` stands for exactly one label, and a host's own identity goes before that of a
+        /// wildcard, as with ``ServerTrustManager``. What an identity is for follows from the host of each request,
+        /// also of those that a redirect leads to: no other host is shown it. A key that is not a host fails every
+        /// request with `.invalidRequest(.configuration)`, and so do two that are the same host.
         public var clientIdentities: [String: ClientIdentity] = [:]
 
-        /// With what the client shows who it is to a proxy that is spoken to by TLS, if that asks; `nil`, the default, for
-        /// nothing.
+        /// The client certificate for an HTTPS proxy that requests one; `nil`, the default, for none.
         ///
         /// Servers are not shown it, and a proxy is not shown theirs.
         public var proxyClientIdentity: ClientIdentity?

@@ -11,7 +11,7 @@ final class BodyFanOut: BodyReceiver {
         var waiting: [(id: ReaderID, continuation: Resumption<Void>)] = []
         /// Lets more of the body come.
         var demand: (@Sendable () -> Void)?
-        /// Ends the request that nobody reads any more.
+        /// Ends the request after its last reader left.
         var cancel: (@Sendable () -> Void)?
 
         mutating func takeWaiting() -> [Resumption<Void>] {
@@ -27,7 +27,7 @@ final class BodyFanOut: BodyReceiver {
 
     private let state: Locked<State>
 
-    /// Creates a body that nobody reads yet.
+    /// Creates a body without readers.
     ///
     /// - Parameters:
     ///   - highWatermark: From how many waiting bytes on the transport pauses.
@@ -215,7 +215,7 @@ final class StreamReader: Sendable {
                 throw error.url == nil ? error.during(request.request, attempts: request.retryCount + 1) : error
             }
         }
-        // It may not have been started, and then its session has to know that somebody waits.
+        // The request may not have been started; then its session has to know that a task waits.
         request.core.awaitedUnbegun(request)
         return try await request.body.read(id)
     }

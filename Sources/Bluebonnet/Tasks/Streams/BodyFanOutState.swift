@@ -3,8 +3,8 @@ import FoundationEssentials
 /// Decides what happens to the bytes of a streamed body between the transport and its readers, as a value.
 ///
 /// Every reader gets the whole body: a reader may join until the first byte has been handed out, and a place keeps the
-/// beginning for a reader that has not joined. The slowest reader sets the pace: when more than the high watermark waits
-/// for it, the transport is told to pause, and at the low watermark to resume. Bytes that came in are never lost: before
+/// beginning for a reader that has not joined. The slowest reader sets the pace: when more than the high watermark
+/// waits for it, the transport pauses, and at the low watermark it resumes. Bytes that came in are never lost: before
 /// there is a reader they wait for the first, and an end or a failure comes after the last byte.
 struct BodyFanOutState {
     /// Names a reader.
@@ -72,7 +72,7 @@ struct BodyFanOutState {
     /// How many bytes wait for the slowest reader.
     var heldBytes: Int { bytesReceived - (slowest?.bytesRead ?? bytesReceived) }
 
-    /// Where the slowest reader is, with those who may still join; `nil` when there is none of either.
+    /// The position of the slowest reader, including readers that may still join; `nil` if there are neither.
     private var slowest: (piece: Int, bytesRead: Int)? {
         if places > 0 || !hadReaders { return (0, 0) }
         guard var slowest = readers.first else { return nil }
@@ -184,7 +184,7 @@ struct BodyFanOutState {
         return demandsMore() ? .demandMore : .nothing
     }
 
-    /// There is no reader, and nobody who may become one: the request is cancelled, or the rest of the body dropped.
+    /// There is no reader, and none can join: the request is cancelled, or the rest of the body dropped.
     private mutating func abandoned(cancelsRequest: Bool) -> LeaveAction {
         hadReaders = true
         dropWhatIsRead()
@@ -239,7 +239,7 @@ struct PieceQueue {
             startNumber += 1
         }
         // Moving what is left once half is used up costs each piece at most one move on average; a queue that is never
-        // quite empty would grow for ever without.
+        // quite empty would otherwise grow without a limit.
         if first > 0, first * 2 >= pieces.count {
             pieces.removeFirst(first)
             first = 0

@@ -65,7 +65,7 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
     ///
     /// - Parameter data: The piece.
     /// - Returns: The value.
-    /// - Throws: What the preprocessor throws, and `.serialization(.decodingFailed)`.
+    /// - Throws: The preprocessor's error, and `.serialization(.decodingFailed)`.
     public func serialize(_ data: Data) async throws -> Value {
         let data = try dataPreprocessor.preprocess(data)
         do {

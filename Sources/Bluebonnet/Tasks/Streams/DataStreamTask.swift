@@ -35,9 +35,9 @@ public struct DataStreamTask: Sendable {
     /// for try await line in readers[1].lines { print(line) }
     /// ```
     ///
-    /// The beginning of the body is kept until each of them has begun, and the slowest sets the pace: a reader that never
-    /// begins holds the others back once ``Session/Configuration/bodyHighWatermark`` bytes wait for it. One that is let go
-    /// of, with its sequences, holds nothing back. Does not start the request.
+    /// The beginning of the body is kept until each of them has begun, and the slowest sets the pace: a reader that
+    /// never begins holds the others back once ``Session/Configuration/bodyHighWatermark`` bytes wait for it. A reader
+    /// that is released, with its sequences, holds nothing back. Does not start the request.
     ///
     /// - Parameter count: How many readers; none if it is not positive.
     /// - Returns: The tasks, each for one loop. Their loops fail with `.bodyAlreadyRead` if the beginning of the body was
@@ -52,7 +52,7 @@ public struct DataStreamTask: Sendable {
 
     /// The head of the response, as soon as it is there and the validators have accepted it.
     ///
-    /// Starts the request. The body waits until somebody reads it. If the awaiting task is cancelled, the request is,
+    /// Starts the request. The body waits until a task reads it. If the awaiting task is cancelled, the request is,
     /// unless the task was made with `automaticallyCancelling: false`.
     ///
     /// - Throws: A ``RequestError`` if there is no such response.
@@ -229,7 +229,7 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
                 } while try await reader.receive()
                 return nil
             } catch {
-                // Whether the request failed or what it brought, nobody reads on after an error.
+                // Reading ends after an error, whether the request failed or the content is invalid.
                 reader.close()
                 throw error
             }
