@@ -13,7 +13,7 @@ struct Person: Codable, Sendable {
     var born: Int
 }
 
-/// What the server says when it cannot do what was asked.
+/// The server's description of a failure.
 struct Problem: Codable, Sendable {
     var reason: String
 }
@@ -294,7 +294,7 @@ enum Report {
         let isJSON = response?.mimeType?.hasSuffix("json") == true
         let json = isJSON ? try? JSONValue(parsing: text) : nil
         let lines = (json?.prettyDescription ?? text).split(whereSeparator: \.isNewline)
-        // What a server sends must not steer the terminal.
+        // Text from a server must not control the terminal.
         let first = lines.prefix(10).map { line in
             let safe = String(line.map { isControl($0) ? " " : $0 })
             return safe.count > 76 ? safe.prefix(75) + "…" : safe

@@ -22,7 +22,7 @@ enum Reachability {
             case .unknown: print("The system does not say.")
             }
             // snippet.hide
-            break  // a program goes on until it has heard enough
+            break  // a real program reads until it needs no more changes
             // snippet.show
         }
         // snippet.end
