@@ -3,7 +3,7 @@ import BenchSupport
 /// A program that sends requests.
 enum BenchmarkClient: String, CaseIterable, Codable {
     case libcurl, bluebonnet, urlsession
-    /// Libcurl with a copy of what comes in, which whoever hands chunks on has to make.
+    /// Libcurl with a copy of the received bytes, which any client that hands chunks on has to make.
     case libcurlKeeping = "libcurl-keeping"
     /// The command line.
     case curl
@@ -95,11 +95,11 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get-intercepted", clients: [.bare, .intercepted], yardstick: .bare),
             // What a completion handler on a private queue costs.
             BenchmarkCase(name: "small-get-callbacks", clients: [.bare, .callbacks], yardstick: .bare),
-            // URLSession on Linux cannot be told which certificate authority to trust.
+            // URLSession on Linux has no setting for the certificate authorities to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
                 arguments: ["http2=1"]),
-            // A connection for each request, with a full handshake; Bluebonnet's servers are judged by a pinned key.
+            // A connection for each request, with a full handshake; Bluebonnet checks its servers by a pinned key.
             BenchmarkCase(
                 name: "handshakes", origin: .handshakes, concurrency: 16, divisor: 10,
                 clients: [.libcurl, .bluebonnet], arguments: ["handshakes=1"]),

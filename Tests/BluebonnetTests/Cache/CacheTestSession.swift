@@ -33,7 +33,7 @@ struct CacheTestSession {
             configuration: configuration, cachedResponseHandler: cachedResponseHandler, transport: transport)
     }
 
-    /// What comes of a GET, or another request, for a path.
+    /// The response to a GET, or another request, for a path.
     func answer(
         _ path: String = "/", method: HTTPMethod = .get, headers: HTTPHeaders = [:],
         policy: HTTPRequest.CachePolicy? = nil

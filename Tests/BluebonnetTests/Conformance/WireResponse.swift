@@ -17,7 +17,7 @@ struct WireResponse: Sendable {
     /// What httpbin says the request's field was.
     func echoedField(_ name: String) throws -> String? { try json()["headers"]?[name]?.string }
 
-    /// The body of the request as httpbin echoes it: text, or a `data:` URL when it was none.
+    /// The body of the request as httpbin echoes it: text, or a `data:` URL when it was not text.
     func echoedBody() throws -> Data {
         let text = try #require(try json()["data"]?.string)
         let prefix = "data:application/octet-stream;base64,"
@@ -50,7 +50,7 @@ extension TestServers {
     /// httpbin over HTTP/1.1 and over HTTP/2.
     static let httpbins: [TestServers] = [.httpbin, .httpbinHTTP2]
 
-    /// The version of HTTP that a session speaks to the server unless it is told otherwise.
+    /// The version of HTTP that a session uses with the server by default.
     var spokenVersion: HTTPVersion {
         switch self {
         case .httpbin, .nginx: .http1_1

@@ -180,7 +180,8 @@ import Testing
             #expect(row.forServers ? text.hasSuffix(Self.client) : !text.contains("CN="))
         } else {
             let error = try #require(response.error)
-            // The proxy says so after the handshake, and closes: the request may meet the closed connection first.
+            // The proxy sends its alert after the handshake, and closes: the request may meet the closed connection
+            // first.
             #expect([.trust(.clientCertificateRequired), .connection(.lost)].contains(error.kind), "\(error)")
             #expect(response.response == nil)
         }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Cookies with servers that nobody here wrote: httpbin by HTTP/1.1, and by HTTP/2 with TLS.
+/// Cookies with a third-party server: httpbin by HTTP/1.1, and by HTTP/2 with TLS.
 @Suite(.timeLimit(.minutes(1))) struct CookieWireTests {
     private static let servers = [TestServers.httpbin, .httpbinHTTP2]
 

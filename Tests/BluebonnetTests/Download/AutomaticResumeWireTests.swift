@@ -97,7 +97,7 @@ import Testing
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
             sleep: { _ in
                 waits.open()
-                // A task that nobody cancels, or one that is.
+                // A task that is never cancelled, or one that is.
                 if isHeeded { await gate.wait() } else { await Task.detached { await gate.wait() }.value }
             })
         let task = request.serializingURL()

@@ -116,7 +116,7 @@ import Testing
         } else {
             #expect(answer.error?.kind == .download(.destinationExists(path: directory.path("a"))))
             #expect(directory.text("a") == "somebody else's")
-            // All of it is there: going on with it brings it to another place.
+            // The file is complete: resuming moves it to another place.
             #expect(directory.names == [".a.part", ".a.part.resume", "a"])
             let data = try #require(answer.resumeData)
             _ = try await session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL().value

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// The same, at leisure.
+    /// The same, slowly.
     private struct SlowSizes: ResponseSerializer {
         func serialize(_ input: SerializerInput) async throws -> [Int64] {
             await Task.yield()

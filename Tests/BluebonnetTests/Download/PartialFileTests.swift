@@ -115,7 +115,7 @@ import Testing
         try write("half", named: ".a.part", in: directory.path)
         let found = try #require(ResumeData.left(beside: directory.url("a")))
         #expect(found.bytes == 4 && found.path == directory.path(".a.part"))
-        // What is there counts, not what was there when it was written down.
+        // The current length of the file counts, not the recorded length.
         #expect(unsafe truncate(directory.path(".a.part"), 3) == 0)
         #expect(ResumeData.left(beside: directory.url("a"))?.bytes == 3)
         #expect(unsafe truncate(directory.path(".a.part"), 0) == 0)

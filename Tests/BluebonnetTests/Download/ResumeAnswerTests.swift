@@ -10,7 +10,7 @@ import Testing
     private static let body = Data.pattern(count: 100_000)
     private static let other = Data(Data.pattern(count: 90_000).reversed())
 
-    /// An answer to `Range: bytes=45000-`, and what comes of it.
+    /// A response to `Range: bytes=45000-`, and the result of the download.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         /// The ranges that are asked for after the interruption.

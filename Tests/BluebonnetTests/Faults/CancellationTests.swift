@@ -245,7 +245,7 @@ import Testing
 
     // MARK: Support
 
-    /// Cancels, and expects that the request is, and says so.
+    /// Cancels, and expects that the request is cancelled and reports it.
     @discardableResult
     private func expectCancellation<Value>(
         of task: DataTask<Value>, in session: Session, by canceller: Canceller,
@@ -280,7 +280,7 @@ struct HangingSerializer: ResponseSerializer {
 
     func serialize(_ input: SerializerInput) async throws -> String {
         hasBegun.open()
-        // A task that nobody cancels.
+        // A task that is never cancelled.
         await Task.detached { [gate] in await gate.wait() }.value
         return "too late"
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// Names whose lookup hangs.
 ///
-/// Without ``BlockingLookups``, whoever cancels one waits for its thread, and so do all requests on the loop.
+/// Without ``BlockingLookups``, cancelling such a lookup waits for its thread, and so do all requests on the loop.
 @Suite(.timeLimit(.minutes(1))) struct HangingLookupTests {
     /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
     ///

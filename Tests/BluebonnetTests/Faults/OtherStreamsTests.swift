@@ -51,7 +51,7 @@ import Testing
         for session in [session, signals, busy] { await session.shutdown() }
     }
 
-    /// Which of the streams libcurl looks at first is open; some bytes come while it is told of the end.
+    /// Libcurl may look at either stream first; some bytes arrive while the end is passed to it.
     @Test func `bodies are whole when uploads end beside them, one after the other`() async throws {
         let session = try TestHarness.trustingSession()
         let origin = TestServers.nghttpd

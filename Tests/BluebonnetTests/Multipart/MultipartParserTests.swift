@@ -122,7 +122,7 @@ import Testing
             others: [
                 .werkzeug: ("a\"", "a\""), .email: ("a\\%22", "a\\%22"), .pythonMultipart: ("a\\%22", "a\\%22"),
             ]),
-        // The quote after it is taken for a part of the name: the one thing that a name should not end with.
+        // The quote after it is treated as part of the name: a name should not end with a backslash.
         Name(
             "a\\",
             others: [

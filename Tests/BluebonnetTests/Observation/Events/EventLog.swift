@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Notes in a word or two what it is told, for each request.
+/// Records each event in a word or two, for each request.
 final class EventLog: EventMonitor {
     struct Entry: Sendable {
         let request: RequestID

@@ -168,7 +168,7 @@ import Testing
     }
 }
 
-/// What is there before any serializer.
+/// Reads the response before any other serializer.
 private struct AsItIs<Value: Sendable>: SynchronousResponseSerializer {
     let value: @Sendable (SerializerInput) -> Value?
 
