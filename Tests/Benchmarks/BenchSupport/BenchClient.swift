@@ -108,7 +108,7 @@ public struct BenchClient: Sendable {
     /// As ``run(_:)``, for a client that answers by a completion handler: the next request is made where that is called.
     ///
     /// - Parameter send: Sends one request, and calls its second argument with the answer, once.
-    /// - Throws: What the answers say, or ``BenchFailure`` when one is wrong.
+    /// - Throws: The error of an answer, or ``BenchFailure`` when one is wrong.
     public func runHandlers(
         _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
     ) async throws {

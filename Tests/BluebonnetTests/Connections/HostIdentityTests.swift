@@ -180,8 +180,7 @@ import Testing
             #expect(row.forServers ? text.hasSuffix(Self.client) : !text.contains("CN="))
         } else {
             let error = try #require(response.error)
-            // The proxy sends its alert after the handshake, and closes: the request may meet the closed connection
-            // first.
+            // The proxy refuses after the handshake, and closes: the request may meet the closed connection first.
             #expect([.trust(.clientCertificateRequired), .connection(.lost)].contains(error.kind), "\(error)")
             #expect(response.response == nil)
         }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// How proxies are told who is there, and who else is not told.
+/// How credentials are sent to proxies, and to no other servers.
 @Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
     typealias Proxy = Session.Configuration.Proxy
 
@@ -12,7 +12,7 @@ import Testing
 
     // MARK: Refusals
 
-    /// Proxies that somebody comes to without the right credential.
+    /// Proxies, each with a request that lacks the right credential.
     enum Refusal: CaseIterable {
         case nobody, userInfo, credential, digestNobody, digest, digestUserInfo, ntlmNobody, ntlm, negotiate
 

@@ -168,7 +168,7 @@ import Testing
     }
 }
 
-/// Reads the response before any other serializer.
+/// Returns a part of the serializer's input unchanged.
 private struct AsItIs<Value: Sendable>: SynchronousResponseSerializer {
     let value: @Sendable (SerializerInput) -> Value?
 
