@@ -87,7 +87,7 @@ enum BearerToken {
         await session.shutdown()
     }
 
-    /// What the server's JSON is made of.
+    /// The content of the server's JSON.
     enum Value: Encodable {
         case text(String)
         case number(Int)

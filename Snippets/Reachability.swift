@@ -1,4 +1,4 @@
-// Tells whether there is a network, tries again when there is one, and tells people why something failed.
+// Observes whether there is a network, tries again when there is one, and explains failures to people.
 
 import Bluebonnet
 import BluebonnetReachability
@@ -48,9 +48,8 @@ enum Reachability {
         let server = try await LocalServer { router in router.get("/news", .text("Rain at last.")) }
         let url = server.url("/news")
 
-        // snippet.retrier
-        // What fails because there is no network waits for one, half a minute at most. Then it is tried again, and if
-        // names are not found yet, for example, once more after a while.
+        // snippet.retrier A request that fails without a network waits for one, half a minute at most. Then it is tried
+        // again, and if names are not found yet, for example, once more after a while.
         let session = Session(
             interceptor: Interceptor(retriers: [.offlineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
         // snippet.end

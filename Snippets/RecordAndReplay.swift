@@ -1,4 +1,4 @@
-// Records what a server answers, and replays it without one: transports of your own around the one with libcurl.
+// Records a server's answers, and replays them without a server: custom transports around the one with libcurl.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,4 +1,4 @@
-// Tries again what failed for reasons that may pass, when the server wants it, and not too often.
+// Retries requests after temporary failures, at the time that the server names, and not too often.
 
 import Bluebonnet
 import BluebonnetTesting

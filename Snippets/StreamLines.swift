@@ -1,4 +1,4 @@
-// Reads a response line by line and value by value while it comes in.
+// Reads a response line by line and value by value while it arrives.
 //
 // With a URL as its argument it prints the lines of that.
 
