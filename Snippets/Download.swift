@@ -1,7 +1,7 @@
 // Downloads a file with a progress bar; after ^C, the next run resumes at the end of the partial file.
 //
 // Its arguments are a URL and the file to write. Without them it downloads from a server of its own, interrupts itself,
-// and goes on.
+// and resumes.
 
 import Bluebonnet
 import BluebonnetTesting

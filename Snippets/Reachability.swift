@@ -48,8 +48,9 @@ enum Reachability {
         let server = try await LocalServer { router in router.get("/news", .text("Rain at last.")) }
         let url = server.url("/news")
 
-        // snippet.retrier A request that fails without a network waits for one, half a minute at most. Then it is tried
-        // again, and if names are not found yet, for example, once more after a while.
+        // snippet.retrier
+        // A request that fails without a network waits for one, half a minute at most. Then it is tried again, and if
+        // names are not found yet, for example, once more after a while.
         let session = Session(
             interceptor: Interceptor(retriers: [.offlineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
         // snippet.end
