@@ -15,7 +15,8 @@ struct Tea: Codable, Sendable {
 
     func show(_ url: URL) async {
         await withCheckedContinuation { shown in
-            // snippet.main Without a queue, handlers are called on the main queue and can use the main actor's state.
+            // snippet.main
+            // Without a queue, handlers are called on the main queue and can use the main actor's state.
             AF.request(url)
                 .validate()
                 .downloadProgress { progress in print("\(progress.completedUnitCount) bytes") }

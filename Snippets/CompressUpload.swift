@@ -34,7 +34,8 @@ enum CompressUpload {
         let file = FileManager.default.temporaryDirectory.appending(path: "Log-\(UInt64.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(String(repeating: "nothing to report\n", count: 1_000_000).utf8).write(to: file)
-        // snippet.file Compressed while it is sent, so that neither the file nor the compressed body is ever in memory.
+        // snippet.file
+        // Compressed while it is sent, so that neither the file nor the compressed body is ever in memory.
         let answer = try await session.upload(file, to: url)
             .adapt(using: .deflateCompressor)
             .validate()

@@ -89,7 +89,8 @@ enum StreamLines {
         for try await line in task.lines.prefix(3) {
             print(line)
         }
-        // The last reader has stopped: the request is cancelled, and its connection closed. snippet.end
+        // The last reader has stopped: the request is cancelled, and its connection closed.
+        // snippet.end
         try await server.waitForOpenConnections(atMost: 0)
         print("and the connection is closed")
     }
