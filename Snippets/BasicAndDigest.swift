@@ -1,4 +1,4 @@
-// Answers what servers ask for before they let somebody in, and says so without being asked.
+// Answers authentication challenges, and sends credentials without a challenge.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -71,7 +71,7 @@ enum BearerToken {
                 accessToken: "old", refreshToken: "stored", expiration: Date(timeIntervalSinceNow: 3600)))
         let session = Session(interceptor: interceptor)
 
-        // Validated, so that a 401 is a failure that the interceptor hears of.
+        // Validated, so that a 401 is a failure that reaches the interceptor.
         let name = try await session.request(url).validate().serializingString().value
         // snippet.end
         print("Hello, \(name).")
@@ -87,7 +87,7 @@ enum BearerToken {
         await session.shutdown()
     }
 
-    /// What the server's JSON is made of.
+    /// The content of the server's JSON.
     enum Value: Encodable {
         case text(String)
         case number(Int)

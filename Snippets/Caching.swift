@@ -1,4 +1,4 @@
-// Answers requests with what was fetched before, asks servers whether that is still good, and decides what is kept.
+// Answers requests with stored responses, revalidates them, and decides which responses are stored.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -9,14 +9,14 @@ struct Tea: Codable, Sendable {
     var minutes: Int
 }
 
-/// Shows a tea; belongs to the main actor, as what has to do with a screen does.
+/// Shows a tea; belongs to the main actor, as code for a screen does.
 @MainActor final class TeaView {
     var title = "…"
 
     func show(_ url: URL) async {
         await withCheckedContinuation { shown in
             // snippet.main
-            // Without a queue, handlers are called on the main queue: what belongs to the main actor is at hand.
+            // Without a queue, handlers are called on the main queue and can use the main actor's state.
             AF.request(url)
                 .validate()
                 .downloadProgress { progress in print("\(progress.completedUnitCount) bytes") }

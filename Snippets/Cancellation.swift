@@ -62,7 +62,7 @@ enum Cancellation {
         let shared = session.request(server.url("/quick")).serializingString(automaticallyCancelling: false)
         let impatient = Task { await shared.result }
         impatient.cancel()
-        let value = try await shared.value  // the request went on all the same
+        let value = try await shared.value  // the request continued
         // snippet.end
         print("Only one of two gave up:      \(value)")
     }

@@ -1,4 +1,4 @@
-// Shows a server who the client is with a certificate, and other hosts nothing.
+// Authenticates to a server with a client certificate, and sends other hosts no certificate.
 
 import Bluebonnet
 import FoundationEssentials

@@ -35,7 +35,7 @@ enum CompressUpload {
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(String(repeating: "nothing to report\n", count: 1_000_000).utf8).write(to: file)
         // snippet.file
-        // Compressed while it is sent, so that neither the file nor what becomes of it is ever in memory.
+        // Compressed while it is sent, so that neither the file nor the compressed body is ever in memory.
         let answer = try await session.upload(file, to: url)
             .adapt(using: .deflateCompressor)
             .validate()

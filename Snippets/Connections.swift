@@ -1,4 +1,4 @@
-// Says where connections lead, what TLS they speak, and how many there may be.
+// Sets the addresses, the TLS versions and the number of connections.
 
 import Bluebonnet
 import BluebonnetTesting

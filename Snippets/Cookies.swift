@@ -25,7 +25,7 @@ enum Cookies {
         // snippet.keep
         let session = Session()
         _ = try await session.request(login, method: .post).validate().serializingData().value
-        // The cookie goes along by itself.
+        // The session sends the cookie automatically.
         let name = try await session.request(account).validate().serializingString().value
         // snippet.end
         print("Hello, \(name).")

@@ -1,4 +1,4 @@
-// Goes to the next mirror when one does not answer: an interceptor of one's own.
+// Uses the next mirror when one does not answer: a custom interceptor.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,7 +1,7 @@
-// Downloads a file with a progress bar; after ^C, the next run goes on where the last one ended.
+// Downloads a file with a progress bar; after ^C, the next run resumes at the end of the partial file.
 //
 // Its arguments are a URL and the file to write. Without them it downloads from a server of its own, interrupts itself,
-// and goes on.
+// and resumes.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -116,7 +116,7 @@ enum Download {
 
 // snippet.hide
 
-/// What the server has: some bytes, given out slowly, and in parts to those who ask for a part.
+/// The server's resource: some bytes, sent slowly, and in part for a range request.
 struct Film: Sendable {
     let bytes = (0..<600).reduce(into: Data()) { $0.append(Data(repeating: UInt8($1 % 251), count: 10_000)) }
 
@@ -138,7 +138,7 @@ struct Film: Sendable {
     }
 }
 
-/// Draws how far a body is, in one line that is drawn anew; where there is no terminal, once at the end.
+/// Draws the progress of a body in one line that is updated; without a terminal, once at the end.
 enum ProgressBar {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
     static let width = 30

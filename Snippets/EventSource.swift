@@ -18,7 +18,7 @@ enum News {
                     for number in last + 1...last + 2 {
                         try await writer.write("id: \(number)\ndata: headline \(number)\n\n")
                     }
-                    // The third event is cut off, and comes again on the next connection.
+                    // The third event is truncated, and sent again on the next connection.
                     try await writer.write("id: \(last + 3)\ndata: head")
                 }
             }

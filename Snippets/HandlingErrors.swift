@@ -1,4 +1,4 @@
-// Makes requests that fail, and tells the failures apart.
+// Makes requests that fail, and distinguishes the failures.
 
 import Bluebonnet
 import BluebonnetTesting

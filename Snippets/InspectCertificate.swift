@@ -1,4 +1,4 @@
-// Prints a host's certificates, their pins, and what is made of them; add a URL to look at that host.
+// Prints a host's certificates, their pins, and the verdict about them; add a URL to inspect that host.
 
 import Bluebonnet
 import FoundationEssentials
@@ -25,7 +25,7 @@ enum InspectCertificate {
     }
 
     // snippet.trust
-    /// Looks at what a server shows in the handshake; the request is not sent to it.
+    /// Inspects a server's certificates in the handshake; the request is not sent.
     static func trust(of url: URL, _ configuration: Session.Configuration) async throws -> ServerTrust {
         let shown = Mutex<ServerTrust?>(nil)
         let manager = ServerTrustManager { _ in

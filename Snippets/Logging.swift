@@ -1,4 +1,4 @@
-// Writes a log of what requests do, and counts what becomes of them.
+// Logs requests, and counts their outcomes.
 
 import Bluebonnet
 import BluebonnetTesting

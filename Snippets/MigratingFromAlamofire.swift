@@ -1,4 +1,4 @@
-// What code that was written for Alamofire becomes, task by task.
+// Code that was written for Alamofire, migrated task by task.
 
 import BluebonnetCallbacks
 import BluebonnetTesting

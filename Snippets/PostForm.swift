@@ -15,7 +15,7 @@ struct Order: Encodable, Sendable {
 
 enum PostForm {
     static func run() async throws {
-        // Answers with what it receives.
+        // Answers with the request that it receives.
         let server = try await LocalServer { router in
             router.otherwise { request in
                 let type = request.headers["Content-Type"].map { "\n\($0)" } ?? ""

@@ -1,4 +1,4 @@
-// Trusts an authority of one's own: in place of the system's, beside them, or for one host.
+// Trusts a private authority: in place of the system's, beside them, or for one host.
 
 import Bluebonnet
 import FoundationEssentials

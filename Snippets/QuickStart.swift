@@ -1,4 +1,4 @@
-// Shows a GET, a POST, ten requests at once, a 404 and a timeout, with what was sent and how long it took.
+// Shows a GET, a POST, ten requests at once, a 404 and a timeout, with the requests and their durations.
 //
 // With a URL as its argument it gets that URL instead, once and then ten times at once.
 
@@ -6,14 +6,14 @@ import Bluebonnet
 import BluebonnetTesting
 import Glibc
 
-/// What the server knows of a person.
+/// The server's record of a person.
 struct Person: Codable, Sendable {
     var id: Int
     var name: String
     var born: Int
 }
 
-/// What the server says when it cannot do what was asked.
+/// The server's description of a failure.
 struct Problem: Codable, Sendable {
     var reason: String
 }
@@ -168,7 +168,7 @@ enum Terminal {
         isTerminal ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }
 
-    /// Draws the part of a whole in which something went on.
+    /// Draws the time span of a step within the whole.
     static func bar(_ part: Range<Duration>, of whole: Duration, width: Int = 40) -> String {
         let scale = Double(width) / max(whole / .milliseconds(1), 0.001)
         let start = min(width - 1, Int(part.lowerBound / .milliseconds(1) * scale))
@@ -197,7 +197,7 @@ enum Terminal {
 
 /// Shows exchanges.
 enum Report {
-    /// What was sent, what came back, how long it took, and the value or the error.
+    /// The request, the response, the duration, and the value or the error.
     ///
     /// - Parameters:
     ///   - response: The exchange.
@@ -294,7 +294,7 @@ enum Report {
         let isJSON = response?.mimeType?.hasSuffix("json") == true
         let json = isJSON ? try? JSONValue(parsing: text) : nil
         let lines = (json?.prettyDescription ?? text).split(whereSeparator: \.isNewline)
-        // What a server sends must not steer the terminal.
+        // Text from a server must not control the terminal.
         let first = lines.prefix(10).map { line in
             let safe = String(line.map { isControl($0) ? " " : $0 })
             return safe.count > 76 ? safe.prefix(75) + "…" : safe

@@ -1,4 +1,4 @@
-// Tells whether there is a network, tries again when there is one, and tells people why something failed.
+// Observes whether there is a network, tries again when there is one, and explains failures to people.
 
 import Bluebonnet
 import BluebonnetReachability
@@ -22,7 +22,7 @@ enum Reachability {
             case .unknown: print("The system does not say.")
             }
             // snippet.hide
-            break  // a program goes on until it has heard enough
+            break  // a real program reads until it needs no more changes
             // snippet.show
         }
         // snippet.end
@@ -49,7 +49,7 @@ enum Reachability {
         let url = server.url("/news")
 
         // snippet.retrier
-        // What fails because there is no network waits for one, half a minute at most. Then it is tried again, and if
+        // A request that fails without a network waits for one, half a minute at most. Then it is tried again, and if
         // names are not found yet, for example, once more after a while.
         let session = Session(
             interceptor: Interceptor(retriers: [OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy]))

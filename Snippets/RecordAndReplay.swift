@@ -1,11 +1,11 @@
-// Records what a server answers, and replays it without one: transports of your own around the one with libcurl.
+// Records a server's answers, and replays them without a server: custom transports around the one with libcurl.
 
 import Bluebonnet
 import BluebonnetTesting
 import Synchronization
 
 // snippet.recorder
-/// Has libcurl carry the requests, and keeps what came of each.
+/// Sends the requests with libcurl, and keeps the outcome of each.
 final class Recorder: Transport {
     private let inner = CurlTransport()
     private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
@@ -22,7 +22,7 @@ final class Recorder: Transport {
     }
 }
 
-/// Passes on what it is told, and takes note of the outcome.
+/// Forwards all calls, and records the outcome.
 final class Listener: ExchangeObserver {
     private let next: any ExchangeObserver
     private let note: @Sendable (ExchangeOutcome) -> Void
@@ -50,7 +50,7 @@ final class Listener: ExchangeObserver {
 // snippet.end
 
 // snippet.replayer
-/// Answers with what was recorded, without a network.
+/// Answers with the recorded outcomes, without a network.
 struct Replayer: Transport {
     let tape: [String: ExchangeOutcome]
     var executor: (any TaskExecutor)? { nil }
@@ -107,7 +107,7 @@ final class Flag: Sendable {
 }
 
 extension HTTPRequest {
-    /// By what a request is known again.
+    /// The key under which the outcome of a request is recorded.
     var key: String { "\(method) \(url)" }
 }
 

@@ -1,4 +1,4 @@
-// Looks at the head of a response, and decides what to do with its body.
+// Checks the head of a response before its body is read.
 
 import Bluebonnet
 import BluebonnetTesting

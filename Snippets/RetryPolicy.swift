@@ -1,4 +1,4 @@
-// Tries again what failed for reasons that may pass, when the server wants it, and not too often.
+// Retries requests after temporary failures, at the time that the server names, and not too often.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -24,7 +24,7 @@ enum Retries {
         // snippet.session
         let session = Session(interceptor: RetryPolicy())
 
-        // Validated, so that a 503 is a failure that the policy hears of.
+        // Validated, so that a 503 is a failure that reaches the policy.
         let request = session.request(url).validate()
         let report = try await request.serializingString().value
         print("\(report) It took \(request.retryCount) retries.")

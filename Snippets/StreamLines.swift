@@ -1,4 +1,4 @@
-// Reads a response line by line and value by value while it comes in.
+// Reads a response line by line and value by value while it arrives.
 //
 // With a URL as its argument it prints the lines of that.
 
@@ -89,7 +89,7 @@ enum StreamLines {
         for try await line in task.lines.prefix(3) {
             print(line)
         }
-        // Nobody reads it any more: the request is cancelled, and its connection closed.
+        // The last reader has stopped: the request is cancelled, and its connection closed.
         // snippet.end
         try await server.waitForOpenConnections(atMost: 0)
         print("and the connection is closed")

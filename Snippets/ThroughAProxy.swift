@@ -1,4 +1,4 @@
-// Sends requests through a proxy, some of them past it, and tells it who is there.
+// Sends requests through a proxy, some of them around it, and authenticates to the proxy.
 
 import Bluebonnet
 import BluebonnetTesting

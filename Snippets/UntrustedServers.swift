@@ -1,4 +1,4 @@
-// Limits what servers that are not trusted can cost.
+// Limits the resources that untrusted servers can take.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -7,7 +7,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Glibc
 
-/// What the server says of a body.
+/// The server's description of a received body.
 struct Receipt: Codable, Sendable {
     var bytes: Int
     var isChunked: Bool
@@ -143,7 +143,7 @@ struct Zeros: AsyncSequence, Sendable {
 
 // snippet.hide
 
-/// Shows how far a body is in a line that is written anew, where there is a terminal.
+/// Shows the progress of a body in a line that is updated, where there is a terminal.
 enum Progress {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 

@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// Notes calls, from anywhere, in their order, and wakes who waits for a number of them.
+/// Records calls from any thread, in their order, and wakes the tasks that wait for a number of them.
 final class CallLog<Entry: Sendable>: Sendable {
     private struct State {
         var entries: [Entry] = []

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the article about the older versions of Alamofire says compiles.
+/// Checks that the code of the article about the older versions of Alamofire compiles.
 struct OlderArticleTests {
     private static func text(_ path: String, testFile: String = #filePath) throws -> String {
         let package = URL(fileURLWithPath: testFile).deletingLastPathComponent().deletingLastPathComponent()

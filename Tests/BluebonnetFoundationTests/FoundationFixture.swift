@@ -3,7 +3,7 @@ import BluebonnetTesting
 import Foundation
 import Testing
 
-/// What the tests of this module share.
+/// The shared parts of this module's tests.
 enum FoundationFixture {
     /// Makes a session with limits that keep a test from hanging, and without a proxy.
     static func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
@@ -33,7 +33,7 @@ enum FoundationFixture {
     }
 }
 
-/// What httpbin says of a request.
+/// A request as httpbin echoes it.
 struct Echo: Decodable {
     let args: [String: Texts]?
     let data: String?

@@ -150,7 +150,7 @@ import Testing
             return (count, lead)
         }
         #expect(count == total)
-        // What the sockets and the buffers hold, and not the 48 MiB.
+        // The capacity of the sockets and the buffers, and not the 48 MiB.
         #expect(lead < 24 << 20)
         await session.shutdown()
     }

@@ -223,7 +223,7 @@ import Testing
         }
         let text = try await session.upload(stream, to: server.url("/")).serializingString().value
         #expect(text == "\(768 * 65_536)")
-        // What the sockets and the body's channel hold, and not the 48 MiB.
+        // The capacity of the sockets and the body's channel, and not the 48 MiB.
         #expect(lead.value < 24 << 20)
         await session.shutdown()
     }

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import Foundation
 import Testing
 
-/// The parameters without a type of their own, and what becomes of them.
+/// Untyped parameters, and their encodings.
 struct ParameterEncodingTests {
     private static let url = "http://example.com/a"
 

@@ -26,7 +26,7 @@ final class Latch: Sendable {
     }
 }
 
-/// A stream that does what a list says, and blocks where that says so.
+/// A stream that follows a list of steps, and blocks where a step requires it.
 final class ScriptedInputStream: InputStream {
     enum Step: Sendable {
         case bytes(Data)

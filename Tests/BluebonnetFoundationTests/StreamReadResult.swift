@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is read from a stream, by a thread that may be blocked.
+/// The bytes read from a stream, by a thread that may be blocked.
 struct Reading: Sendable {
     var data = Data()
     var error: (any Error)?

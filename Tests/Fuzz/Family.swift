@@ -52,7 +52,7 @@ enum Family: String, CaseIterable, Sendable {
 struct Families: Sendable {
     private var present = Set(Family.allCases).subtracting(Self.withoutRemedy)
 
-    /// What this libcurl gets wrong and does not let anybody see; the article "Security and limits" names it.
+    /// Faults of this libcurl that no client can detect; the article "Security and limits" names them.
     // Safety: the version's record is of libcurl's constants.
     private static let withoutRemedy: Set<Family> =
         unsafe bb_curl_version()?.pointee.version_num ?? 0 < 0x08_01_00 ? [.h2reset] : []

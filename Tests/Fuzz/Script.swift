@@ -9,13 +9,13 @@ enum Step: Sendable {
     case wait(milliseconds: Int)
     /// Waits until the request is there with its body.
     case awaitRequest
-    /// Sends the FIN and goes on reading.
+    /// Sends the FIN and keeps reading.
     case halfClose
     case close
     case reset
 }
 
-/// What a client has to make of an answer when nothing disturbs it.
+/// The expected result of an answer when nothing disturbs it.
 enum Expectation: Sendable {
     /// Success, with these bytes as the body.
     case body([UInt8], status: Int)
@@ -35,7 +35,7 @@ struct Script: Sendable {
     /// Whether what it sends leaves the connection fit for others.
     var isClean: Bool
 
-    /// Whether it may send to other streams what is meant for its own: then nobody can tell what belongs to whom.
+    /// Whether it may send its own stream's bytes to other streams: then bytes cannot be assigned to a stream.
     var misdirects = false
 
     init(_ label: String, steps: [Step] = [], expectation: Expectation = .anything, isClean: Bool = false) {

@@ -37,7 +37,7 @@ struct BenchBluebonnet {
         return ServerTrustManager(evaluators: ["127.0.0.1": .publicKeys([certificate.publicKey])])
     }
 
-    /// What a session of an application has, though nothing that changes a request.
+    /// The usual parts of an application's session, none of which changes a request.
     private static var interceptor: Interceptor {
         Interceptor(
             adapters: [Adapter { request, _ in request }, Adapter { request, _ in request }],

@@ -1,7 +1,7 @@
 import CBenchMeter
 public import FoundationEssentials
 
-/// What the Swift clients of the benchmark share: their arguments, their loop and the checks.
+/// The shared parts of the benchmark's Swift clients: their arguments, their loop and the checks.
 ///
 /// Each client is a program of its own, so that none pays for what another links. The loop is the plain way to write
 /// it: as many child tasks as requests in flight, each of which awaits one request after the other.
@@ -38,7 +38,7 @@ public struct BenchClient: Sendable {
     public let isBare: Bool
     /// Whether every request shall have a connection of its own, made by a full handshake.
     public let makesHandshakes: Bool
-    /// What to do.
+    /// The workload.
     public let workload: Workload
 
     private let job: Job
@@ -108,7 +108,7 @@ public struct BenchClient: Sendable {
     /// As ``run(_:)``, for a client that answers by a completion handler: the next request is made where that is called.
     ///
     /// - Parameter send: Sends one request, and calls its second argument with the answer, once.
-    /// - Throws: What the answers say, or ``BenchFailure`` when one is wrong.
+    /// - Throws: The error of an answer, or ``BenchFailure`` when one is wrong.
     public func runHandlers(
         _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
     ) async throws {

@@ -14,7 +14,7 @@ public struct LineSplitter: Sendable {
     /// - Parameters:
     ///   - piece: The next bytes.
     ///   - body: Is called with the lines.
-    /// - Throws: What the closure throws.
+    /// - Throws: Any error of the closure.
     public mutating func append(_ piece: Data, _ body: (Data) throws -> Void) rethrows {
         var start = piece.startIndex
         while let feed = Self.lineFeed(in: piece, from: start) {

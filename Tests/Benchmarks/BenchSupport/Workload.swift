@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What a client of the benchmark does with each request.
+/// The use that a client of the benchmark makes of each request.
 public enum Workload: String, Sendable {
     /// Collects the body of the response, or decodes it as JSON.
     case requests

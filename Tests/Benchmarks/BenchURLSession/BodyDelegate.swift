@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Counts what comes of a body, piece by piece; for one transfer at a time.
+/// Counts the bytes of a body, piece by piece; for one transfer at a time.
 final class BodyDelegate: NSObject, URLSessionDataDelegate {
     typealias Result = (status: Int?, length: Int)
 

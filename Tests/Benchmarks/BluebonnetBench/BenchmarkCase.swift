@@ -3,7 +3,7 @@ import BenchSupport
 /// A program that sends requests.
 enum BenchmarkClient: String, CaseIterable, Codable {
     case libcurl, bluebonnet, urlsession
-    /// Libcurl with a copy of what comes in, which whoever hands chunks on has to make.
+    /// Libcurl with a copy of the received bytes, which any client that hands chunks on has to make.
     case libcurlKeeping = "libcurl-keeping"
     /// The command line.
     case curl
@@ -60,7 +60,7 @@ struct BenchmarkCase {
     let name: String
     var origin = Origin.plain
     var path = "/small"
-    /// What is done with each request.
+    /// The workload of each request.
     var workload = Workload.requests
     /// The length of the right body, in bytes or lines.
     var length = Person.json.utf8.count
@@ -81,7 +81,7 @@ struct BenchmarkCase {
     /// two speeds, one three times the other. Apart is how client and server are elsewhere.
     var isPinned = false
     var clients: [BenchmarkClient] = [.libcurl, .bluebonnet, .urlsession]
-    /// Whom the others are compared with.
+    /// The client with which the others are compared.
     var yardstick = BenchmarkClient.libcurl
     /// Further arguments for the clients.
     var arguments: [String] = []
@@ -91,15 +91,15 @@ struct BenchmarkCase {
             BenchmarkCase(name: "small-get"),
             // C has no Codable: the row of libcurl is the body as bytes, as in small-get.
             BenchmarkCase(name: "small-get-json", arguments: ["json=1"]),
-            // What two adapters that change nothing, a retry policy and cookies cost.
+            // The cost of two adapters that change nothing, a retry policy and cookies.
             BenchmarkCase(name: "small-get-intercepted", clients: [.bare, .intercepted], yardstick: .bare),
-            // What a completion handler on a private queue costs.
+            // The cost of a completion handler on a private queue.
             BenchmarkCase(name: "small-get-callbacks", clients: [.bare, .callbacks], yardstick: .bare),
-            // URLSession on Linux cannot be told which certificate authority to trust.
+            // URLSession on Linux has no setting for the certificate authorities to trust.
             BenchmarkCase(
                 name: "small-get-h2-tls", origin: .tls, maximumConnections: 1, clients: [.libcurl, .bluebonnet],
                 arguments: ["http2=1"]),
-            // A connection for each request, with a full handshake; Bluebonnet's servers are judged by a pinned key.
+            // A connection for each request, with a full handshake; Bluebonnet checks its servers by a pinned key.
             BenchmarkCase(
                 name: "handshakes", origin: .handshakes, concurrency: 16, divisor: 10,
                 clients: [.libcurl, .bluebonnet], arguments: ["handshakes=1"]),

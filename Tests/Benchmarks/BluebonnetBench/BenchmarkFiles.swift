@@ -44,7 +44,7 @@ struct BenchmarkFiles {
         try? FileManager.default.removeItem(at: written)
     }
 
-    /// Removes what a client has written.
+    /// Removes the output of a client.
     func removeWritten() {
         for file in [destination, warmupDestination] { try? FileManager.default.removeItem(at: file) }
     }

@@ -41,7 +41,7 @@ struct BluebonnetBench {
     }
 }
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct BenchmarkOptions {
     /// The requests of a round for a fast client; cases and clients that are slow by nature send fewer.
     var requests = 40_000

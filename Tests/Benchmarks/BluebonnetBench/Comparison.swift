@@ -16,7 +16,7 @@ struct Comparison {
         let servers = try BenchmarkServers()
         defer { servers.stop() }
         var report = BenchmarkReport()
-        // What has been measured is printed also when a later case fails.
+        // The results so far are printed even if a later case fails.
         defer { print(report.table) }
         let lastCore = ProcessInfo.processInfo.processorCount - 1
         for benchmark in options.cases {
@@ -81,7 +81,7 @@ struct Comparison {
     }
 }
 
-/// What a client measured of itself in a round.
+/// A client's measurements of itself in a round.
 struct Sample: Decodable {
     private enum CodingKeys: CodingKey {
         case requests, seconds, cpuSeconds, startKiB, peakKiB
@@ -97,7 +97,7 @@ struct Sample: Decodable {
     /// How many connections it opened to nginx, those of the warm-up included.
     var connections = 0
 
-    /// Reads what a client has written.
+    /// Reads the output of a client.
     init(_ output: Data) throws {
         self = try JSONDecoder().decode(Sample.self, from: output)
     }

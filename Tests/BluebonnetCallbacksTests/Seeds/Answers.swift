@@ -6,7 +6,7 @@ import TestSupport
 enum Examples {
     static func url(_ path: String) throws -> String { try TestServers.httpbin.url(path).absoluteString }
 
-    /// What httpbin says it got.
+    /// The request as httpbin echoes it.
     struct Echo: Decodable, Sendable {
         var args: [String: String]?
         var form: [String: String]?

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// The log that one begins with; it notes what it would print.
+    /// A simple log; it records the lines that it would print.
     private final class Logger: EventMonitor {
         let queue = DispatchQueue(label: "garden.log")
         let lines = CallLog<String>()

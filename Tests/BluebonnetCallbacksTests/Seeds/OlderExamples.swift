@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// What the calls of versions 3 and 4 have become: the right-hand sides of the article about them.
+/// The replacements of the calls of versions 3 and 4: the right-hand sides of the article about them.
 @Suite(.timeLimit(.minutes(1))) struct OlderExamples {
     private let queue = DispatchQueue(label: "older")
 

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-/// Advanced usage: making requests of one's own types; with data of our own.
+/// Advanced usage: making requests of custom types; with data of our own.
 @Suite(.timeLimit(.minutes(1))) struct RoutingExamples {
     @Test func `Texts, URLs and components`() async throws {
         let urlString = try Examples.url("/get")

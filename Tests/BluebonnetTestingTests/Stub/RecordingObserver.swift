@@ -2,7 +2,7 @@ import Bluebonnet
 
 @testable import BluebonnetTesting
 
-/// Notes what it is told about an exchange, and what is told against the rules.
+/// Records the events of an exchange, and calls that break the rules.
 final class RecordingObserver: ExchangeObserver {
     private struct State: Sendable {
         var outcomes: [ExchangeOutcome] = []
@@ -19,7 +19,7 @@ final class RecordingObserver: ExchangeObserver {
 
     var outcomeCount: Int { state.read { $0.outcomes.count } }
     var received: [Int64] { state.read { $0.received } }
-    /// How often something was told after the outcome.
+    /// The number of calls after the outcome.
     var violations: Int { state.read { $0.violations } }
 
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {}

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// What a user of the stub sees, through a session.
+/// The behavior of the stub through a session.
 @Suite(.timeLimit(.minutes(1))) struct StubSessionTests {
     private struct User: Codable, Equatable, Sendable {
         var name: String

@@ -225,7 +225,7 @@ import Testing
         exchange.suspend()
         #expect(transport.runningCount >= 2)
         await transport.shutDown()
-        // The observers were told before it returned.
+        // The observers got the outcome before it returned.
         #expect(running.outcomeCount == 1)
         #expect(try await running.outcome.error?.kind == .sessionShutDown)
         #expect(waiting.outcomeCount == 1)

@@ -16,7 +16,7 @@ actor RawClient {
         case failed(Int32)
 
         init(code: Int32) {
-            // A socket that was reset says so once; after that, writing to it is a broken pipe.
+            // A socket that was reset reports the reset once; after that, writing to it is a broken pipe.
             self = code == ECONNRESET || code == EPIPE ? .reset : .failed(code)
         }
     }
@@ -33,7 +33,7 @@ actor RawClient {
     private var waiters: [(condition: ([UInt8]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     private var isOpen = true
     private var isReading = false
-    /// Those who wait for the other side to take bytes.
+    /// The tasks that wait for the other side to take bytes.
     private var writers: [CheckedContinuation<Void, Never>] = []
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
@@ -53,7 +53,7 @@ actor RawClient {
         await send(Array(text.utf8))
     }
 
-    /// Sends bytes, as long as the other side takes them; receiving goes on meanwhile.
+    /// Sends bytes, as long as the other side takes them; receiving continues meanwhile.
     func send(_ bytes: [UInt8]) async {
         var offset = 0
         while offset < bytes.count, isOpen {
@@ -96,14 +96,14 @@ actor RawClient {
         for writer in resumed { writer.resume() }
     }
 
-    /// What has been received, when it contains a text or nothing more will come.
+    /// The received bytes, when they contain a text or no more will come.
     func receive(until text: String) async -> String {
         let needle = Array(text.utf8)
         await wait { $0.contains(needle) }
         return String(decoding: received, as: UTF8.self)
     }
 
-    /// What has been received, when it is at least so many bytes or nothing more will come.
+    /// The received bytes, when there are at least so many or no more will come.
     func receive(atLeast count: Int) async -> Int {
         await wait { $0.count >= count }
         return received.count
@@ -164,7 +164,7 @@ actor RawClient {
     private func wakeWaiters() {
         let satisfied = waiters.filter { end != nil || $0.condition(received) }
         waiters.removeAll { end != nil || $0.condition(received) }
-        // Nobody waits: what comes stays in the socket, as with a client that does not read.
+        // No task waits: the bytes stay in the socket, as with a client that does not read.
         if waiters.isEmpty {
             isReading = false
             updateWatch()

@@ -19,7 +19,7 @@ import Testing
         var description: String { "\(method) \(target) \(fields) \(body) \(trailers)" }
     }
 
-    /// What a parser makes of some input: the requests, and how it went on.
+    /// The result of parsing some input: the requests, and the state afterwards.
     struct Outcome: Equatable {
         var requests: [Parsed] = []
         var status: Int?

@@ -8,7 +8,7 @@ import Testing
 enum ChallengedKind: CaseIterable, Sendable {
     case data, stream, download
 
-    /// What came back.
+    /// The response.
     struct Answer: Sendable {
         var status: Int?
         var body = Data()

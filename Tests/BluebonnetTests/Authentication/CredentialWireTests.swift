@@ -6,7 +6,7 @@ import Testing
 
 /// Where credentials go, and where they do not.
 @Suite(.timeLimit(.minutes(1))) struct CredentialWireTests {
-    /// A server that asks everybody who has not said who they are, and tells who was let in.
+    /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
         try await LocalServer { router in
             router.get("/open") { request in .text(request.headers["Authorization"] ?? "nobody") }

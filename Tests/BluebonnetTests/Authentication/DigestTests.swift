@@ -117,7 +117,7 @@ import Testing
     }
 }
 
-/// What an `Authorization` field says.
+/// The parameters of an `Authorization` field.
 struct AuthorizationField {
     let scheme: String
     private let parameters: [String: String]

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// httpbin compares Digest's `uri` with the decoded path: nothing here is to be encoded.
+    /// httpbin compares Digest's `uri` with the decoded path: nothing here may need encoding.
     private static let password = "pass:word"
 
     private static let paths =
@@ -108,7 +108,7 @@ import Testing
         let url = try server.url("/bearer")
         let right = await kind.answer(HTTPRequest(url: url, headers: [.authorization(bearerToken: "abc")]), in: session)
         #expect(right.status == 200 && right.text.contains("abc"))
-        // A name and a password are no answer to it.
+        // A name and a password do not answer this challenge.
         let user = await kind.answer(HTTPRequest(url, credential: Given.right.credential()), in: session)
         #expect(user.status == 401 && user.error == nil)
         #expect(await kind.answer(HTTPRequest(url: url), in: session).status == 401)

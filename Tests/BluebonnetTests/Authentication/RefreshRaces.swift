@@ -16,7 +16,7 @@ struct RefreshRaces {
 
     /// How the token turns out to be of no use.
     enum Expiry: CaseIterable {
-        /// It says so itself, before anything is sent.
+        /// The token is known to have expired before anything is sent.
         case known
         /// The server refuses it.
         case refused
@@ -45,7 +45,7 @@ struct RefreshRaces {
         await session.shutdown()
     }
 
-    /// The refresh fails once all wait for it: whoever came later would be free to have another.
+    /// The refresh fails once all wait for it: a later request could start another refresh.
     @Test(arguments: Expiry.allCases)
     func `one refresh fails, and a thousand requests with it, 50 times over`(_ expiry: Expiry) async throws {
         for _ in 1...Self.rounds { try await failingRound(expiry) }

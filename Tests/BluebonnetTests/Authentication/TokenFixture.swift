@@ -47,7 +47,7 @@ final class TokenAuthenticator: Authenticator {
     }
 }
 
-/// What the tests of authentication share.
+/// The shared parts of the tests of authentication.
 enum TokenFixture {
     static let url = "http://api.example/data"
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is stored, a request, and what is done about it (RFC 9111 §4, §5.2).
+/// A stored response, a request, and the decision about it (RFC 9111 §4, §5.2).
 struct CacheDecisionTests {
     enum Expected: Equatable, Sendable {
         case network, stored, unsatisfiable
@@ -59,7 +59,7 @@ struct CacheDecisionTests {
             .validate(["If-None-Match": "abc"])),
         Row("§5.2.2.4: no-cache", minute("no-cache"), .validate(tag)),
         Row("§5.2.2.2: must-revalidate while fresh", minute("must-revalidate"), .stored),
-        // What requests ask for.
+        // Directives of requests.
         Row("§5.2.1.1: max-age", minute, request: asking("max-age=5"), .validate(tag)),
         Row("§5.2.1.1: max-age that is longer", minute, request: asking("max-age=20"), .stored),
         Row("§5.2.1.1: max-age=0", minute, age: 0, request: asking("max-age=0"), .validate(tag)),

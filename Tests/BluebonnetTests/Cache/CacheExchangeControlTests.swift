@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What holds a hit back or ends it, and how much is kept.
+/// Suspending and cancelling a hit, and the amount that is stored.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheExchangeControlTests {
     private static let minute: HTTPHeaders = ["Cache-Control": "max-age=60"]

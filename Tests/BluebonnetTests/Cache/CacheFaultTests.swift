@@ -31,7 +31,7 @@ import Testing
         async throws
     {
         let directory = try TestDirectory()
-        // Who may not mount anything has no small disk.
+        // Without the right to mount, there is no small disk.
         guard directory.mountSmallDisk() else { return }
         let scene = Self.scene(directory.url, memory: memory)
         #expect(Self.number(await scene.answer()) == 1)

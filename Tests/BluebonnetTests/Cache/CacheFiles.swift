@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What tests do to the files of a cache.
+/// Changes of tests to the files of a cache.
 enum CacheFiles {
     /// The only file of a cache.
     static func only(in directory: borrowing TestDirectory) throws -> String {

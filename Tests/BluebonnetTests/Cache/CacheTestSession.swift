@@ -33,7 +33,7 @@ struct CacheTestSession {
             configuration: configuration, cachedResponseHandler: cachedResponseHandler, transport: transport)
     }
 
-    /// What comes of a GET, or another request, for a path.
+    /// The response to a GET, or another request, for a path.
     func answer(
         _ path: String = "/", method: HTTPMethod = .get, headers: HTTPHeaders = [:],
         policy: HTTPRequest.CachePolicy? = nil
@@ -53,7 +53,7 @@ struct CacheTestSession {
     var date: String { HTTPDate.format(clock.now) }
 }
 
-/// What a test looks at in a response.
+/// The parts of a response that a test checks.
 struct CacheAnswer {
     var origin: ResponseOrigin?
     var status: Int?

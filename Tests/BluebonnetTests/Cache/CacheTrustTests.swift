@@ -141,7 +141,7 @@ import Testing
         store.store(try CacheFixtures.stored([:]), for: another.key)
         #expect(directory.names == names)
         #expect(FileSystem.status(path, followingLinks: true)?.mode == mode & 0o777, "and left as it is")
-        // Requests go on without.
+        // Requests continue without the directory.
         let scene = CacheTestSession(directory: directory.url, Self.handler("x"))
         for origin in [ResponseOrigin.network, .cache] { #expect(await scene.answer().origin == origin) }
         #expect(scene.cache.statistics.diskFailures > 0 && directory.names == names)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is made of what the server answers.
+/// The handling of the server's response.
 struct CacheVerdictTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String

@@ -110,7 +110,7 @@ struct CachedResponseHandlerTests {
         #expect(await scene.cache.cachedResponse(for: HTTPRequest(url: url)) == nil)
     }
 
-    /// Those who wait for nothing, until they are let go.
+    /// Tasks that wait without a reason until they are released.
     private enum Stuck {
         private static let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
 

@@ -2,7 +2,7 @@ import Bluebonnet
 import CZlib
 import FoundationEssentials
 
-/// Decompresses with zlib what the library compressed.
+/// Decompresses with zlib the output of the library.
 enum Inflation {
     struct Failure: Error, Equatable {
         let status: Int32
@@ -53,7 +53,7 @@ enum Sample: String, CaseIterable, Sendable {
         }
     }
 
-    /// What cannot be made smaller.
+    /// Bytes that cannot be compressed.
     static func noise(_ count: Int) -> Data {
         var state: UInt64 = 0x9e37_79b9_7f4a_7c15
         var bytes: [UInt8] = []

@@ -8,7 +8,7 @@ import Testing
 /// Without ``CleartextHTTP2Streams``, the second of those by HTTP/2 without TLS fails, or hangs, with libcurl 7.88.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct `Conformance of many requests at once` {
-    /// Runs a piece of work many times at once, and returns what came of it.
+    /// Runs a piece of work many times at once, and returns the results.
     private static func atOnce<Value: Sendable>(
         _ count: Int, _ work: @escaping @Sendable (Int) async throws -> Value
     ) async throws -> [Value] {

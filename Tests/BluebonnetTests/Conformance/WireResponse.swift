@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What a server answered: the head, the whole body, and what was measured.
+/// A server's response: the head, the whole body, and the metrics.
 struct WireResponse: Sendable {
     let head: HTTPResponse
     let body: Data
@@ -14,10 +14,10 @@ struct WireResponse: Sendable {
 
     func json() throws -> JSONValue { try JSONValue(parsing: body) }
 
-    /// What httpbin says the request's field was.
+    /// The request's field as httpbin echoes it.
     func echoedField(_ name: String) throws -> String? { try json()["headers"]?[name]?.string }
 
-    /// The body of the request as httpbin echoes it: text, or a `data:` URL when it was none.
+    /// The body of the request as httpbin echoes it: text, or a `data:` URL when it was not text.
     func echoedBody() throws -> Data {
         let text = try #require(try json()["data"]?.string)
         let prefix = "data:application/octet-stream;base64,"
@@ -50,7 +50,7 @@ extension TestServers {
     /// httpbin over HTTP/1.1 and over HTTP/2.
     static let httpbins: [TestServers] = [.httpbin, .httpbinHTTP2]
 
-    /// The version of HTTP that a session speaks to the server unless it is told otherwise.
+    /// The version of HTTP that a session uses with the server by default.
     var spokenVersion: HTTPVersion {
         switch self {
         case .httpbin, .nginx: .http1_1

@@ -42,7 +42,7 @@ import Testing
     @Test(arguments: Way.allCases) func `a server that asks learns who the client is`(_ way: Way) async throws {
         let session = try Self.session(try way.identity())
         let url = try TestServers.clientCertificates.url("/tls")
-        // Twice with fields, so that a handle is set up anew.
+        // Twice with fields, so that a handle is set up again.
         for _ in 1...2 {
             let text = try await session.request(url, headers: ["X-A": "b"]).validate().serializingString().value
             #expect(text.contains(Self.subject))

@@ -100,7 +100,7 @@ import Testing
         var configuration = Configuration()
         row.change(&configuration)
         let flaw = ConfigurationIssue(in: configuration)
-        // A libcurl with c-ares would do as it is told.
+        // A libcurl with c-ares would use these servers.
         if row.option == "dns.servers", Libcurl.asksServers { return #expect(flaw == nil) }
         #expect(flaw?.option == row.option)
         #expect(flaw?.words.isEmpty == false)

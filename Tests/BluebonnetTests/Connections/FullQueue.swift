@@ -9,7 +9,7 @@ final class FullQueue {
     ///
     /// - Parameters:
     ///   - lastByte: The last byte of the address, whose others are 127.0.0.
-    ///   - port: The port, which nobody listens on at this address.
+    ///   - port: The port, which must be unused at this address.
     /// - Throws: An error when the system does not do its part.
     init(lastByte: UInt8, port: Int) throws {
         var address = sockaddr_in()

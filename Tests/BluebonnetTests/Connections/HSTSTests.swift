@@ -45,7 +45,7 @@ import Testing
         withCookies: Bool
     ) async throws {
         let scene = try await Scene(.memory, cookies: withCookies)
-        // What is said without TLS does not count.
+        // A field that was received without TLS does not count.
         #expect(try await scene.get("http://named.test/port") == ("plain", "http://named.test/port"))
         #expect(try await scene.get("http://named.test/port").text == "plain")
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")

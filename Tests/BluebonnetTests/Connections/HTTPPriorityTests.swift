@@ -36,7 +36,7 @@ import Testing
         var field: String?
     }
 
-    /// Libcurl 8.23 does not tell of weights any more; 16 is what a stream has without being told.
+    /// Libcurl 8.23 no longer sends weights; 16 is the default weight of a stream.
     private static func weight(_ weight: Int) -> Int { Libcurl.version > 0x08_0e_01 ? 16 : weight }
 
     static let fields: [(HTTPPriority, String?)] = [

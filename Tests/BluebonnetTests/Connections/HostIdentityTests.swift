@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Who is shown which of a session's identities.
+/// The identity that each host receives.
 @Suite(.timeLimit(.minutes(1))) struct HostIdentityTests {
     typealias TLS = Session.Configuration.TLS
     typealias Identity = Session.Configuration.TLS.ClientIdentity
@@ -180,7 +180,7 @@ import Testing
             #expect(row.forServers ? text.hasSuffix(Self.client) : !text.contains("CN="))
         } else {
             let error = try #require(response.error)
-            // The proxy says so after the handshake, and closes: the request may meet the closed connection first.
+            // The proxy refuses after the handshake, and closes: the request may meet the closed connection first.
             #expect([.trust(.clientCertificateRequired), .connection(.lost)].contains(error.kind), "\(error)")
             #expect(response.response == nil)
         }

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct TLSOptionTests {
     typealias TLS = Session.Configuration.TLS
 
-    /// What a server says of TLS: the version, the cipher and the client's subject.
+    /// A server's report of TLS: the version, the cipher and the client's subject.
     private static func lines(_ server: TestServers, _ change: (inout TLS) -> Void) async throws -> [String] {
         let session = try TestHarness.trustingSession { change(&$0.tls) }
         let text = try await session.request(try server.url("/tls")).validate().serializingString().value

@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a zstd window of more than 8 MiB is refused`() {
-        // A head that says so: 2^27 bytes (RFC 8878 §3.1.1.1.2).
+        // A frame header with such a window: 2^27 bytes (RFC 8878 §3.1.1.1.2).
         let frame: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x88, 0x01, 0x00, 0x00]
         guard case .failed(let said) = Self.decode(frame, "zstd", by: 100) else {
             Issue.record("there is no error")

@@ -18,7 +18,7 @@ import Testing
         var request = try request("http://example.com/", setting: ["b=2"])
         request.handlesCookies = false
         #expect(try await scene.send(request) == nil)
-        // Handles are used again, in turns, by those who do and those who do not.
+        // Handles are used again, in turns, by requests that handle cookies and requests that do not.
         for _ in 0..<4 {
             var plain = try self.request("http://example.com/")
             #expect(try await scene.send(plain) == "a=1")

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What a jar costs does not grow, whatever servers set.
+/// The cost of a jar does not grow, whatever servers set.
 @Suite(.timeLimit(.minutes(5))) struct CookieGrowthTests {
     /// The memory of one process, and times of one run: those of a session without cookies beside those of one with.
     @Test func `600 responses with 50 large cookies each cost no more memory or time in the end than in the beginning`()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Cookies whose names forbid what they are, and what becomes of the others when one of them is taken back.
+/// Cookies that break the rules of their name prefix, and the effect on other cookies when one of them is removed.
 ///
 /// Libcurl 7.88.1 does not take them; without ``CookieNames``, newer ones do.
 @Suite(.timeLimit(.minutes(1))) struct CookieNameTests {
@@ -25,7 +25,7 @@ import Testing
         #expect(!CookieNames.isDoubtful(field))
     }
 
-    /// To take one back that it does not let be replaced, libcurl 8.14.1 has to be given all others anew.
+    /// To remove a cookie that cannot be replaced in libcurl 8.14.1, all others are set again.
     @Test(arguments: ["__HOST-a=2; Secure; Path=/p", "__HOST-a=1; Path=/", "=1"])
     func `cookies that are no text are sent as they came, after one was refused`(_ refused: String) async throws {
         let lines = ["b=caf\u{E9}; Path=/", "c=\u{FF}\u{C3}\u{FE}; Path=/", refused, "d=1; Path=/"]

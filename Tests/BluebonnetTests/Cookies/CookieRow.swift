@@ -1,6 +1,6 @@
 import Testing
 
-/// A row of the table of cookies: what a response sets, and what a later request sends.
+/// A row of the table of cookies: the cookies that a response sets, and those that a later request sends.
 struct CookieRow: Sendable, CustomTestStringConvertible {
     /// The rule that the row is about.
     let rule: String
@@ -10,7 +10,7 @@ struct CookieRow: Sendable, CustomTestStringConvertible {
     let sets: [String]
     /// The URL that is asked next.
     let asked: String
-    /// What the request for it sends; `nil` for nothing.
+    /// The `Cookie` field of the request for it; `nil` for none.
     let sent: String?
 
     var testDescription: String { "\(rule): \(sets) from \(from), to \(asked)" }
@@ -98,7 +98,7 @@ extension CookieRow {
         row("an empty path is the default", "example.com/x/y", "a=1; Path=", asked: "example.com/x/z", sent: "a=1"),
     ]
 
-    /// Secure cookies, and what the prefixes of names promise (RFC 6265bis §4.1.3).
+    /// Secure cookies, and the rules of name prefixes (RFC 6265bis §4.1.3).
     static let secure: [CookieRow] = [
         row("without TLS", "example.com", "a=1; Secure", asked: "example.com", sent: nil),
         row("with a value", "example.com", "a=1; Secure=", asked: "example.com", sent: nil),
@@ -156,7 +156,7 @@ extension CookieRow {
             "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Max-Age=0", asked: "example.com", sent: nil),
     ]
 
-    /// What names and values may be (RFC 6265 §5.2).
+    /// Valid names and values (RFC 6265 §5.2).
     static let values: [CookieRow] = [
         row("white space around", "example.com", "  a  =  1  ; Path=/", asked: "example.com", sent: "a=1"),
         row("white space within", "example.com", "a=1 2", asked: "example.com", sent: "a=1 2"),

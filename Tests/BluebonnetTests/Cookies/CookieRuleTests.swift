@@ -24,7 +24,7 @@ import Testing
         let scene = try await CookieTestSession()
         #expect(try await scene.get(row.from, setting: row.sets) == nil)
         #expect(try await scene.get(row.asked) == row.sent)
-        // What is said to be sent is what is sent.
+        // The store lists exactly the cookies that are sent.
         let url = try #require(URL(string: row.asked))
         let told = try await scene.session.cookies.cookies(for: url).map { "\($0.name)=\($0.value)" }
         #expect(told.joined(separator: "; ") == row.sent ?? "")

@@ -107,7 +107,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// A transport of the user's may have the storage of the one with libcurl, and give it what nobody has checked.
+    /// A custom transport may have the storage of the transport with libcurl, and pass it unchecked cookies.
     @Test(arguments: refused)
     func `the storage of the transport refuses it, too`(
         _ cookie: Cookie, reason: RequestError.CookieReason

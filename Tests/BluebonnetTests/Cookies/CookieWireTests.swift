@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Cookies with servers that nobody here wrote: httpbin by HTTP/1.1, and by HTTP/2 with TLS.
+/// Cookies with a third-party server: httpbin by HTTP/1.1, and by HTTP/2 with TLS.
 @Suite(.timeLimit(.minutes(1))) struct CookieWireTests {
     private static let servers = [TestServers.httpbin, .httpbinHTTP2]
 
@@ -75,7 +75,7 @@ import Testing
         #expect(try await sent(secure, to: shop) == ["a": "1", "__Host-b": "1", "__Secure-c": "1"])
         #expect(try await sent(secure, to: below) == ["a": "1"])
         #expect(try await sent(plain, to: shop) == [:])
-        // What comes without TLS neither replaces them nor ends them.
+        // Cookies that come without TLS neither replace nor expire them.
         try await set("a=3; Path=/; Domain=\(shop)", by: plain)
         try await set("a=; Max-Age=0; Path=/; Domain=\(shop)", by: plain)
         #expect(try await sent(secure, to: below) == ["a": "1"])

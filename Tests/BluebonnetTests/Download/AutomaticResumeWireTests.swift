@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Downloads that go on by themselves, and those that do not.
+/// Downloads that resume automatically, and those that do not.
 @Suite(.timeLimit(.minutes(1))) struct AutomaticResumeWireTests {
     /// Makes no one wait, and remembers for how long it would have.
     private final class Delays: Sendable {
@@ -97,7 +97,7 @@ import Testing
             origin, to: .file(directory.url("a"), options: .automaticallyResume), in: session,
             sleep: { _ in
                 waits.open()
-                // A task that nobody cancels, or one that is.
+                // A task that is never cancelled, or one that is.
                 if isHeeded { await gate.wait() } else { await Task.detached { await gate.wait() }.value }
             })
         let task = request.serializingURL()

@@ -39,7 +39,7 @@ import Testing
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
     }
 
-    /// What each attempt fetched, and what is to be done after it.
+    /// The bytes that each attempt fetched, and the decision after it.
     static let histories: [[(Int64, Duration?)]] = [
         // Attempts that get on: without end, and without growing delays.
         Array(repeating: (1024, .milliseconds(500)), count: 50),

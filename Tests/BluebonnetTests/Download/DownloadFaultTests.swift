@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: [true, false])
     func `a full disk is a clear error, and what was written can be gone on with`(isAutomatic: Bool) async throws {
         let directory = try TestDirectory()
-        // Who may not mount anything has no small disk.
+        // Without the right to mount, there is no small disk.
         guard directory.mountSmallDisk() else { return }
         // More than the disk and the session hold together, or the response may be complete when the disk is full.
         let size = 4 << 20
@@ -37,7 +37,7 @@ import Testing
         #expect(error.description.hasSuffix("[GET \(origin.url)]"))
         #expect(origin.server.requestCount == 1, "trying again makes no room")
         #expect(directory.names == [".a.part", ".a.part.resume"])
-        // The server is not left waiting for who will never read on.
+        // The server does not wait for a client that has stopped reading.
         try await origin.server.waitForOpenConnections(atMost: 0)
         let data = try #require(error.resumeData)
         let count = try ResumeData(decoding: data).bytes
@@ -116,7 +116,7 @@ import Testing
         } else {
             #expect(answer.error?.kind == .download(.destinationExists(path: directory.path("a"))))
             #expect(directory.text("a") == "somebody else's")
-            // All of it is there: going on with it brings it to another place.
+            // The file is complete: resuming moves it to another place.
             #expect(directory.names == [".a.part", ".a.part.resume", "a"])
             let data = try #require(answer.resumeData)
             _ = try await session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL().value
@@ -193,7 +193,7 @@ import Testing
             #expect(answers.count { $0.value != nil } == 1)
             let loser = try #require(answers.first { $0.value == nil })
             #expect(loser.error?.kind == .download(.destinationExists(path: directory.path("a"))))
-            // What it fetched is kept, and found by its data.
+            // Its bytes are kept, and found by its resume data.
             let data = try #require(loser.resumeData)
             _ = try await session.download(resumingWith: data, to: .file(directory.url("b"))).serializingURL().value
             let other = try Data(contentsOf: directory.url("b"))

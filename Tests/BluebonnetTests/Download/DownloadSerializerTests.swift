@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What is made of downloaded files.
+/// Serialization of downloaded files.
 @Suite(.timeLimit(.minutes(1))) struct DownloadSerializerTests {
     private struct Person: Codable, Equatable {
         var name: String
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// The same, at leisure.
+    /// The same, slowly.
     private struct SlowSizes: ResponseSerializer {
         func serialize(_ input: SerializerInput) async throws -> [Int64] {
             await Task.yield()

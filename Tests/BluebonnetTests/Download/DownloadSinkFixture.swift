@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What the tests of sinks have in common: a request, its answers, and exchanges without a network.
+/// The shared parts of the tests of sinks: a request, its answers, and exchanges without a network.
 protocol DownloadSinkFixture {}
 
 extension DownloadSinkFixture {
@@ -45,7 +45,7 @@ extension DownloadSinkFixture {
         for piece in pieces { try sink.write(Data(piece.utf8)) }
     }
 
-    /// Downloads a part and returns the data to go on with.
+    /// Downloads a part and returns the resume data.
     func half(
         _ destination: DownloadDestination, _ text: String = "0123", _ headers: HTTPHeaders = Self.tagged
     ) throws -> Data {

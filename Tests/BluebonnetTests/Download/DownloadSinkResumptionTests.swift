@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// How a download goes on with what another has left.
+/// How a download resumes the partial file of another.
 @Suite struct DownloadSinkResumptionTests: DownloadSinkFixture {
     // MARK: Going on
 

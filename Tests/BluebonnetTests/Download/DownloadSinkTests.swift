@@ -3,7 +3,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What becomes of the body of one exchange, and where it goes.
+/// How the body of one exchange is handled, and where it is written.
 @Suite struct DownloadSinkTests: DownloadSinkFixture {
     // MARK: One exchange
 

@@ -84,7 +84,7 @@ import Testing
             #expect(answer.error?.kind == .validation(.customValidationFailed))
             #expect(answer.error?.underlying as? Refusal == Refusal())
             #expect(answer.error?.response?.statusCode == 200)
-            // What was refused is not to be resumed: the very same file would be refused again and again.
+            // A refused file must not be resumed: the same file would be refused again and again.
             #expect(answer.resumeData == nil && directory.names == [])
         } else {
             #expect(directory.names == ["a"])

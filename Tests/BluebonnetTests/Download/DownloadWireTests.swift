@@ -61,7 +61,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    /// What a server suggests, and what comes of it.
+    /// The name that a server suggests, and the name of the file.
     static let names: [(disposition: String?, name: String)] = [
         (nil, "file.bin"), ("attachment; filename=\"report.pdf\"", "report.pdf"),
         ("attachment; filename*=UTF-8''na%C3%AFve.txt; filename=\"x\"", "naïve.txt"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Processes that are killed in mid-download, and those that go on with what they left.
+/// Processes that are killed during a download, and processes that resume their partial files.
 @Suite(.timeLimit(.minutes(3))) struct KillAndResumeTests {
     private static let program = "DownloadProgram"
 
@@ -23,7 +23,7 @@ import Testing
         let watch = DestinationObserver(path)
         var left: Int64 = 0
         for kill in 1...20 {
-            // Anywhere in the next part of what is missing; the first time, when there is something to go on from.
+            // Anywhere in the next part of the missing bytes; the first time, when there are enough to resume.
             let step = Int.random(in: 1...(size - Int(left)) / (22 - kill))
             let target = max(Int(left) + step, 2 * RangeOrigin.pieceSize)
             let program = try RunningProgram(Self.program, [origin.url.absoluteString, path])
@@ -75,7 +75,7 @@ import Testing
         expectComplete(await program.outcome(), "bytes=\(left)-")
         expectSame(try Data(contentsOf: directory.url("a")), .pattern(count: size))
         #expect(await watch.sizes().isSubset(of: [Int64(size)]))
-        // The server's own words: each process asked for what was missing, and what was on its way was lost at most.
+        // From the server's log: each process asked for the missing bytes, and at most the bytes in flight were lost.
         var lines: [[Substring]] = []
         while lines.count < expected.count {
             let log = String(decoding: try Data(contentsOf: URL(filePath: TestServers.ratesLog())), as: UTF8.self)
@@ -132,7 +132,7 @@ import Testing
         }
         expectSame(try Data(contentsOf: directory.url("a")), .pattern(count: size))
         #expect(await watch.sizes().isSubset(of: [Int64(size)]))
-        // A process that is killed right after it has renamed the file leaves its sidecar. Nobody uses that.
+        // A process that is killed right after it has renamed the file leaves its sidecar. That sidecar is not used.
         #expect(directory.names.first { !wasFaster || $0 != ".a.part.resume" } == "a")
         #expect(FileSystem.status(partial, followingLinks: false) == nil)
     }

@@ -46,7 +46,7 @@ import Testing
         #expect(taken.size == 4 && taken.resumeData != nil)
     }
 
-    /// What may wait under a name that others can guess.
+    /// Files that may exist under a name that others can guess.
     enum Trap: CaseIterable {
         case directory, link, dangling, pipe, secondName
     }
@@ -115,7 +115,7 @@ import Testing
         try write("half", named: ".a.part", in: directory.path)
         let found = try #require(ResumeData.left(beside: directory.url("a")))
         #expect(found.bytes == 4 && found.path == directory.path(".a.part"))
-        // What is there counts, not what was there when it was written down.
+        // The current length of the file counts, not the recorded length.
         #expect(unsafe truncate(directory.path(".a.part"), 3) == 0)
         #expect(ResumeData.left(beside: directory.url("a"))?.bytes == 3)
         #expect(unsafe truncate(directory.path(".a.part"), 0) == 0)
@@ -265,7 +265,7 @@ import Testing
         #expect(data.bytes == partial.size)
     }
 
-    /// Who may not make a small disk has one that is always full.
+    /// Without the right to make a small disk, a device that is always full is used.
     private func fullDevice() throws {
         let file = try OpenFile.writing("/dev/full")
         var position: Int64 = 0

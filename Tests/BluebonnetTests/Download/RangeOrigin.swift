@@ -6,7 +6,7 @@ import Synchronization
 
 /// Serves one file at any path as an origin server does, with a validator and ranges, and misbehaves as a test wants it.
 final class RangeOrigin: Sendable {
-    /// What the origin does; may be changed at any time, for the requests that come later.
+    /// The behavior of the origin; may be changed at any time, for later requests.
     struct Behaviour: Sendable {
         var body = Data.pattern(count: 100_000)
         /// Fields of every response with the body or a part of it.
@@ -106,7 +106,7 @@ final class RangeOrigin: Sendable {
 }
 
 extension RangeOrigin.Behaviour {
-    /// Where the part begins that is asked for; nil when it is to be the whole.
+    /// The start of the requested range; nil for the whole.
     fileprivate func start(for request: LocalServer.Request) -> Int? {
         guard !ignoresRanges, let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-")
         else {

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What servers answer when they are asked for the rest, right and wrong.
+/// Right and wrong responses of servers to a request for the rest.
 @Suite(.timeLimit(.minutes(1))) struct ResumeAnswerTests {
     private static let body = Data.pattern(count: 100_000)
     private static let other = Data(Data.pattern(count: 90_000).reversed())
 
-    /// An answer to `Range: bytes=45000-`, and what comes of it.
+    /// A response to `Range: bytes=45000-`, and the result of the download.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         /// The ranges that are asked for after the interruption.

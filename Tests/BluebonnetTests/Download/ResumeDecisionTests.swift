@@ -8,7 +8,7 @@ import Testing
 
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    // MARK: What is asked for
+    // MARK: Requested ranges
 
     @Test(
         arguments: [
@@ -61,7 +61,7 @@ import Testing
         // less than was asked for
         .part("bytes 100-499/1000", .append(at: 100, end: 500, total: 1000)),
         .part("bytes 100-100/1000", .append(at: 100, end: 101, total: 1000)),
-        // from before what was asked for
+        // from before the requested range
         .part("bytes 90-999/1000", .append(at: 90, end: 1000, total: 1000)),
         .part("bytes 0-999/1000", .append(at: 0, end: 1000, total: 1000)),
         // from before, and nothing new

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Downloads that are interrupted, and gone on with by the data that they left.
+/// Downloads that are interrupted, and resumed with their resume data.
 @Suite(.timeLimit(.minutes(1))) struct ResumeWireTests {
-    /// What interrupts.
+    /// The cause of the interruption.
     enum Interruption: CaseIterable {
         case cancel, cancelTask, lostConnection, shutdown
     }
@@ -210,7 +210,7 @@ import Testing
         let failed = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
         let data = try #require(failed.resumeData)
         if isCut {
-            // What is there counts, not what the data says.
+            // The length of the file counts, not the length in the data.
             #expect(unsafe truncate(directory.path(".a.part"), 30_000) == 0)
         } else {
             try FileManager.default.removeItem(atPath: directory.path(".a.part"))

@@ -53,7 +53,7 @@ struct TestDirectory: ~Copyable {
         guard unsafe mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=8m") == 0 else { throw SystemError(errno) }
     }
 
-    /// Keeps everybody from changing anything in the directory, root included.
+    /// Makes the directory unchangeable for all users, root included.
     func makeReadOnly() throws {
         guard geteuid() == 0 else {
             guard unsafe chmod(path, 0o555) == 0 else { throw SystemError(errno) }

@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// What each option of the form encoder makes of the values it is for.
+/// The output of each option of the form encoder for its values.
 struct FormEncoderOptionTests {
     typealias Encoder = URLEncodedFormEncoder
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Synchronization
 import Testing
 
-/// What those get who attach serializers and validators, early, late and in numbers.
+/// The results of serializers and validators that are attached early, late and in numbers.
 @Suite(.timeLimit(.minutes(1))) struct AnswerTests {
     private struct Problem: Codable, Equatable {
         var code: Int

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct CancellationTests {
-    /// Who cancels.
+    /// The source of the cancellation.
     enum Canceller: CaseIterable {
         case request, dataTask, task, session
     }
@@ -130,7 +130,7 @@ import Testing
         let task = session.request("http://example.com/a").serializingResponse(using: hanging)
         await hanging.hasBegun.wait()
         try await expectCancellation(of: task, in: session, by: canceller)
-        // What was received is there all the same.
+        // The received bytes are available nevertheless.
         #expect(await task.response.response?.statusCode == 200)
         #expect(await task.response.data?.count == 4)
     }
@@ -184,7 +184,7 @@ import Testing
         cell.withLock { $0 = nil }
     }
 
-    // MARK: Who is cancelled
+    // MARK: Cancelled requests
 
     @Test func `a task that is not to cancel its request leaves it running`() async throws {
         let gate = Gate()
@@ -245,7 +245,7 @@ import Testing
 
     // MARK: Support
 
-    /// Cancels, and expects that the request is, and says so.
+    /// Cancels, and expects that the request is cancelled and reports it.
     @discardableResult
     private func expectCancellation<Value>(
         of task: DataTask<Value>, in session: Session, by canceller: Canceller,
@@ -280,7 +280,7 @@ struct HangingSerializer: ResponseSerializer {
 
     func serialize(_ input: SerializerInput) async throws -> String {
         hasBegun.open()
-        // A task that nobody cancels.
+        // A task that is never cancelled.
         await Task.detached { [gate] in await gate.wait() }.value
         return "too late"
     }

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Ports on loopback where nobody answers, for as long as the process lives: no other test's server gets one of them.
+/// Ports on loopback that never answer, for as long as the process lives: no other test's server gets one of them.
 enum DeadPort {
     /// A port on which the system refuses connections.
     static func refusing() throws -> Int { try refusingPort.get() }

@@ -6,7 +6,7 @@ import Testing
 
 /// Other requests of a session, while a server sends what takes libcurl long.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct FairnessTests {
-    /// Libcurl goes on reading as long as there are bytes in the socket: here, for much longer than anybody waits.
+    /// Libcurl keeps reading as long as there are bytes in the socket: here, for much longer than any request waits.
     @Test func `a body in chunks of one byte lets others have their turn`() async throws {
         let (begins, begin) = AsyncStream.makeStream(of: Void.self)
         let isSent = Locked(false)

@@ -8,8 +8,8 @@ import Testing
 
 /// Peers that keep libcurl busy with frames that belong to no response.
 ///
-/// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs last until
-/// the server ends them, after 20 s; nghttp2 ends that one by itself.
+/// One at a time: the server does not send fast enough for several. Without ``FloodGuard``, all but the flood of PINGs
+/// last until the server ends them, after 20 s; nghttp2 ends the flood of PINGs by itself.
 @Suite(.timeLimit(.minutes(2)), .measuresTime, .serialized) struct FloodTests {
     // MARK: What is seen, as a table
 
@@ -40,7 +40,7 @@ import Testing
         #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
     }
 
-    /// Libcurl before 8.2 closes sockets without a word, and a file may have the number then.
+    /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
     @Test func `a descriptor that is somebody else's by now is left alone`() throws {
         let watch = FloodMonitor(told: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -9,7 +9,8 @@ import Testing
 ///
 /// Without ``ResendPolicy``, a server that refuses a stream is asked five times more.
 @Suite(.timeLimit(.minutes(1))) struct HTTP2FaultTests {
-    /// What libcurl says of a fault: 7.88, then since HTTP/2 was rewritten for 8.1.0, and what it says after 8.14.1.
+    /// Libcurl's text for a fault: of 7.88, of versions since HTTP/2 was rewritten for 8.1.0, and of those after
+    /// 8.14.1.
     private static func by<Words>(_ first: Words, _ second: Words, _ third: Words? = nil) -> Words {
         Libcurl.version < 0x08_01_00 ? first : Libcurl.version > 0x08_0e_01 ? third ?? second : second
     }
@@ -175,7 +176,7 @@ import Testing
         let task = session.request(try TestServers.misbehavingHTTP2.url(path)).validate().serializingData()
         try await TestHarness.expect(task, in: session, failsWith: kind, saying: words)
         let answer = await task.response
-        // What came in one piece with the fault is not handed over.
+        // Bytes that came in one piece with the fault are not delivered.
         #expect(answer.response?.statusCode == 200 || path == "/long" || path == "/aborted")
         #expect((answer.data?.count ?? 0) <= 200)
         try await expectToGoOn(session)

@@ -6,7 +6,7 @@ import Testing
 
 /// Names whose lookup hangs.
 ///
-/// Without ``BlockingLookups``, whoever cancels one waits for its thread, and so do all requests on the loop.
+/// Without ``BlockingLookups``, cancelling such a lookup waits for its thread, and so do all requests on the loop.
 @Suite(.timeLimit(.minutes(1))) struct HangingLookupTests {
     /// Libcurl from 8.20.0 on would wait for the lookup when the session's multi handle ends.
     ///
@@ -25,7 +25,7 @@ import Testing
             let neighbour = TestHarness.session { $0.eventLoop = loop }
             let task = session.request("http://hanging/").serializingData()
             task.resume()
-            // Opened when the lookup reads it; that goes on when it is closed.
+            // Opened when the lookup reads it; the lookup continues when it is closed.
             let writer = await withCheckedContinuation { continuation in
                 Thread.detachNewThread { continuation.resume(returning: unsafe open(pipe, O_WRONLY | O_CLOEXEC)) }
             }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What comes in on connections that no request uses.
+/// Bytes that come in on idle connections.
 ///
 /// Without ``IdleConnections``, it is the answer to the next request.
 @Suite(.timeLimit(.minutes(2))) struct IdleConnectionTests {
@@ -82,7 +82,7 @@ import Testing
         let session = TestHarness.session()
         for number in 1...50 {
             let answer = await session.request(server.url("/")).serializingData(emptyResponseCodes: [200, 404]).response
-            // Which of the two is first is a race that nobody can decide, unless the late one had come before the request.
+            // The order of the two is a race that cannot be decided, unless the late one came before the request.
             try #require(answer.response?.statusCode == 200, "\(number): \(answer)")
             while sent.value < number {
                 try Task.checkCancellation()

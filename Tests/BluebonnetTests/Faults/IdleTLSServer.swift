@@ -12,7 +12,7 @@ import Testing
 /// An answer's body says how many connections there were. A thread for each connection; all waits are bounded.
 // Safety: every pointer is used within the call that takes it; the context is made once, and OpenSSL lets threads share it.
 @safe final class IdleTLSServer: @unchecked Sendable {
-    /// What comes after an answer.
+    /// The bytes after an answer.
     enum Epilogue: Sendable {
         /// NewSessionTicket (RFC 8446 §4.6.1).
         case ticket

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Somebody on the way to a server with TLS, who has no key, writes an answer into the connection.
+/// An attacker without a key, on the path to a server with TLS, writes a response into the connection.
 @Suite(.timeLimit(.minutes(1))) struct InjectedAnswerTests {
     /// Without TLS, what a server leaves in a connection that it resets is its answer to a refused upload.
     @Test func `what comes in the clear is no answer to an upload with TLS`() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What a program loads that links Bluebonnet.
+/// The libraries that a program with Bluebonnet loads.
 struct LinkageTests {
     /// A program of this package that links the library and nothing else of Swift's that is large.
     private static let program = "BenchBluebonnet"

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// What must not reach a server.
+/// Requests that must not reach a server.
 @Suite(.timeLimit(.minutes(1))) struct NothingIsSentTests {
     @Test func `a request that is refused by a session on its way down is not sent, though it had to be encoded`()
         async throws

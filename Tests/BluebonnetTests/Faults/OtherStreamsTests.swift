@@ -4,11 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the end of one HTTP/2 stream does to others on the connection.
+/// The effects of the end of an HTTP/2 stream on others on the connection.
 ///
 /// Without ``DeferredUploadEnds``, bodies lose bytes when another's upload ends.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct OtherStreamsTests {
-    /// What `/numbered` sends.
+    /// The body of `/numbered`.
     private static let lines = Data(
         (1_000_000_000..<1_000_030_000).map { "\(String($0).dropFirst())\n" }.joined().utf8)
 
@@ -51,7 +51,7 @@ import Testing
         for session in [session, signals, busy] { await session.shutdown() }
     }
 
-    /// Which of the streams libcurl looks at first is open; some bytes come while it is told of the end.
+    /// Libcurl may look at either stream first; some bytes arrive while the end is passed to it.
     @Test func `bodies are whole when uploads end beside them, one after the other`() async throws {
         let session = try TestHarness.trustingSession()
         let origin = TestServers.nghttpd

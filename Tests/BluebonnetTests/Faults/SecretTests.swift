@@ -5,7 +5,7 @@ import Testing
 
 /// Where secrets go in, and where they must not come out.
 @Suite(.timeLimit(.minutes(1))) struct SecretTests {
-    /// What is hidden, in every test.
+    /// The secrets of every test.
     private static let secret = "hunter2-Xk9"
 
     /// A place where a secret goes in.
@@ -188,7 +188,7 @@ import Testing
 }
 
 extension RequestError {
-    /// What a caller sees who knows it as an error only.
+    /// The description for a caller that knows it only as an error.
     fileprivate var localizedText: String {
         let error: any Error = self
         return "\(error)"

@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the system does not have, and what errors say of it.
+/// Shortages of the system's resources, and the errors about them.
 @Suite(.timeLimit(.minutes(1))) struct ShortageTests {
     @Test func `out of descriptors, the error says so, and the session works again later`() async {
         await #expect(processExitsWith: .success) {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the sources may not hold, whatever the compiler thinks of it.
+/// Constructs that the sources must not contain, even if they compile.
 struct SourceRulesTests {
     /// The files that may step outside of what the compiler checks, each with a line that says why it is safe.
     private static let unsafeFiles: Set<String> = [

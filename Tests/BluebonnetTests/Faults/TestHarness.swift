@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What the tests of faults share.
+/// The shared parts of the tests of faults.
 enum TestHarness {
     // MARK: Sessions
 
@@ -43,12 +43,13 @@ enum TestHarness {
 
     // MARK: Expectations
 
-    /// An address and a port, as libcurl's words have them.
+    /// An address and a port, as in libcurl's error text.
     static func words(_ address: String, port: Int) -> String {
         Libcurl.version > 0x08_0e_01 ? "\(address):\(port)" : "\(address) port \(port)"
     }
 
-    /// Expects that a request fails: with this kind of error, which says so in one line, with these words and the URL.
+    /// Expects that a request fails: with this kind of error, whose one-line description contains these texts and the
+    /// URL.
     ///
     /// Expects, too, that the request has ended and that its session has forgotten it.
     @discardableResult
@@ -69,7 +70,7 @@ enum TestHarness {
         }
         #expect(!text.contains { $0.isNewline || $0 == "\0" }, sourceLocation: sourceLocation)
         let request = task.request
-        // What one serializer fails at is no failure of the request, which may have others.
+        // The failure of one serializer is not that of the request, which may have others.
         if case .serialization = kind {
             #expect(request.error == nil, sourceLocation: sourceLocation)
         } else {

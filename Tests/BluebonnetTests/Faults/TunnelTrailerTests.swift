@@ -77,7 +77,7 @@ import Testing
             let sent = proxy.traffic.bytesSent
             let growth = try ProcessResources.now().residentKiB - before
             print("tunnel: \(sent) bytes of trailers, \(growth) KiB more")
-            // It may have been taken for a flood.
+            // The trailers may have been treated as a flood.
             #expect(sent > 1 << 20 && growth < 32 << 10, "\(sent), \(growth)")
             await session.shutdown()
             await proxy.stop()

@@ -127,7 +127,7 @@ private struct Refusal: Error, Equatable {}
         let transport = StubTransport { _ in .text("x") }
         let session = Session(interceptor: adding("1"), transport: transport)
         let tasks = (0..<20).map { session.request("http://stub.test/\($0)").serializingString() }
-        // The sequence of the heads is not the answer's: nobody drives the requests but the session.
+        // The sequence of the heads does not await the answer: only the session drives the requests.
         for task in tasks {
             for await response in task.request.httpResponses() { #expect(response.statusCode == 200) }
         }

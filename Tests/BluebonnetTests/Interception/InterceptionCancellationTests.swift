@@ -19,7 +19,7 @@ enum RequestKind: CaseIterable, Sendable {
     case data, upload, stream, download
 }
 
-/// Tells when it was reached, and never lets go.
+/// Reports when it was reached, and never returns.
 private final class Trap: Sendable {
     private struct State {
         var isReached = false
@@ -29,7 +29,7 @@ private final class Trap: Sendable {
 
     private let state = Locked(State())
 
-    /// Waits for ever, whatever happens to the task; ``release()`` lets go at the end of the test.
+    /// Waits, even if the task is cancelled, until ``release()`` ends the wait at the end of the test.
     func fall() async {
         await withCheckedContinuation { continuation in
             let waiting = state.withLock { state in

@@ -33,7 +33,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         let tasks = (request.serializingString(), request.serializingData(), request.serializingString())
         _ = await (tasks.0.response, tasks.1.response, tasks.2.response)
         #expect(retrier.asked.count == 1)
-        // One that is attached afterwards gets the same answer, and asks nobody.
+        // A serializer that is attached later gets the same answer, and no retrier is asked.
         #expect(await request.serializingString().response.error?.kind == .connection(.lost))
         #expect(retrier.asked.count == 1)
     }

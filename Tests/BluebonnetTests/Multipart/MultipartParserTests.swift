@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What parsers that others wrote make of the forms; `Tests/Support/multipart/parse.py` runs them.
+/// The results of third-party parsers for the forms; `Tests/Support/multipart/parse.py` runs them.
 @Suite(.timeLimit(.minutes(1))) struct MultipartParserTests {
     /// The parsers, by the names that the program gives them.
     enum Parser: String, CaseIterable {
@@ -61,10 +61,10 @@ import Testing
     /// A name for a field and a file, and what parsers give back instead of it.
     struct Name {
         let text: String
-        /// What any parser gives back that is not listed.
+        /// The result of any parser that is not listed.
         var asField: String
         var asFile: String?
-        /// What these parsers give back for the field and the file.
+        /// The results of these parsers for the field and the file.
         var others: [Parser: (String, String?)] = [:]
 
         /// A name that comes back as it is.
@@ -122,7 +122,7 @@ import Testing
             others: [
                 .werkzeug: ("a\"", "a\""), .email: ("a\\%22", "a\\%22"), .pythonMultipart: ("a\\%22", "a\\%22"),
             ]),
-        // The quote after it is taken for a part of the name: the one thing that a name should not end with.
+        // The quote after it is treated as part of the name: a name should not end with a backslash.
         Name(
             "a\\",
             others: [

@@ -220,7 +220,7 @@ import Testing
             url: try #require(URL(string: url)), method: method, headers: headers, body: body.map { .data($0) })
     }
 
-    /// Runs the command with a function in curl's place and returns what it was given.
+    /// Runs the command with a function in curl's place and returns its arguments.
     private func run(_ request: HTTPRequest) async throws -> (arguments: [String], input: Data) {
         let output = try await Shell.run(
             """

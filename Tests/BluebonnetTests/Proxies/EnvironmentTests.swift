@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What the environment of a process decides: proxies, and Kerberos tickets.
+/// Settings from the environment of a process: proxies, and Kerberos tickets.
 @Suite(.timeLimit(.minutes(1))) struct EnvironmentTests {
     /// Runs the program and returns its lines.
     private static func lines(_ arguments: [String], _ environment: [String: String]) async throws -> [String] {
@@ -91,7 +91,7 @@ import Testing
         let known = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:secret")
         #expect(try await Self.lines(arguments, [name: known]) == ["200 "])
         let wrong = try TestServers.proxyWithPassword.proxyURL(userInfo: "user:hidden-word")
-        // What tinyproxy says is 401 rather than 407.
+        // Tinyproxy answers with 401 rather than 407.
         let refused = try await Self.lines(arguments, [name: wrong])
         #expect(refused.count == 1 && refused.first?.hasPrefix("error") == true)
         #expect(refused.first?.contains("401, through the environment's proxy") == true, "\(refused)")

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// How proxies are told who is there, and who else is not told.
+/// How credentials are sent to proxies, and to no other servers.
 @Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
     typealias Proxy = Session.Configuration.Proxy
 
@@ -12,7 +12,7 @@ import Testing
 
     // MARK: Refusals
 
-    /// Proxies that somebody comes to without the right credential.
+    /// Proxies, each with a request that lacks the right credential.
     enum Refusal: CaseIterable {
         case nobody, userInfo, credential, digestNobody, digest, digestUserInfo, ntlmNobody, ntlm, negotiate
 
@@ -25,7 +25,7 @@ import Testing
             }
         }
 
-        /// Tinyproxy says 401 to who brings something wrong.
+        /// Tinyproxy answers a wrong credential with 401.
         var status: Int { self == .userInfo || self == .credential ? 401 : 407 }
 
         func proxy() throws -> Proxy {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What the tests of proxies share.
+/// The shared parts of the tests of proxies.
 enum ProxyFixture {
     /// Who is let in, and with what.
     static let credential = Credential(username: "user", password: "secret")
@@ -25,7 +25,7 @@ enum ProxyFixture {
         return request
     }
 
-    /// What httpbin says of a request: who sent it, and the fields.
+    /// A request as httpbin echoes it: the sender, and the fields.
     struct Echo {
         let origin: String?
         let fields: [String: JSONValue]

@@ -27,7 +27,7 @@ import Testing
         Row(own: .url("SOCKS5h://a"), session: plain, url: "SOCKS5h://a", exclusions: "", isSocks: true),
         Row(session: .url("a", excluding: ["b", "10.0.0.0/8"]), url: "a", exclusions: "b,10.0.0.0/8"),
         Row(session: .url("a", excluding: ["b", "*"]), url: "a", exclusions: "*"),
-        // The session's own tunnels are shared, those of somebody else are not.
+        // Tunnels with the session's own credentials are shared, tunnels with others are not.
         Row(session: .url("http://a:b@proxy:1"), url: "http://a:b@proxy:1", exclusions: ""),
         Row(
             own: .url("http://a:b@proxy:1"), session: .url("http://a:b@proxy:1"), url: "http://a:b@proxy:1",

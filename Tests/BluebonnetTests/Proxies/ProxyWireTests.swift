@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ProxyWireTests {
     typealias Proxy = Session.Configuration.Proxy
 
-    /// A proxy, and how somebody is named to it.
+    /// A proxy, and the way in which the user is named to it.
     enum Way: CaseIterable {
         case http, userInfo, credential, secure, socks, socksUserInfo, socksCredential, socksLocalNames
 

@@ -50,7 +50,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
 
     private static func isThere(_ path: String) -> Bool { FileSystem.status(path, followingLinks: false) != nil }
 
-    /// Expects that the file is there if the answer says so and all of it, and that what is beside it was promised.
+    /// Expects the file if the answer reports it, complete if it exists, and beside it only files that were promised.
     private static func expect(_ answer: DownloadResponse<URL, RequestError>, _ file: URL, isDiscarded: Bool = false) {
         let directory = file.deletingLastPathComponent().path
         let partial = FileSystem.path(".\(file.lastPathComponent).part", in: directory)

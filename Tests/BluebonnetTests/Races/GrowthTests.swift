@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Counts what a process holds, from /proc.
+/// Counts the resources of a process, from /proc.
 struct ProcessResources: CustomStringConvertible {
     let descriptors: Int
     let threads: Int

@@ -6,9 +6,9 @@ import Testing
 
 /// Uploads that are interrupted at moments that differ from one to the next.
 ///
-/// Everyone gets an answer, every sequence is let go, and every connection and file is closed.
+/// Every request gets an answer, every sequence is released, and every connection and file is closed.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct UploadRaces {
-    /// Who interrupts.
+    /// The source of the interruption.
     enum Interruption: CaseIterable {
         case cancellation, suspension, earlyAnswer, reset, nothing
     }
@@ -17,7 +17,7 @@ import Testing
     private static let count = 12
     private static var length: Int { piece * count }
 
-    /// Reads bodies: to the end, or no further than the path says, and then answers or breaks off.
+    /// Reads bodies: to the end, or no further than the path says, and then answers or aborts.
     private static func server() async throws -> LocalServer {
         try await LocalServer { router in
             router.streaming("/:end/:limit") { request, body in
@@ -89,7 +89,7 @@ import Testing
             case .earlyAnswer: #expect(response.value == "early", "\(response)")
             case .reset: #expect(response.error?.kind == .connection(.lost), "\(response)")
             }
-            // A sequence that nobody asked for was never begun; one that was is let go.
+            // A sequence that was not requested was never begun; a sequence that was is released.
             guard let record, record.begun > 0 || response.value == whole else { return }
             await record.isOver.wait()
         }

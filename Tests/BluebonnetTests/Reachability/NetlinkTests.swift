@@ -5,7 +5,7 @@ import Testing
 @testable import Bluebonnet
 @testable import BluebonnetReachability
 
-/// What the kernel says about routes and links, byte for byte as it said it once to a program on Linux 6.
+/// The kernel's messages about routes and links, byte for byte as recorded once on Linux 6.
 @Suite struct NetlinkTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -79,7 +79,7 @@ final class NetworkNamespace: Sendable {
         let words = "python3 -u -m http.server \(port) --bind 0.0.0.0 --directory /usr/share"
         let server = kept(
             try LineOutputProgram(command: words.split(separator: " ").map(String.init), namespace: name))
-        // It says so when it listens.
+        // The server prints its port when it listens.
         for await line in server.lines where line.contains("\(port)") { return }
         throw POSIXError(.ECHILD)
     }

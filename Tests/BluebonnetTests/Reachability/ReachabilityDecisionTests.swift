@@ -31,7 +31,7 @@ import Testing
         (.through(local, lo), .loopback4, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(local, lo), .loopback6, .reachable(.ethernetOrWiFi), .notReachable),
         (.through(sent, lo), host, .reachable(.ethernetOrWiFi), .notReachable),
-        // With the loopback link down its addresses would go by the default route, and nobody there wants them.
+        // With the loopback link down its addresses would go by the default route, where no host accepts them.
         (.through(sent, eth), .loopback4, .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(sent, eth), IPAddress(bytes: [127, 9, 9, 9]), .notReachable, .reachable(.ethernetOrWiFi)),
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),

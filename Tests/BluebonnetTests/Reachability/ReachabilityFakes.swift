@@ -16,7 +16,7 @@ final class FakeRoutes: Sendable {
         self.answers = Locked(answers)
     }
 
-    /// How often somebody asked.
+    /// The number of questions so far.
     var questions: Int { asked.withLock { $0 } }
 
     func ways(to addresses: [IPAddress]) -> [NetworkPath] {
@@ -78,7 +78,7 @@ final class FakeNameResolver: Sendable {
         for completion in waiting { completion(answer) }
     }
 
-    /// Answers those who come from now on.
+    /// Answers all later lookups.
     func set(_ answer: NameLookupResult?) {
         state.withLock { $0.answer = answer }
     }

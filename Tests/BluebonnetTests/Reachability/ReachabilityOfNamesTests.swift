@@ -41,7 +41,7 @@ import Testing
         routes.set(.none, to: Self.first)
         kernel.change()
         #expect(await statuses.next() == .notReachable)
-        // Nobody answers without a network, which says nothing about the addresses.
+        // No name server answers without a network, which says nothing about the addresses.
         await until { names.waiting == 1 }
         names.answer(.noAnswer)
         routes.set(.ethernet, to: Self.first)
@@ -62,7 +62,7 @@ import Testing
         ] {
             routes.set(way)
             kernel.change()
-            // With the second change the first has been told to all.
+            // With the second change, all listeners have received the first.
             #expect(await others.next() == status)
         }
         #expect(names.count == 1)

@@ -18,7 +18,7 @@ import Testing
         try await race(groups: Self.iterations / 50, of: 50) { iteration in
             switch iteration % 5 {
             case 0:
-                // Ended by its own leaving, or by those who stop.
+                // Ended by leaving the loop, or by the tasks that stop the manager.
                 for await status in manager.statuses {
                     #expect(status == .reachable(.ethernetOrWiFi))
                     break

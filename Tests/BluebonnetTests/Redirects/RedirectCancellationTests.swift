@@ -79,7 +79,7 @@ struct RedirectCancellationTests {
         let handler = Redirector(
             behavior: .modify { _, newRequest, _ in
                 begun.open()
-                // A task that nobody cancels.
+                // A task that is never cancelled.
                 await Task.detached { await gate.wait() }.value
                 return newRequest
             })

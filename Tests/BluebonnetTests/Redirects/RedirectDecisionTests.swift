@@ -5,7 +5,7 @@ import Testing
 
 /// What is left of a request that is redirected, as a table.
 @Suite struct RedirectDecisionTests {
-    /// What the body of a request is, and whether it goes along.
+    /// The kind of a request's body, and whether it is sent with the redirect.
     enum Body: Sendable {
         case none, data, once
 
@@ -111,7 +111,7 @@ import Testing
         Row(
             status: 302, method: .put, body: .data, fields: content, next: .put, hasBody: true,
             remaining: content.map(\.name)),
-        // GET stays GET: what is said of a body that it has not is left alone.
+        // GET stays GET: content fields without a body are left alone.
         Row(
             status: 303, method: .get, body: .none, fields: ["Content-Type": "a/b"], next: .get, hasBody: false,
             remaining: ["Content-Type"]),
@@ -199,7 +199,7 @@ import Testing
         #expect((next.body != nil) == row.hasBody)
         #expect(next.headers.map(\.name) == row.remaining ?? [])
         if let url = row.url { #expect(next.url.absoluteString == url) }
-        // What is no field goes along, but for the credential.
+        // The settings that are not fields are kept, except the credential.
         #expect(!next.handlesCookies && next.timeouts == request.timeouts)
         let staysHome = Origin(of: request.url) == Origin(of: next.url)
         #expect((next.credential == nil) == !staysHome)

@@ -165,7 +165,7 @@ private enum Release {
         return session.request("http://stub.example/")
     }
 
-    /// Lets a machine note what attempts came to that touch it when they go.
+    /// Lets a machine record the results of attempts that access it when they are released.
     static func replaceAttempts() {
         let machine = Locked(RequestMachine<Int>())
         for _ in 0..<2 {

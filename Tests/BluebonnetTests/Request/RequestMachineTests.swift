@@ -184,7 +184,7 @@ extension RequestMachine<Int> {
         }
     }
 
-    /// Why nothing was under way; whoever looks from then on has to see the same.
+    /// The reason why nothing was under way; later readers must see the same attempt.
     private func name(of attempt: CompletedAttempt) -> String {
         guard attempt === record.last else { return "what nobody sees" }
         switch attempt.error?.kind {
@@ -194,7 +194,7 @@ extension RequestMachine<Int> {
         }
     }
 
-    /// Phase, driver and wish in words.
+    /// Phase, driver and wish as text.
     fileprivate var place: String {
         let phase =
             switch phase {

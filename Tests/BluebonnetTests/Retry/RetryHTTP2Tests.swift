@@ -32,7 +32,7 @@ import Testing
         return session.request(url, method: method).validate().retry(using: .retryPolicy(jitter: .none))
     }
 
-    /// A fault, what becomes of it, after how many attempts, and how often each of these is sent.
+    /// A fault, the resulting error, the number of attempts, and how often each attempt is sent.
     typealias Row = (path: String, kind: RequestError.Kind, attempts: Int, sendings: Int)
 
     /// Libcurl before 8.1.0 does not tell a request that was not processed.

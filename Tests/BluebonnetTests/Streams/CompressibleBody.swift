@@ -79,7 +79,7 @@ enum CompressibleBody {
 
 /// The most memory that a process has had at one time.
 enum PeakMemory {
-    /// Begins to measure anew.
+    /// Starts a new measurement.
     static func begin() throws {
         try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
     }

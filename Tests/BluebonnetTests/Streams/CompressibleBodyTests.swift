@@ -116,7 +116,7 @@ import Testing
                 let offset = count % line.count
                 #expect(piece == pattern[offset..<offset + piece.count])
                 count += piece.count
-                // Other requests go on, and for as long as they take, nobody reads.
+                // Other requests continue, and while they run, the body is not read.
                 guard count < 20 << 20 else { continue }
                 let waiting = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
                 #expect(waiting - count <= (1024 + 512 + 64) << 10)

@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct PieceHandoverTests {
     private static let size = 8 << 20
 
-    /// Starts an exchange whose body waits until the system's buffers are full, so that one turn brings many pieces.
+    /// Starts an exchange whose body waits until the system's buffers are full, so that a single turn delivers many
+    /// pieces.
     private func exchange(
         on session: Session, with server: LocalServer, to observer: OutcomeObserver
     ) async throws -> any Exchange {
@@ -71,7 +72,7 @@ import Testing
     }
 }
 
-/// Keeps what it is handed, and answers as it was told to.
+/// Keeps the pieces, and returns the answers that it was created with.
 private final class PieceReceiver: BodyReceiver {
     private let state = Locked<(body: Data, pieces: Int)>((Data(), 0))
     private let answer: @Sendable (Int) -> ReceiveAction

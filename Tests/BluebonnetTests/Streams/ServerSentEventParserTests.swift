@@ -2,7 +2,7 @@ import Bluebonnet
 import FoundationEssentials
 import Testing
 
-/// A stream, and what is to come of it.
+/// A stream, and the expected events.
 struct EventStreamCase: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]

@@ -46,7 +46,7 @@ enum StreamFixture {
         }
     }
 
-    /// What came of reading a sequence to its end.
+    /// The result of reading a sequence to its end.
     struct Reading<Element: Sendable>: Sendable {
         var elements: [Element] = []
         var error: RequestError?

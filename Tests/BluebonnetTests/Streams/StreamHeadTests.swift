@@ -201,7 +201,7 @@ import Testing
         for await request in requests { methods.append(request.method) }
         #expect(methods == [.get] && statusCodes == [200])
         #expect(await body.error == nil)
-        // Those who come late are told the latest.
+        // Late readers get the latest value.
         for await response in request.httpResponses() { statusCodes.append(response.statusCode) }
         for await request in request.httpRequests() { methods.append(request.method) }
         #expect(methods == [.get, .get] && statusCodes == [200, 200])

@@ -106,7 +106,7 @@ import Testing
         for step in 0..<200 {
             let request = session().request(Self.url)
             let lock = Locked(false)
-            // Were it called within these calls, it would wait for the lock for ever.
+            // If it were called within these calls, it would deadlock.
             lock.withLock { isBusy in
                 isBusy = true
                 request.serializingString().onCompletion { _ in calls.note(lock.withLock { $0 }) }

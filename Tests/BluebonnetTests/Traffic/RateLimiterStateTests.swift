@@ -58,7 +58,7 @@ struct RateLimiterStateTests {
         #expect(state.waitingCount(for: "a") == 2)
         var (released, wait) = state.timePassed(at: "a", now: .milliseconds(1500))
         #expect(released == [3] && wait != nil)
-        // Nobody overtakes, also when there is a token already.
+        // No request overtakes another, even if a token is already available.
         #expect(state.arrived(6, at: "a", now: .seconds(10)) == .wait)
         (released, wait) = state.timePassed(at: "a", now: .seconds(10))
         #expect(released == [4, 6] && wait == nil)

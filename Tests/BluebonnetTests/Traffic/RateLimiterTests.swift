@@ -5,7 +5,7 @@ import Testing
 
 /// A limiter in sessions, by a clock that the test moves.
 @Suite(.timeLimit(.minutes(1))) struct RateLimiterTests {
-    /// Time that passes when somebody sleeps and the test lets it.
+    /// Time that passes when a task sleeps and the test allows it.
     private final class Clock: Sendable {
         private let state = Locked((now: Duration.zero, sleepers: [CheckedContinuation<Void, Never>]()))
         let sleeps = Counter()

@@ -161,7 +161,7 @@ import Testing
             (CURLE_WEIRD_SERVER_REPLY, "[HTTP2] [1] received invalid frame: F", 0x08_0e_01, .brokenStream),
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0xb)", 0x08_17_00, .goingAway),
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by server (error 0x2)", 0x08_17_00, nil),
-            // What a field says is the server's.
+            // The value of a field is the server's text, not libcurl's.
             (CURLE_HTTP2_STREAM, "a field, stream: 1, name: [a], value: [reset by curl (error 0xb)]", 0x08_17_00, nil),
             (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", 0x07_58_01, .sentInVain),
             (CURLE_COULDNT_RESOLVE_PROXY, "Unsupported proxy syntax in 'a'", 0x07_58_01, .unsupportedProxy),

@@ -140,7 +140,7 @@ private actor Resident {
         let loop = EventLoop()
         var ends: [Int32] = [0, 0]
         #expect(unsafe pipe(&ends) == 0)
-        // Nobody can read from the pipe now.
+        // The pipe has no reader now.
         close(ends[0])
         let writing = ends[1]
         loop.attach()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// The order in which an observer is told.
+/// The order of the calls to an observer.
 @Suite(.timeLimit(.minutes(1))) struct HeadOrderTests {
     private final class Recorder: ExchangeObserver {
         let events: AsyncStream<String>
@@ -21,10 +21,10 @@ import Testing
         func exchangeDidComplete(_ outcome: ExchangeOutcome) { continuation.yield("end") }
     }
 
-    /// Ends the exchange on the loop as soon as its head has come in, before the turn is over: a judge's verdict on another
-    /// connection has the observers told then.
+    /// Ends the exchange on the loop as soon as its head has come in, before the turn is over: an evaluator's verdict
+    /// on another connection makes the engine notify the observers at that time.
     ///
-    /// `whenDone` is told whether this was in time: the turn may have told of the head already.
+    /// `whenDone` receives whether this was in time: the turn may have reported the head already.
     private static func endBehindHead(
         _ engine: TransferEngine, _ loop: EventLoop, whenDone: @escaping @Sendable (Bool) -> Void
     ) {

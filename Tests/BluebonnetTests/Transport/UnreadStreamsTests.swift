@@ -2,7 +2,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// When libcurl is to look for what it has left lying.
+/// When libcurl must check for bytes that it has left unread.
 ///
 /// Without ``UnreadStreams``, a body on a connection without other streams never ends with libcurl 7.88, now and then.
 @Suite(.enabled(if: UnreadStreams.isGuarded, "a newer libcurl leaves nothing lying")) struct UnreadStreamsTests {

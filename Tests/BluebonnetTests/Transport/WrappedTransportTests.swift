@@ -77,7 +77,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// Connections that were made before would not have been judged.
+    /// Connections that were made before would not have been evaluated.
     @Test func `a manager that comes after the first exchange is not taken, and its session sends nothing`()
         async throws
     {
@@ -107,7 +107,7 @@ import Testing
         await session.shutdown()
     }
 
-    /// In a process of its own, where nobody else has threads of that name; they would end at once.
+    /// In a process of its own, without other threads of that name; they would end at once.
     @Test func `a session that makes no request starts no thread for its manager`() async {
         await #expect(processExitsWith: .success) {
             var sessions: [Session] = []
@@ -136,7 +136,8 @@ import Testing
         }
     }
 
-    /// What cookies choose is not stored; a transport that does not tell of cookies may have another within that has them.
+    /// Responses that depend on cookies are not stored; a transport that reports no cookies may contain one that has
+    /// them.
     @Test(arguments: [true, false])
     func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
         _ tells: Bool
@@ -258,7 +259,7 @@ private struct ReplayingTransport: Transport {
     }
 }
 
-/// An exchange that is over before anybody can stop it.
+/// An exchange that is over before it can be stopped.
 private struct Replay: Exchange {
     func cancel() {}
     func suspend() {}

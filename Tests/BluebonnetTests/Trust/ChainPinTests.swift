@@ -36,7 +36,7 @@ import Testing
             }
         }
 
-        /// What is said when no pin is there.
+        /// The reason when no pin matches.
         var reason: RequestError.TrustReason {
             switch self {
             case .certificates, .certificatesAlone: .certificatePinningFailed
@@ -71,7 +71,7 @@ import Testing
         #expect(try await Self.kind(way.evaluator([right, wrong]), .threeLevels) == nil)
     }
 
-    /// Everything that is pinned is in what these servers show, and vouches for nothing.
+    /// These servers send the pinned certificate, which has signed nothing in their chain.
     @Test(arguments: [Pin.intermediate, .root], Way.allCases)
     func `a pinned certificate that is shown and has signed nothing is no pin`(_ pin: Pin, _ way: Way) async throws {
         let kind = try await Self.kind(way.evaluator([try pin.certificate()]), .impostor)
@@ -84,7 +84,7 @@ import Testing
         #expect(kind == .trust(way.reason))
     }
 
-    /// Whoever has a certificate by the pinned authority could otherwise make more of them.
+    /// Otherwise the owner of a certificate by the pinned authority could issue more of them.
     @Test(arguments: [Way.certificatesAlone, .keysAlone])
     func `a pin is not reached by way of one who is no authority`(_ way: Way) async throws {
         let middle = try TrustFixture.chainCertificate("leaf-authority")
@@ -197,7 +197,7 @@ import Testing
         #expect(unjudged.allSatisfy { $0[2] == "early" })
     }
 
-    /// What a server says of so many connections, one after the other.
+    /// A server's answers on so many connections, one after the other.
     private static func answers(_ count: Int, from session: Session) async throws -> [[Substring]] {
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
         var answers: [[Substring]] = []

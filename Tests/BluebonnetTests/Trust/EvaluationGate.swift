@@ -1,4 +1,4 @@
-/// Holds those who judge up until the test says so.
+/// Holds evaluators until the test opens it.
 actor EvaluationGate {
     private var isOpen = false
     private var arrivals = 0

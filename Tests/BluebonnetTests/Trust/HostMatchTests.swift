@@ -96,7 +96,7 @@ import Testing
         #expect(HostName.hasNoDomains(host) == hasNone)
     }
 
-    /// Whoever makes a manager, or keeps a cookie, does so on a thread of their own.
+    /// A manager or a cookie is made on the caller's thread, whose locale must not change.
     @Test func `a name in Unicode leaves the thread its locale`() {
         let before = unsafe uselocale(nil)
         #expect(HostName.canonical("bücher.example") == "xn--bcher-kva.example")

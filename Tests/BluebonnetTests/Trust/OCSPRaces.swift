@@ -14,7 +14,7 @@ import Testing
         let server = try await LocalServer { routes in
             routes.post("/") { _ in
                 for _ in 0..<(count.next() * 31) % 211 { await Task.yield() }
-                // An old answer that says good is no answer, one that says revoked is.
+                // An old response with the status good is ignored, one with the status revoked counts.
                 return count.value.isMultiple(of: 2) ? .status(503) : RevocationFixture.response(revoked)
             }
         }

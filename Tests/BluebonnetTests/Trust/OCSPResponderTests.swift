@@ -72,7 +72,7 @@ import Testing
             }
         }
 
-        /// Whether the answer was read, so that there is no error to tell of.
+        /// Whether the answer was read, so that there is no error to report.
         var isAnswer: Bool { [.noNonce, .otherNonce, .stranger, .another].contains(self) }
 
         func answer(to question: Data, recorded: Data) async throws -> LocalServer.Response {
@@ -197,7 +197,7 @@ import Testing
         await wary.shutdown()
     }
 
-    /// The certificate names one by LDAP, which nobody is asked by, and two by HTTP.
+    /// The certificate names one responder by LDAP, which is never asked, and two by HTTP.
     @Test func `the next responder is asked when one does not know`() async throws {
         let second = try await LocalServer { routes in
             routes.post("/ocsp") { RevocationFixture.response(try await RevocationFixture.answer(to: $0.body)) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// What happens while a responder keeps everybody waiting.
+/// The behavior while a responder delays its answer.
 @Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
     /// A responder that is asked, and answers when it is let.
     private struct Scene {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Keeps those who come until it is opened, or they leave.
+    /// Holds tasks until it is opened, or they are cancelled.
     private final class Gate: Sendable {
         private let state = Locked((isOpen: false, latches: [Latch]()))
 
@@ -170,7 +170,7 @@ import Testing
         let answer = Task { await staying.response }
         await secondAsked.wait()
         first.open()
-        // The loop turns meanwhile, and hears of it.
+        // The loop runs meanwhile, and is notified of it.
         let plain = try await LocalServer { $0.get("/", .status(204)) }
         for _ in 1...10 { _ = await session.request(plain.url).serializingData().response }
         second.open()
@@ -200,7 +200,7 @@ import Testing
         // It may say meanwhile that it was revoked, or be no longer valid.
         #expect(!memory.hasAccepted(trust(good, staple: Data([1]))))
         #expect(!memory.hasAccepted(trust(good, code: 10)))
-        // An evaluator may have asked how it speaks, and who vouches for it.
+        // An evaluator may have checked the version, the cipher and the authorities.
         #expect(!memory.hasAccepted(trust(good, version: "TLSv1.2")))
         #expect(!memory.hasAccepted(trust(good, cipher: "CHACHA20")))
         #expect(!memory.hasAccepted(trust(good, built: good + other)))

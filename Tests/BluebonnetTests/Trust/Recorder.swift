@@ -50,7 +50,7 @@ struct Recorder: Sendable {
     /// The same when all connections have ended, and nothing that was sent can be still to come.
     func finalCounts() async throws -> Counts { try await act("final") }
 
-    /// Shows another chain on the same port from now on, and closes the connections, as a server that starts anew.
+    /// Shows another chain on the same port from now on, and closes the connections, as a restarted server.
     func change(to chain: String) async throws { _ = try await act("change", "&chain=\(Self.path(of: chain))") }
 
     func stop() async throws {

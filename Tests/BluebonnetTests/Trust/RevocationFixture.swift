@@ -34,7 +34,7 @@ enum RevocationFixture {
         }
     }
 
-    /// A session that trusts the root, and judges all hosts in one way.
+    /// A session that trusts the root, and has the same evaluator for all hosts.
     static func session(
         _ evaluator: any ServerTrustEvaluating, _ version: HTTPVersionPreference = .automatic
     ) throws -> Session {
@@ -46,7 +46,7 @@ enum RevocationFixture {
         Session(configuration: try configuration { $0.httpVersion = version }, serverTrustManager: manager)
     }
 
-    /// What becomes of a request with secrets to a server that records what it gets: see ``Recorder``.
+    /// The error of a request with secrets to a server that records the bytes that it receives: see ``Recorder``.
     static func error(
         of row: String, at server: Recorder, _ evaluator: any ServerTrustEvaluating,
         _ version: HTTPVersionPreference = .automatic,

@@ -7,8 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {
     typealias Judge = RevocationFixture.Judge
 
-    /// A server, and what becomes of it by the judges in their order: accepted (-), or refused because it was revoked (R), is
-    /// unknown (U), or since what is said is stale (S), not to be trusted (T) or nothing (N).
+    /// A server, and the verdicts of the evaluators in their order: accepted (-), or refused because it was revoked
+    /// (R), is unknown (U), or because the revocation information is stale (S), not trusted (T) or missing (N).
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let verdicts: String

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// The rows of the matrix that differ in their certificates, and judges that accept them none the less.
+    /// The rows of the matrix that differ in their certificates, and evaluators that accept them nevertheless.
     static let rows: [ChainServer] = [
         .threeLevels, .reversed, .extra, .notYetValid, .missingIntermediate, .impostor, .clientOnly, .weakKey,
         .weakSHA1, .weakMD5, .constrained, .notAuthority, .expiredIntermediate, .tooLong, .critical, .addressAsDNS,
@@ -57,7 +57,8 @@ import Testing
                 let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row)) {
                     way.configure(&$0)
                 }
-                // What was accepted before would hide a leak: only those who refuse are asked while nothing came in.
+                // An earlier acceptance would hide a leak: only evaluators that refuse are tried while nothing has been
+                // received.
                 let isTried = try await Self.isRefused(row, by: judge)
                 if isTried {
                     let response = await way.send(to: server.url("/?secret"), with: session)
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    /// Whether a judge refuses the nginx with the same chain; that it refuses what it should is tested elsewhere.
+    /// Whether an evaluator refuses the nginx with the same chain; that it refuses what it should is tested elsewhere.
     private static func isRefused(_ row: ChainServer, by judge: Judge) async throws -> Bool {
         let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row))
         let error = await session.request("https://127.0.0.1:\(try row.port())/").serializingData().response.error
@@ -111,7 +112,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Evaluators that are awaited have the handshake broken off first, and made again if they accept.
+    /// For evaluators that await, the handshake is aborted first, and made again if they accept.
     @Test(arguments: Way.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
     func `nothing is sent before a verdict that is awaited`(
         _ way: Way, _ version: Session.Configuration.TLS.Version

@@ -43,8 +43,8 @@ import Testing
         try await expect(.untrustedAuthority, judge, reason(judge, .untrustedIssuer, pinned: nil))
     }
 
-    /// What a judge makes of a server whose chain or name is wrong; `pinned` is what those make of it for whom the server's
-    /// own certificate is the authority.
+    /// An evaluator's reason for refusing a server whose chain or name is wrong; `pinned` is the reason of evaluators
+    /// for which the server's own certificate is the authority.
     private func reason(_ judge: TrustFixture.Judge, _ flaw: Reason, pinned: Reason?) -> Reason? {
         switch judge {
         case .default, .anyHost, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .otherKey, .revocation,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Connections that are there already: each is used by those alone for whom it was judged, by the server's own account.
+/// Existing connections: each is used only by the sessions for which it was evaluated, according to the server's log.
 @Suite(.timeLimit(.minutes(1))) struct TrustPoolTests {
     /// An evaluator that counts how often it has accepted.
     private struct CountingEvaluator: ServerTrustEvaluating {
@@ -141,7 +141,8 @@ import Testing
         await session.shutdown()
     }
 
-    /// A connection that nobody vouches for any more, since what is known of hosts is limited, is not used, nor a failure.
+    /// A connection whose verdict was dropped, since the number of remembered hosts is limited, is not used, nor a
+    /// failure.
     @Test func `after a great many hosts, the first is connected to again`() async throws {
         let port = try ChainServer.wildcard.port()
         let (evaluator, name) = (CountingEvaluator(), Self.name())

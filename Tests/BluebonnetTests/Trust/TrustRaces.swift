@@ -4,9 +4,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Requests that are cancelled, suspended, shut down and dropped at any moment while somebody judges their server.
+/// Requests that are cancelled, suspended, shut down and dropped at any moment while their server is evaluated.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct TrustRaces {
-    /// Judges off the loop, now faster and now slower, and says what the test wants.
+    /// Evaluates off the loop, with varying delays, and gives the verdict that the test chooses.
     private struct SlowEvaluator: AsyncServerTrustEvaluating {
         let asked = Counter()
         var pace = 40
@@ -168,7 +168,7 @@ import Testing
                 await gate.open()
                 await session.shutdown()
             default:
-                // The answer to a question that was given up is nobody's: the next request asks one of its own.
+                // The answer to an abandoned question is not used: the next request asks again.
                 async let second = session.request(url).serializingData().response
                 await gate.arrival(2)
                 await gate.open()

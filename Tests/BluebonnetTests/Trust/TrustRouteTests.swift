@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bluebonnet
 
-/// Hosts are judged whichever way a request comes to them: through proxies, and by way of URLs without TLS.
+/// Hosts are evaluated on every route of a request: through proxies, and by way of URLs without TLS.
 @Suite(.timeLimit(.minutes(1))) struct TrustRouteTests {
     private static func secureProxy(host: String = "localhost") throws -> Session.Configuration.Proxy {
         .url(try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: host))
@@ -69,7 +69,7 @@ import Testing
     func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustFixture.Judge) async throws {
         let proxy = try Self.secureProxy(host: "127.0.0.1")
         let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS)) { $0.proxy = proxy }
-        // Nobody is there, which the proxy says with a response.
+        // No server listens there, which the proxy reports with a response.
         let response = await session.request("http://127.0.0.2:1/").serializingData().response
         if judge == .leafKey {
             #expect(response.response?.statusCode ?? 0 >= 500)
@@ -93,7 +93,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Libcurl makes an https request of one for a host that wants TLS (RFC 6797), and asks nobody.
+    /// Libcurl turns an http request for a host with HSTS (RFC 6797) into an https request, without a callback.
     @Test func `a host that wants TLS is judged when it is asked for without`() async throws {
         let directory = try TestDirectory()
         try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
@@ -155,7 +155,7 @@ import Testing
         try await server.stop()
     }
 
-    /// A proxy is told the host that libcurl goes to; some of these are not what their lower case is.
+    /// A proxy receives the host that libcurl connects to; some of these differ from their lower case.
     @Test(arguments: [
         "stra%E1%BA%9Ee.test", "STRA%C3%9FE.test", "B%C3%9CCHER.test", "%EF%BC%A1b.test", "%E2%85%A7.test",
         "%CE%91%CE%A3.test", "%C7%85.test", "%EF%AC%81.test", "%E2%84%AA.test",

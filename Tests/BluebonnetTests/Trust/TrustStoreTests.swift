@@ -7,9 +7,9 @@ import Testing
 
 @testable import Bluebonnet
 
-/// OpenSSL's memory, of which one piece is not there when it is asked for.
+/// OpenSSL's memory, in which one allocation fails.
 private enum ScarceMemory {
-    /// How many pieces there are before that one; below zero when there are enough.
+    /// The number of allocations before the failing one; below zero when none fails.
     static let left = Atomic(-1)
 
     /// Has OpenSSL take its memory from here; possible before it has taken any.
@@ -24,7 +24,7 @@ private enum ScarceMemory {
     private static func isThere() -> Bool { left.subtract(1, ordering: .relaxed).oldValue != 0 }
 }
 
-/// What a store says that could not be made as it should be.
+/// The result of a store that could not be made completely.
 @Suite(.timeLimit(.minutes(1))) struct TrustStoreTests {
     @Test func `whatever memory is not there, a store that is made has all revocation lists`() async {
         await #expect(processExitsWith: .success) {

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Bodies that go wrong while they are sent: no server may take them for whole.
+/// Bodies that fail while they are sent: no server may treat them as complete.
 @Suite(.timeLimit(.minutes(1))) struct BrokenUploadTests {
     private static let large: Int64 = 48 << 20
 
@@ -80,7 +80,7 @@ import Testing
         let pieces = Pieces(2, of: 10) { number in if number == 1 { await gate.wait() } }
         let task = session.upload(pieces, length: 10, to: server.url("/a")).serializingString()
         async let answer = task.response
-        // All that may be sent has been, and the server does not take it for the whole.
+        // All permitted bytes were sent, and the server does not treat them as the complete body.
         try await server.waitForConnections(atLeast: 1)
         gate.open()
         #expect(await answer.error?.kind == .requestBody(.lengthMismatch(expected: 10, actual: 20)))

@@ -85,7 +85,7 @@ import Testing
         #expect(refused.value == "no")
         #expect(pieces.record.begun == 0)
         #expect(try await server.nextRequest().bodyLength == 0)
-        // Nobody has read the sequence, so it can be sent after all.
+        // The sequence was not read, so it can be sent after all.
         let sent = await session.upload(body, to: server.url("/b"), method: .put).serializingString().response
         #expect(sent.value == "done", "\(sent)")
         #expect(try await server.nextRequest().body == Pieces.bytes(30))

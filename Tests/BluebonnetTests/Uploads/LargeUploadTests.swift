@@ -75,7 +75,7 @@ private func residentPeak() throws -> Int {
     return Int(line.split(whereSeparator: { !$0.isNumber }).first ?? "") ?? 0
 }
 
-/// The digest of so many pieces that each begin the pattern anew.
+/// The digest of so many pieces that each restart the pattern.
 private func digestOfPattern(count: Int, size: Int) -> String {
     let piece = Pieces.bytes(size)
     let digest = BodyDigest()

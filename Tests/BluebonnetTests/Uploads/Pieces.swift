@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Synchronization
 
-/// A sequence whose pieces are made when they are asked for, and that tells what becomes of it.
+/// A sequence whose pieces are made on demand, and that records how it is used.
 ///
 /// Byte i of all of them together is i % 251.
 struct Pieces: AsyncSequence, Sendable {
@@ -20,7 +20,7 @@ struct Pieces: AsyncSequence, Sendable {
         let hasBegun = Gate()
         /// Opened when all pieces were yielded and another one was asked for.
         let isAtEnd = Gate()
-        /// Opened when nobody reads the sequence any more.
+        /// Opened when the sequence is no longer read.
         let isOver = Gate()
         private let counts = Locked((begun: 0, over: 0, pieces: 0))
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Bodies that cannot be had, or are not what was said of them.
+/// Bodies that cannot be read, or that differ from their declaration.
 @Suite(.timeLimit(.minutes(1))) struct UploadFaultTests {
     // MARK: Before anything is sent
 

@@ -51,7 +51,7 @@ import Testing
             }
             let json = try await request.validate().serializingJSON().value
             let text = try #require(json["data"]?.string)
-            // What is no text comes as a data URL.
+            // A body that is not text is returned as a data URL.
             let bytes = text.split(separator: ",").last.flatMap { Data(base64Encoded: String($0)) }
             #expect(Data(text.utf8) == form.sent(size) || bytes == form.sent(size))
             let isChunked = json["headers"]?["Transfer-Encoding"]?.string == "chunked"

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Foundation
 
-/// What a request came to.
+/// The outcome of a request.
 struct Outcome: Sendable {
     var bytes: [UInt8] = []
     var response: HTTPResponse?

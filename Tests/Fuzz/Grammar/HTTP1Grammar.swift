@@ -84,7 +84,7 @@ struct HTTP1Grammar {
         default: script.steps += [.wait(milliseconds: 5000), .close]
         }
         script.label += ", cut at \(place) of \(bytes.count)"
-        // A body that ends with the connection cannot be told from one that was cut.
+        // A body that ends with the connection cannot be distinguished from a truncated one.
         let isComplete =
             message.endsByClose && place >= message.headLength || place >= bytes.count - message.dispensable
         script.expectation = script.isClean && !isComplete ? .failure : .anything
@@ -105,7 +105,7 @@ struct HTTP1Grammar {
 
     /// Takes away what makes libcurl 7.88 use memory that it has freed: a first field line that begins with a space.
     static func unfoldFirst(_ bytes: inout [UInt8]) {
-        // Any line that begins with HTTP may be taken for a status line after a change at random.
+        // Any line that begins with HTTP may be treated as a status line after a random change.
         var index = 0
         var previousIsStatus = false
         var atStart = true

@@ -1,4 +1,4 @@
-/// A frame of HTTP/2 (RFC 9113 §4), as bytes that nobody checks.
+/// A frame of HTTP/2 (RFC 9113 §4), as unchecked bytes.
 struct HTTP2Frame {
     enum Kind: UInt8 {
         case data = 0, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation

@@ -3,7 +3,7 @@ struct HTTP2Mutation {
     let mark: Mark
     let families: Families
     let stream: UInt32
-    /// The answer can not be taken for a complete one.
+    /// The answer cannot be mistaken for a complete one.
     var makesIncomplete = false
     /// Frames go to other streams.
     var misdirects = false
@@ -189,7 +189,7 @@ struct HTTP2Mutation {
         guard random.chance(50), let head = frames.firstIndex(where: { $0.kind == .headers }) else {
             return "flood of \(frame.kind)"
         }
-        // The request stays under way, so that nobody but the client's own guard ends the connection.
+        // The request stays under way, so that only the client's own guard ends the connection.
         frames = Array(frames.prefix(head + 1))
         frames[head].flags &= ~HTTP2Frame.endStream
         // Libcurl that hides a reset also hides that the server broke a rule, which is what such a flood is in the end.

@@ -1,4 +1,4 @@
-/// What a script has to answer.
+/// The response that a script sends.
 struct ResponseSpec: Sendable {
     var form: BodyForm
     var isHead = false

@@ -10,9 +10,9 @@ enum Oracle: String, CaseIterable, Sendable {
     case late
     /// Bytes of another exchange are in an answer.
     case foreign
-    /// A right answer was not taken for one, or its bytes are others.
+    /// A correct answer was not accepted as such, or its bytes differ.
     case wrong
-    /// An answer that is not complete was taken for one that is.
+    /// An incomplete answer was accepted as complete.
     case truncated
     /// A request to a peer that behaves was not answered rightly.
     case control

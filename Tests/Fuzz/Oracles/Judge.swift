@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Decides whether what a request came to is right, by what the peer has done.
+/// Decides whether the outcome of a request is right, by the actions of the peer.
 struct Judge {
     let plan: ExchangePlan
     let outcome: Outcome
@@ -54,7 +54,7 @@ struct Judge {
         }
     }
 
-    /// Whether bytes that nobody asked for may have crossed the request on its way, before the peer could see it.
+    /// Whether unsolicited bytes may have crossed the request on its way, before the peer could see it.
     private func mayHaveCrossed(_ mark: Mark) -> Bool {
         scripts.isEmpty && world.registry.wasUnasked(mark, since: now() - milliseconds - 10)
     }

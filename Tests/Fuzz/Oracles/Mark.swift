@@ -49,7 +49,7 @@ final class ExchangeMarkRegistry: Sendable {
     private struct State {
         var resources: [Mark: UInt64] = [:]
         var secrets: [Mark: String] = [:]
-        /// When bytes of an exchange went out that nobody asked for.
+        /// When unsolicited bytes of an exchange went out.
         var unasked: [Mark: Int] = [:]
     }
 
@@ -67,7 +67,7 @@ final class ExchangeMarkRegistry: Sendable {
         state.withLock { $0.unasked[mark] = time }
     }
 
-    /// Whether bytes of an exchange that nobody asked for went out after a time.
+    /// Whether unsolicited bytes of an exchange went out after a time.
     func wasUnasked(_ mark: Mark, since time: Int) -> Bool {
         state.withLock { ($0.unasked[mark] ?? 0) > time }
     }

@@ -69,7 +69,7 @@ final class Watchdog: Sendable {
         for item in overdue { findings.add(.hang, item.description()) }
         guard !goesOn else { return }
         Output.print(ProcessState.threads())
-        // By a signal, so that whoever watches gets the stacks of all threads.
+        // By a signal, so that the watching process gets the stacks of all threads.
         abort()
     }
 }

@@ -19,12 +19,13 @@ final class HTTP1Driver: Driver {
     private var isOpen = false
     /// Whether the connection began with bytes that the first request takes for its answer, whenever it is sent.
     private var hasOpened = false
-    /// Whether bytes went out or are to go out that are no answer to any request, and when the last did.
+    /// Whether bytes that answer no request went out or will go out, and when the last went out.
     private var isUnclean = false
     private var lastSent = 0
     /// Of the last exchange whose answer has more than an answer.
     private var mark: Mark?
-    /// A request that comes so soon after bytes that nobody asked for may have been on its way: nobody can tell then.
+    /// A request that comes so soon after unsolicited bytes may have been on its way already: the order is unknown
+    /// then.
     private static let flight = 10
 
     init(place: Place, book: ExchangeTable, random: Random) {

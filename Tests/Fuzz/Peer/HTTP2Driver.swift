@@ -11,7 +11,7 @@ final class HTTP2Driver: Driver {
     private var isOpen = false
     /// What has to be said to the client's own frames.
     private var replies: [UInt8] = []
-    /// The stream that has sent a part of a frame: nobody else may send before the rest.
+    /// The stream that has sent a part of a frame: no other stream may send before the rest.
     private var holder: UInt32?
     private var boundary = FrameBoundary()
     /// The exchanges that were here, and whether frames of one may have been sent to another.

@@ -8,7 +8,7 @@ protocol Driver: AnyObject {
     func next(at time: Int) -> Action
 }
 
-/// What a connection has to do next.
+/// The next action of a connection.
 enum Action {
     case send([UInt8])
     /// Nothing before this time, or before the client sends more.
@@ -121,7 +121,7 @@ struct PeerConnection {
                 }
             }
             let isBusy = sent < output.count
-            // What the client says is looked at between any two pieces.
+            // Input from the client is checked between any two pieces.
             let ready = PeerSocket.wait(
                 for: [(readEnded ? -1 : wire.descriptor, isBusy)], milliseconds: isBusy ? 20 : max(0, deadline - now()))
             guard !readEnded, !ready.isEmpty || wire is TLSWire else { continue }

@@ -67,7 +67,7 @@ final class ExchangeTable: Sendable {
             marks.compactMap { entries[$0] }.first.map { ($0.plan, $0.served.count) }
         }
         guard let known else { return nil }
-        // Generated here, when it is known who asks and where: the seed decides the rest.
+        // Generated here, when the request and its place are known: the seed decides the rest.
         let script = known.plan.script(hop: known.hop, at: place, stream: stream, isHead: isHead)
         entries.withLock { $0[known.plan.mark]?.served.append(script) }
         return (script, known.plan.mark)

@@ -1,4 +1,4 @@
-// Blocks its main thread until a handler on a private queue has been called: for a test that this is not for ever.
+// Blocks its main thread until a handler on a private queue has been called: for a test that this does not deadlock.
 import BluebonnetCallbacks
 import Foundation
 

@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Downloads a file and goes on with what an earlier process left of it: `DownloadProgram URL FILE`.
+/// Downloads a file, resuming the partial file of an earlier process: `DownloadProgram URL FILE`.
 ///
 /// Prints the `Range` of each request that it sent (`all` where there was none). The exit code is 0 when the file is
 /// complete.

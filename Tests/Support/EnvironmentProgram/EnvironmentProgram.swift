@@ -6,9 +6,9 @@ import Glibc
 ///
 ///     EnvironmentProgram [negotiate|basic] [proxy=URL] [negotiate-proxy=URL] [ca=FILE] [hsts=FILE] [set=NAME=VALUE|URL]...
 ///
-/// A program of its own since the environment is the process's. The first word is with what servers' challenges are
-/// answered, the proxies take the place of the environment's, which the program changes where it is told to among the URLs.
-/// Prints a line for each URL: the status and the body's first line, or `error`.
+/// A program of its own since the environment is the process's. The first word is the credential for servers'
+/// challenges. The proxies take the place of the environment's, which the program changes where an argument among the
+/// URLs requires it. Prints a line for each URL: the status and the body's first line, or `error`.
 @main
 enum EnvironmentProgram {
     static func main() async {

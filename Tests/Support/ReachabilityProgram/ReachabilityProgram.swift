@@ -9,10 +9,10 @@ import Glibc
 ///     ReachabilityProgram get SECONDS URL
 ///     ReachabilityProgram holdings TIMES
 ///
-/// `watch` prints a line for each status of a host, or of the Internet for a host called `internet`, until it is killed.
-/// `get` prints `failed` whenever a retrier is asked, and then what a request that waits for the network came to.
-/// `holdings` listens and stops that often, and prints how many descriptors and threads there are before, while somebody
-/// listens, and afterwards.
+/// `watch` prints a line for each status of a host, or of the Internet for a host called `internet`, until it is
+/// killed. `get` prints `failed` whenever a retrier is asked, and then what a request that waits for the network came
+/// to. `holdings` listens and stops that often, and prints how many descriptors and threads there are before, during
+/// the listening, and afterwards.
 @main
 enum ReachabilityProgram {
     static func main() async {
@@ -93,8 +93,8 @@ enum ReachabilityProgram {
         report("after")
     }
 
-    /// The thread goes a moment after the last who listened, and its descriptors with the last who knew of it, so that is
-    /// waited for, within reason.
+    /// The thread ends a moment after the last listener, and its descriptors with the last reference to it, so this
+    /// waits for both, with a limit.
     private static func rest(withAtMost limit: Int) {
         for _ in 0..<500 where threads() > 0 || descriptors() > limit { usleep(10_000) }
     }

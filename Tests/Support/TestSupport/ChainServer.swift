@@ -39,7 +39,7 @@ public enum ChainServer: String, CaseIterable, Sendable {
     case weakSHA1 = "weak-sha1"
     /// It is signed with MD5.
     case weakMD5 = "weak-md5"
-    /// The intermediate authority may vouch for other names and addresses only.
+    /// The intermediate authority may issue certificates for other names and addresses only.
     case constrained
     /// What signed the certificate is no authority.
     case notAuthority = "not-ca"
@@ -47,7 +47,7 @@ public enum ChainServer: String, CaseIterable, Sendable {
     case expiredIntermediate = "expired-intermediate"
     /// Below an authority below which there must be none is one.
     case tooLong = "too-long"
-    /// The certificate has a critical extension that nobody knows.
+    /// The certificate has an unknown critical extension.
     case critical
     /// The certificate is by another authority than the intermediate and the root that are shown.
     case impostor

@@ -1,7 +1,7 @@
 public import Foundation
 import Glibc
 
-/// Runs a program and collects what it prints, for tests of what is meant for other programs.
+/// Runs a program and collects its output, for tests of features for other programs.
 ///
 /// Foundation's `Process` is not used: it crashes now and then when several are started at once.
 public enum Subprocess {

@@ -124,7 +124,7 @@ public enum TestServers: String, CaseIterable, Sendable {
         return url
     }
 
-    /// The address of a proxy, as clients are told it.
+    /// The address of a proxy, as passed to clients.
     ///
     /// - Parameters:
     ///   - userInfo: What stands before the host, if anything, without its `@`.

@@ -3,7 +3,7 @@ public import FoundationEssentials
 
 /// Takes a port of 127.0.0.1 that no connection can be made to, for tests of failing to connect.
 ///
-/// The port is kept for as long as the value lives, so that nobody else can begin to serve on it.
+/// The port is kept for as long as the value lives, so that no other server can begin to listen on it.
 public final class UnreachableServer: Sendable {
     /// What happens to who connects.
     public enum Behavior: Sendable {

@@ -1,7 +1,7 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Notes in a word or two what it is told, for each request.
+/// Records each event in a word or two, for each request.
 final class EventLog: EventMonitor {
     struct Entry: Sendable {
         let request: RequestID
@@ -11,7 +11,7 @@ final class EventLog: EventMonitor {
     let executor: (any TaskExecutor)?
     private let entries = Locked<[Entry]>([])
     private let continuation: AsyncStream<Entry>.Continuation
-    /// What is noted, as it is.
+    /// The recorded entries, unchanged.
     let stream: AsyncStream<Entry>
 
     init(executor: (any TaskExecutor)? = nil) {
@@ -21,7 +21,7 @@ final class EventLog: EventMonitor {
 
     var all: [Entry] { entries.withLock { $0 } }
 
-    /// What was noted, but for the elements of streams, which come at the pace of their reader.
+    /// The recorded events without the elements of streams, which come at the pace of their reader.
     var lines: [String] { all.map(\.text).filter { !$0.hasPrefix("element") } }
 
     /// Waits until so many requests have ended.

@@ -3,7 +3,7 @@ import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
-/// Something to do with a session, and what its monitors are told of that.
+/// Actions with a session, and the events that its monitors receive.
 struct EventScenario: Sendable, CustomTestStringConvertible {
     /// Where a scenario takes place.
     struct Scene: Sendable {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct EventSequenceTests {
-    /// Does what a scenario says, and returns what a monitor was told of that.
+    /// Runs a scenario, and returns the events that a monitor received.
     private func events(of scenario: EventScenario) async throws -> EventLog {
         let (gate, busy) = (Gate(), Counter())
         let server = try await LocalServer { router in

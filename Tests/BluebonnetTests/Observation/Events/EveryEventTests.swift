@@ -168,7 +168,7 @@ import Testing
     }
 }
 
-/// What is there before any serializer.
+/// Returns a part of the serializer's input unchanged.
 private struct AsItIs<Value: Sendable>: SynchronousResponseSerializer {
     let value: @Sendable (SerializerInput) -> Value?
 

@@ -14,7 +14,7 @@ import Testing
         return Session(interceptor: interceptor, eventMonitors: [monitor], transport: transport)
     }
 
-    /// What was written, without the number in front of each line.
+    /// The written lines, without the number in front of each.
     private func written() -> [String] {
         lines.withLock { $0 }.map { line in String(line.drop { $0 != " " }.dropFirst()) }
     }
