@@ -57,7 +57,7 @@ enum Connections {
         configuration.tls.clientIdentity = .pem(file: certificate, keyFile: key, passphrase: "secret")
         let session = Session(configuration: configuration)
         // snippet.end
-        print(configuration.tls.clientIdentity.map { "\($0)" } ?? "nobody")
+        print(configuration.tls.clientIdentity.map { "\($0)" } ?? "no client identity")
         await session.shutdown()
     }
 

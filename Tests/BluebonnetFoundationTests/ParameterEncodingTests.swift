@@ -101,7 +101,7 @@ struct ParameterEncodingTests {
         }
     }
 
-    @Test func `components and escaping are there for encodings of one's own`() {
+    @Test func `components and escaping are available to custom encodings`() {
         let encoding = URLEncoding.default
         let components = encoding.queryComponents(fromKey: "a", value: ["b": [1, 2]])
         #expect(components.map { "\($0)=\($1)" } == ["a%5Bb%5D%5B%5D=1", "a%5Bb%5D%5B%5D=2"])

@@ -200,7 +200,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `an encoding of one's own throws as encodings do`() async throws {
+    @Test func `a custom encoding throws as encodings do`() async throws {
         struct Own: ParameterEncoding {
             func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
                 throw Refusal()

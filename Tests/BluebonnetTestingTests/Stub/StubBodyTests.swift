@@ -55,7 +55,7 @@ import Testing
         #expect(whole == Self.body)
     }
 
-    @Test func `Another receiver goes on where the first was`() async throws {
+    @Test func `Another receiver continues where the first stopped`() async throws {
         let observer = RecordingObserver()
         let exchange = try exchange(told: observer)
         let second = Taker { _ in .goOn }

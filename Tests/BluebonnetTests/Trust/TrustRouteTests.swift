@@ -87,7 +87,7 @@ import Testing
         }
         let response = await session.request(server.url(host: "127.0.0.2")).serializingData().response
         #expect(response.error?.kind == .trust(.notEvaluated))
-        #expect(response.error?.detail?.contains("cannot be told apart") == true)
+        #expect(response.error?.detail?.contains("cannot be distinguished") == true)
         await session.shutdown()
         #expect(try await server.counts().connections == 0)
         try await server.stop()

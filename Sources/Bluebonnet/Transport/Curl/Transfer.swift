@@ -167,7 +167,7 @@ final class Transfer {
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = reception.firstByte != nil
         guard !sendingAnew.isEndless else {
-            let words = "the server has had the request sent \(ResendPolicy.mostAnswers) times"
+            let words = "the request was sent \(ResendPolicy.mostAnswers) times without a final response"
             reception.fail(with: RequestError(.invalidResponse(.malformed), detail: words))
             return false
         }
@@ -471,7 +471,7 @@ extension Transfer {
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
-        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not judged"))
+        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the server's trust was not evaluated"))
         return false
     }
 

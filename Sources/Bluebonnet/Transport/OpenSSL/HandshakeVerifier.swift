@@ -61,7 +61,7 @@ final class HandshakeVerifier {
 
     private func judged(_ trust: ServerTrust?, _ evaluator: (any ServerTrustEvaluating)?) -> Outcome {
         guard let trust, let evaluator else {
-            let words = "an HTTPS proxy and a host that are both addresses cannot be told apart"
+            let words = "an HTTPS proxy and a host that are both addresses cannot be distinguished"
             return .refused(RequestError(.trust(.notEvaluated), detail: words))
         }
         if evaluator.isAwaited {
