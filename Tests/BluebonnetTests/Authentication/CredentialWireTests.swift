@@ -9,7 +9,7 @@ import Testing
     /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
         try await LocalServer { router in
-            router.get("/open") { request in .text(request.headers["Authorization"] ?? "nobody") }
+            router.get("/open") { request in .text(request.headers["Authorization"] ?? "anonymous") }
             router.otherwise { request in
                 guard let field = request.headers["Authorization"] else {
                     return .text("who?", status: 401, headers: ["WWW-Authenticate": challenge])
@@ -50,7 +50,7 @@ import Testing
                 await ChallengedKind.data.answer(request, in: session).text == Self.basic("user\(number)", "secret"))
             for path in ["/open", "/a", "/open"] {
                 let plain = await session.request(server.url(path)).serializingString().response
-                #expect(plain.value == (path == "/a" ? "who?" : "nobody"))
+                #expect(plain.value == (path == "/a" ? "who?" : "anonymous"))
             }
         }
         try await TestHarness.end(session, server)
@@ -66,7 +66,7 @@ import Testing
         let shown = "\(task.request) \(await task.response) \(await task.response.debugDescription)"
         #expect(!shown.contains("hidden"), "\(shown)")
         let plain = try await session.request(server.url("/open")).serializingString().value
-        #expect(plain == "nobody")
+        #expect(plain == "anonymous")
         try await TestHarness.end(session, server)
     }
 
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases)
-    func `a challenge whose body never ends does not hold the answer up for ever`(kind: ChallengedKind) async throws {
+    func `a challenge with a long body does not hold the answer up`(kind: ChallengedKind) async throws {
         let server = try await LocalServer { router in
             router.otherwise { request in
                 guard request.headers.contains("Authorization") else {

@@ -77,7 +77,7 @@ extension CacheExchangeTests {
         #expect(scene.cache.statistics.standIns == 1)
     }
 
-    @Test func `§4.3.4: a 304 about another response has the request sent anew`() async throws {
+    @Test func `§4.3.4: a 304 about another response has the request sent again`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, headers: ["ETag": "\"2\""], text: "")
@@ -90,7 +90,7 @@ extension CacheExchangeTests {
     }
 
     @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
-    func `§4.4: what may have changed is fetched anew`(method: HTTPMethod) async throws {
+    func `§4.4: a response that may have changed is fetched again`(method: HTTPMethod) async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer("/a")
         #expect(await scene.answer("/a#b").origin == .cache)

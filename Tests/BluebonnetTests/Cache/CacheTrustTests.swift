@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["mode", "owner", "links"])
-    func `a file that somebody else can have written is not believed`(_ flaw: String) throws {
+    func `a file that another user can have written is not used`(_ flaw: String) throws {
         guard geteuid() == 0 else { return }
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()

@@ -106,7 +106,7 @@ struct CacheWireTests {
         await session.shutdown()
     }
 
-    @Test func `a body that breaks off is not stored`() async throws {
+    @Test func `an incomplete body is not stored`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .bytes("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello"), .close)

@@ -26,7 +26,7 @@ struct CachedResponseHandlerTests {
         #expect(await scene.answer().origin == .cache)
     }
 
-    @Test func `a handler changes what is stored, not what was asked for`() async throws {
+    @Test func `a handler changes the stored response, not the one the request gets`() async throws {
         let scene = CacheTestSession(
             cachedResponseHandler: .modify { request, cached in
                 #expect(request.state == .resumed)

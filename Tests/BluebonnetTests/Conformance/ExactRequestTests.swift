@@ -148,7 +148,7 @@ struct `Conformance of what is sent` {
         await server.stop()
     }
 
-    @Test func `trailers and informational responses are not taken for the head`() async throws {
+    @Test func `trailers and informational responses are not treated as the head`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .text("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),

@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `a second process goes on with the cookies of a first`() async throws {
+    @Test func `a second process has the cookies of a first`() async throws {
         let server = try await server()
         let directory = try TestDirectory()
         let arguments = [directory.url("cookies.txt").path, "http://127.0.0.1:\(server.port)"]

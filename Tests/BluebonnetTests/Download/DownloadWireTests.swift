@@ -170,7 +170,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what became of it is told in words`() async throws {
+    @Test func `descriptions have the status and the file`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")

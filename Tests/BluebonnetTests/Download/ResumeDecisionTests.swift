@@ -14,7 +14,7 @@ import Testing
         arguments: [
             (0, nil), (0, 0), (0, 10), (11, 10), (-1, nil),
         ] as [(Int64, Int64?)])
-    func `where nothing is there, or too much, there is nothing to go on from`(_ size: Int64, total: Int64?) {
+    func `an empty file, or one that is too long, cannot be resumed`(_ size: Int64, total: Int64?) {
         #expect(ResumeDecision(size: size, validator: .entityTag("\"a\""), total: total) == nil)
     }
 

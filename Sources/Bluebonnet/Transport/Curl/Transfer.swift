@@ -471,7 +471,7 @@ extension Transfer {
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
-        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the server's trust was not evaluated"))
+        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not evaluated"))
         return false
     }
 
