@@ -96,7 +96,7 @@ import Testing
             error.map { if case .invalidURL = $0.kind { true } else { false } } == true, "\(String(describing: error))")
     }
 
-    @Test func `what a URL type of one's own throws is the error's cause`() async throws {
+    @Test func `the error of a custom URL type is the cause`() async throws {
         struct Nowhere: URLConvertible {
             func asURL() throws -> URL { throw TestFailure("nowhere to go") }
         }

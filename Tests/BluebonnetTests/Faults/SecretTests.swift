@@ -173,7 +173,7 @@ import Testing
         await expectNoSecret(in: task)
     }
 
-    @Test func `secrets are shown to who asks for them`() async throws {
+    @Test func `secrets are shown on request`() async throws {
         let server = try await LocalServer { router in
             router.otherwise { _ in .text("answer") }
         }

@@ -124,7 +124,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a session goes on after a certificate was refused`() async throws {
+    @Test func `a session works again after a certificate was refused`() async throws {
         let session = try TestHarness.trustingSession()
         for _ in 1...3 {
             try await TestHarness.expect(

@@ -84,7 +84,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(arguments: ["", " ", "A B", "A:", "A\r\nB", "Ä", "A\u{0}", "(a)"])
-    func `a name that is no token is refused`(name: String) {
+    func `a name that is not a token is refused`(name: String) {
         let error = #expect(throws: RequestError.self) {
             try HTTPHeaders([HTTPHeader(name: "Ok", value: ""), HTTPHeader(name: name, value: "x")]).validate()
         }

@@ -93,7 +93,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requests.last?.headers["X-Token"] == "x")
     }
 
-    @Test func `Each attempt adapts the request as it was converted anew`() async throws {
+    @Test func `Each attempt adapts the converted request, not the adapted one`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .failure(RequestError(.connection(.lost))), .text("x"))
         let session = Session(interceptor: adding("1"), transport: transport)
@@ -123,7 +123,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["1", "2", "3"])
     }
 
-    @Test func `A request that nobody awaits is adapted and sent all the same`() async throws {
+    @Test func `A request that is not awaited is adapted and sent all the same`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(interceptor: adding("1"), transport: transport)
         let tasks = (0..<20).map { session.request("http://stub.test/\($0)").serializingString() }

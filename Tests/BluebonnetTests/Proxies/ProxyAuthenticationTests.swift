@@ -200,7 +200,7 @@ import Testing
     private static let field = HTTPHeader(name: "Proxy-Authorization", value: "Basic dXNlcjpzZWNyZXQ=")
 
     @Test(arguments: [true, false])
-    func `a field of one's own reaches the proxy`(isSessions: Bool) async throws {
+    func `a custom field reaches the proxy`(isSessions: Bool) async throws {
         let configured: (inout Session.Configuration) throws -> Void = {
             $0.proxy = .url(try TestServers.proxyWithPassword.proxyURL())
             if isSessions { $0.headers.add(Self.field) }

@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test(arguments: Track.allCases)
-    func `Slow and quick readers, and some that leave, disturb nobody`(track: Track) async throws {
+    func `Slow and quick readers, and some that leave, do not disturb each other`(track: Track) async throws {
         let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
