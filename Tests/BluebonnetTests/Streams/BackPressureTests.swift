@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct BackPressureTests {
     private static let MiB = 1 << 20
 
-    @Test func `a server is held back by a reader that waits, and goes on with it`() async throws {
+    @Test func `a server is held back by a reader that waits, and continues when it reads`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
         let server = try await LocalServer(options: options) { $0.get("/a") { _ in StreamFixture.patterned() } }

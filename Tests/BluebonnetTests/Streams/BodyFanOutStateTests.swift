@@ -193,7 +193,7 @@ import Testing
         #expect(state.wanted(by: reader) == .take(piece, demandsMore: true))
     }
 
-    @Test func `a request that was begun for its head is cancelled when nobody came to read`() {
+    @Test func `a request that was begun for its head is cancelled if no reader has come`() {
         var state = state()
         state.taskBegan()
         state.taskBegan()

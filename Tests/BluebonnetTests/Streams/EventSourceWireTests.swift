@@ -21,7 +21,7 @@ import Testing
                 case 4:
                     .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
                         for byte in "id: é\r\ndata: d\r\n\r\n".utf8 { try await writer.write([byte]) }
-                        throw TestFailure("broken off")
+                        throw TestFailure("aborted")
                     }
                 default: .status(204)
                 }

@@ -25,7 +25,7 @@ import Testing
         try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: Self.size) } }
     }
 
-    @Test(arguments: [1, 2, 5]) func `who wants no more is handed no more`(count: Int) async throws {
+    @Test(arguments: [1, 2, 5]) func `a receiver that stops gets no more pieces`(count: Int) async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()
@@ -37,7 +37,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `who pauses after each piece gets the next one when it asks for more`() async throws {
+    @Test func `a receiver that pauses after each piece gets the next when it asks for more`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `the head is told before the end`() async throws {
+    @Test func `the head is reported before the end`() async throws {
         let head: LocalServer.Script.Step = .bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
         let server = try await LocalServer { router in router.get("/", .script(head, .stall)) }
         var configuration = Session.Configuration()

@@ -57,7 +57,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a manager of the session's judges for the transport within`() async throws {
+    @Test func `a manager of the session's evaluates servers for the wrapped transport`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let manager = ServerTrustManager(evaluators: [:])
         let session = Session(serverTrustManager: manager, transport: RecordingTransport())
@@ -131,7 +131,7 @@ import Testing
         try await LocalServer { router in
             router.get("/a") { request in
                 let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
-                return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
+                return .text(request.headers["Cookie"] ?? "anonymous", headers: headers)
             }
         }
     }
@@ -139,21 +139,21 @@ import Testing
     /// Responses that depend on cookies are not stored; a transport that reports no cookies may contain one that has
     /// them.
     @Test(arguments: [true, false])
-    func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
+    func `what cookies choose is not stored, whether the transport reports its cookies or not`(
         _ tells: Bool
     ) async throws {
         let server = try await Self.cookieServer()
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
         let session = Session(configuration: configuration, transport: RecordingTransport(tellsOfCookies: tells))
-        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
         // Where the session is to have none, and the transport has none, they choose nothing.
         configuration.cookies.policy = .never
         let without = Session(configuration: configuration)
         for _ in 1...2 {
-            #expect(try await without.request(server.url("/a")).serializingString().value == "nobody")
+            #expect(try await without.request(server.url("/a")).serializingString().value == "anonymous")
         }
         #expect(server.requestCount == 3)
         #expect(try await without.cookies.all().isEmpty)
@@ -168,7 +168,7 @@ import Testing
         configuration.cache = ResponseCache()
         configuration.cookies.policy = .never
         let session = Session(configuration: configuration, transport: RecordingTransport())
-        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
         await server.stop()

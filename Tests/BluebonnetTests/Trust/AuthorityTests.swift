@@ -183,7 +183,7 @@ import Testing
 
     /// Whatever else is named: the server's authority would be among it.
     @Test(arguments: Flaw.allCases, [false, true])
-    func `what cannot be read has nobody trusted`(_ flaw: Flaw, _ isEvaluated: Bool) async throws {
+    func `with unreadable authorities, no server is trusted`(_ flaw: Flaw, _ isEvaluated: Bool) async throws {
         try await Self.withFolder { folder in
             var tls = TLS()
             try flaw.name(in: &tls, folder)

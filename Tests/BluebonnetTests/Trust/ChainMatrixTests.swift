@@ -62,7 +62,7 @@ import Testing
     ]
 
     @Test(arguments: rows, TrustFixture.Judge.allCases)
-    func `what a judge makes of a chain`(_ row: Row, _ judge: TrustFixture.Judge) async throws {
+    func `the result of each evaluator for a chain`(_ row: Row, _ judge: TrustFixture.Judge) async throws {
         let expected = Self.reason(judge, row)
         for version in [HTTPVersionPreference.automatic, .http1_1] {
             let response = try await Self.response(row, judge, version)
@@ -76,13 +76,13 @@ import Testing
     }
 
     @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.Judge.allCases)
-    func `old versions of TLS are for no judge`(_ server: ChainServer, _ judge: TrustFixture.Judge) async throws {
+    func `old TLS versions are refused in each case`(_ server: ChainServer, _ judge: TrustFixture.Judge) async throws {
         let response = try await Self.response(Row(server: server), judge, .automatic)
         #expect(response.error?.kind == .trust(.handshake))
     }
 
     @Test(arguments: rows + [Row(server: .oldTLS, chain: .handshake), Row(server: .earlyTLS, chain: .handshake)])
-    func `the default judge, a session without a manager and curl are of one mind`(_ row: Row) async throws {
+    func `the default evaluator, a session without a manager and curl agree`(_ row: Row) async throws {
         let judged = try await Self.response(row, .default, .automatic).error
         let session = Session(configuration: try Self.configuration(for: row))
         let unjudged = await session.request(try row.url("/")).serializingData().response.error

@@ -16,7 +16,7 @@ import Testing
             .error?.kind
     }
 
-    @Test func `a host behind an https proxy is judged, whatever was asked of it without TLS before`() async throws {
+    @Test func `a host behind an https proxy is evaluated, also after requests to it without TLS`() async throws {
         let server = try await Recorder(.threeLevels)
         let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
         let manager = ServerTrustManager(evaluators: ["localhost": .default(), "127.0.0.1": wrong])
@@ -33,7 +33,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func `an https proxy is judged for a request without TLS, also to the same host`() async throws {
+    @Test func `an https proxy is evaluated for a request without TLS, also to the same host`() async throws {
         let (right, wrong) = (
             try TrustFixture.evaluator(.leafKey, for: .nginxTLS), try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
         )
@@ -48,7 +48,7 @@ import Testing
 
     /// Libcurl takes all of them for the same.
     @Test(arguments: ["https:/", "HTTPS:/", "https://", "https:///", "HttpS:///"])
-    func `an https proxy is judged however many slashes its URL has`(_ scheme: String) async throws {
+    func `an https proxy is evaluated however many slashes its URL has`(_ scheme: String) async throws {
         let plain = try TestServers.nginx.url("/small.json").absoluteString
         let secure = try TestServers.nginxTLS.url("/small.json").absoluteString
         guard case .url(let url, _, _) = try Self.secureProxy() else { return }
@@ -79,7 +79,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what cannot be told apart is refused, and the error says so`() async throws {
+    @Test func `a proxy and a host that are both addresses are refused with a clear error`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try Self.secureProxy(host: "127.0.0.1")
         let session = try TrustFixture.session(ServerTrustManager { _ in DisabledTrustEvaluator() }) {
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// Libcurl turns an http request for a host with HSTS (RFC 6797) into an https request, without a callback.
-    @Test func `a host that wants TLS is judged when it is asked for without`() async throws {
+    @Test func `a host with HSTS is evaluated when it is requested without TLS`() async throws {
         let directory = try TestDirectory()
         try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
         let file = directory.path("hsts.txt")
@@ -133,7 +133,7 @@ import Testing
 
     /// To libcurl `127.1.` is a name, which can want TLS, and `0X7F.1` is in some versions.
     @Test(arguments: ["127.1.", "0X7F.1", "127.1", "127.0.0.1."])
-    func `an address in a form that libcurl takes for a name is judged when it goes over TLS`(
+    func `an address that libcurl treats as a name is evaluated over TLS`(
         _ host: String
     ) async throws {
         let directory = try TestDirectory()

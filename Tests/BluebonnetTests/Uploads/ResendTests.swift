@@ -54,7 +54,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that can be made anew is, from its beginning`() async throws {
+    @Test func `a sequence that can be made again is sent from its beginning`() async throws {
         let server = try await Self.server(dyingAfter: 10_000)
         let session = TestHarness.session { $0.continueTimeout = nil }
         #expect(try await session.request(server.url("/")).serializingString().value == "ok")

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct UploadFaultTests {
     // MARK: Before anything is sent
 
-    @Test func `a file that cannot be read is told before anything is sent`() async throws {
+    @Test func `a file that cannot be read is reported before anything is sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
         let directory = try TestDirectory()
         try directory.makeDirectory("directory")
@@ -44,7 +44,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a length below zero is told before anything is sent`() async throws {
+    @Test func `a length below zero is reported before anything is sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
         let session = TestHarness.session()
         let pieces = Pieces(1, of: 1)
@@ -56,7 +56,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a form's missing file is told before anything is sent`() async throws {
+    @Test func `a form's missing file is reported before anything is sent`() async throws {
         let server = try await LocalServer { $0.otherwise(.ok) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
@@ -104,7 +104,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that is made anew is sent as often as one likes`() async throws {
+    @Test func `a sequence that is made again is sent any number of times`() async throws {
         let server = try await LocalServer { $0.otherwise(.text("done")) }
         let session = TestHarness.session()
         let body = RequestBody.stream { Pieces(3, of: 10) }
