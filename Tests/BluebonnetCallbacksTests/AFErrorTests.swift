@@ -41,7 +41,7 @@ struct AFErrorTests {
             return retry is Weeds && original.asAFError?.isSessionTaskError == true
         },
         Row(.redirect(.tooMany(limit: 3))) { $0.isSessionTaskError },
-        Row(.cookies(.notKept)) { $0.isSessionTaskError },
+        Row(.cookies(.disabled)) { $0.isSessionTaskError },
         Row(.authentication(.unsupportedScheme("NTLM"))) { $0.isSessionTaskError },
         Row(.connection(.refused)) { $0.isSessionTaskError },
         Row(.timedOut(.connect)) { $0.isSessionTaskError },

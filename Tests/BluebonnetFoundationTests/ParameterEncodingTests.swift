@@ -191,7 +191,7 @@ struct ParameterEncodingTests {
         let session = Session(
             transport: StubTransport { .text($0.headers.values(for: "X-Bed").joined(separator: "|")) })
         var headers = HTTPHeaders()
-        for bed in ["roses", "irises"] { headers.add(name: "X-Bed", value: bed) }
+        for bed in ["roses", "irises"] { headers.append(name: "X-Bed", value: bed) }
         let parameters: Parameters = ["a": NSNull()]
         let beds = try await session.request(
             "http://stub.test/", method: .post, parameters: parameters, encoding: JSONEncoding.default, headers: headers

@@ -83,7 +83,7 @@ import Testing
             router.otherwise { request in
                 guard !request.headers.contains("Authorization") else { return .text("in \(request.text)") }
                 var headers: HTTPHeaders = ["WWW-Authenticate": Self.challenge("SHA-512-256")]
-                headers.add(name: "WWW-Authenticate", value: "Basic realm=\"a\"")
+                headers.append(name: "WWW-Authenticate", value: "Basic realm=\"a\"")
                 return .text("out", status: 401, headers: headers)
             }
         }

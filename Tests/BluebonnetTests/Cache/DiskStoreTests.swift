@@ -181,9 +181,9 @@ struct DiskStoreTests {
         _ = await first.answer()
         let second = CacheTestSession(directory: directory.url) { _ in .response(status: 304, text: "") }
         let answer = await second.answer()
-        #expect(answer.origin == .cache && answer.text == "hello" && second.transport.requestCount == 0)
+        #expect(answer.source == .cache && answer.text == "hello" && second.transport.requestCount == 0)
         second.clock.advance(by: 61)
-        #expect(await second.answer().origin == .validated)
+        #expect(await second.answer().source == .validated)
         #expect(second.cache.statistics.diskFailures == 0)
     }
 
@@ -208,7 +208,7 @@ struct DiskStoreTests {
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
         }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == .cache)
+        #expect(await scene.answer().source == .cache)
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 }

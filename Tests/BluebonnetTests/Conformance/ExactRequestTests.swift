@@ -104,7 +104,7 @@ struct `Conformance of what is sent` {
         ] as [HTTPHeaders], [true, false])
     func `a user's framing fields are left out`(headers: HTTPHeaders, isSession: Bool) async throws {
         var configuration = Session.Configuration.conformance
-        if isSession { for field in headers { configuration.headers.add(field) } }
+        if isSession { for field in headers { configuration.headers.append(field) } }
         let session = Session(configuration: configuration)
         let request = try await Self.received(in: session) {
             HTTPRequest(

@@ -21,8 +21,8 @@ struct `Conformance of fields` {
     @Test(arguments: TestServers.httpbins)
     func `a request's field replaces the session's`(server: TestServers) async throws {
         var configuration = Session.Configuration.conformance
-        configuration.headers.add(name: "X-Session", value: "session")
-        configuration.headers.add(name: "X-Both", value: "session")
+        configuration.headers.append(name: "X-Session", value: "session")
+        configuration.headers.append(name: "X-Both", value: "session")
         let session = Session(configuration: configuration)
         let answer = try await server.answer(
             "/headers",
@@ -105,7 +105,7 @@ struct `Conformance of fields` {
     func `many and long fields arrive`(server: TestServers) async throws {
         var headers = HTTPHeaders()
         for number in 1...60 {
-            headers.add(name: "X-Field-\(number)", value: String(repeating: "v", count: number * 10))
+            headers.append(name: "X-Field-\(number)", value: String(repeating: "v", count: number * 10))
         }
         let answer = try await server.answer("/headers", headers: headers)
         for number in 1...60 { #expect(try answer.echoedField("X-Field-\(number)")?.count == number * 10) }

@@ -233,7 +233,7 @@ import Testing
     @Test(arguments: [1, 2]) func `as many connections are kept as may be`(_ kept: Int) async throws {
         let first = try await LocalServer { $0.otherwise { _ in .text("a") } }
         let second = try await LocalServer { $0.otherwise { _ in .text("b") } }
-        let session = TestHarness.session { $0.connectionLimits.kept = kept }
+        let session = TestHarness.session { $0.connectionLimits.idle = kept }
         for server in [first, second] { _ = try await session.request(server.url).serializingString().value }
         let answer = await session.request(first.url).serializingString().response
         #expect(answer.metrics?.isReusedConnection == (kept == 2))

@@ -180,7 +180,7 @@ import Testing
         let session = Session(transport: StubTransport())
         #expect(try await session.cookies.all().isEmpty)
         let error = await #expect(throws: RequestError.self) { try await session.cookies.set(a) }
-        #expect(error?.kind == .cookies(.notKept))
+        #expect(error?.kind == .cookies(.disabled))
         try await session.cookies.delete(a)
         try await session.cookies.deleteAll()
         await session.shutdown()

@@ -47,7 +47,7 @@ import Testing
             _ answer: Answer
         ) -> Row {
             var headers = headers
-            if let contentRange { headers.add(name: "Content-Range", value: contentRange) }
+            if let contentRange { headers.append(name: "Content-Range", value: contentRange) }
             return Row(size: size, total: total, status: 206, headers: headers, answer: answer)
         }
     }

@@ -58,7 +58,7 @@ import Testing
         let server = try await LocalServer { router in
             router.otherwise { _ in .text("answered") }
         }
-        let session = TestHarness.session { $0.headers.add(header) }
+        let session = TestHarness.session { $0.headers.append(header) }
         try await TestHarness.expect(
             session.request(server.url("/a")).serializingData(), in: session, failsWith: .invalidRequest(reason))
         #expect(server.requestCount == 0)

@@ -156,7 +156,7 @@ import Testing
         let server = try await LocalServer { router in
             router.otherwise { _ in .text("answer") }
         }
-        let session = TestHarness.session { $0.headers.add(HTTPHeader(name: name, value: Self.secret)) }
+        let session = TestHarness.session { $0.headers.append(HTTPHeader(name: name, value: Self.secret)) }
         let task = session.request(server.url("/a")).serializingString()
         #expect(try await task.value == "answer")
         #expect(try await server.nextRequest().headers[name] == Self.secret)

@@ -8,7 +8,7 @@ import Testing
 private func adding(_ name: String) -> Adapter {
     Adapter { request, _ in
         var request = request
-        request.headers.add(name: "X-Order", value: name)
+        request.headers.append(name: "X-Order", value: name)
         return request
     }
 }
@@ -54,7 +54,7 @@ private struct Refusal: Error, Equatable {}
         let response = await session.request("http://stub.test/")
             .adapt { request, _ in
                 var request = request
-                request.headers.add(name: "X-Bad", value: "a\r\nInjected: b")
+                request.headers.append(name: "X-Bad", value: "a\r\nInjected: b")
                 return request
             }
             .serializingString().response
@@ -118,7 +118,7 @@ private struct Refusal: Error, Equatable {}
         let session = Session(interceptor: adding("2"), transport: transport)
         let request = session.request(
             "http://stub.test/", interceptor: adding("3"),
-            requestModifier: { $0.headers.add(name: "X-Order", value: "1") })
+            requestModifier: { $0.headers.append(name: "X-Order", value: "1") })
         _ = try await request.serializingString().value
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["1", "2", "3"])
     }

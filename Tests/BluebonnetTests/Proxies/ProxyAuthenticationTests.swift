@@ -182,7 +182,7 @@ import Testing
             router.otherwise { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 var headers: HTTPHeaders = ["Proxy-Authenticate": "Digest realm=a, nonce=b, algorithm=SHA-512"]
-                headers.add(name: "Proxy-Authenticate", value: "Basic realm=a")
+                headers.append(name: "Proxy-Authenticate", value: "Basic realm=a")
                 return .status(407, headers: headers)
             }
         }
@@ -203,14 +203,14 @@ import Testing
     func `a custom field reaches the proxy`(isSessions: Bool) async throws {
         let configured: (inout Session.Configuration) throws -> Void = {
             $0.proxy = .url(try TestServers.proxyWithPassword.proxyURL())
-            if isSessions { $0.headers.add(Self.field) }
+            if isSessions { $0.headers.append(Self.field) }
         }
         var configuration = Session.Configuration.conformance
         try configured(&configuration)
         let session = Session(configuration: configuration)
         for server in TestServers.httpbins {
             var request = try ProxyFixture.request(server)
-            if !isSessions { request.headers.add(Self.field) }
+            if !isSessions { request.headers.append(Self.field) }
             let echo = try await ProxyFixture.echo(request, in: session)
             #expect(echo.origin == ProxyFixture.address)
             #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
@@ -225,7 +225,7 @@ import Testing
         for proxy in ways {
             let session = TestHarness.session {
                 $0.proxy = proxy
-                if isSessions { $0.headers.add(Self.field) }
+                if isSessions { $0.headers.append(Self.field) }
             }
             let headers: HTTPHeaders = isSessions ? [:] : HTTPHeaders([Self.field])
             #expect(try await session.request(server.url("/"), headers: headers).serializingString().value == "in")
@@ -234,7 +234,7 @@ import Testing
         #expect(server.requests.map { $0.headers.contains("Proxy-Authorization") } == [false, false])
         let session = try ProxyFixture.session(.url(try TestServers.proxyWithPassword.proxyURL()))
         var request = try ProxyFixture.request(.httpbinHTTP2)
-        request.headers.add(Self.field)
+        request.headers.append(Self.field)
         let echo = try await ProxyFixture.echo(request, in: session)
         #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
         await session.shutdown()

@@ -15,7 +15,7 @@ import Testing
         on session: Session, with server: LocalServer, to observer: OutcomeObserver
     ) async throws -> any Exchange {
         let exchange = session.context.transport.start(
-            HTTPRequest(url: server.url("/a")), options: ExchangeOptions(holdsBody: true),
+            HTTPRequest(url: server.url("/a")), options: ExchangeOptions(pausesBody: true),
             observer: observer)
         _ = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         return exchange
@@ -30,7 +30,7 @@ import Testing
         let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
-        let receiver = PieceReceiver { $0 < count ? .goOn : .stop }
+        let receiver = PieceReceiver { $0 < count ? .proceed : .stop }
         exchange.receiveBody(with: receiver)
         #expect(await observer.outcome.error?.kind == .cancelled)
         #expect(receiver.pieces == count)

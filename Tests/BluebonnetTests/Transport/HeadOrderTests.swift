@@ -50,7 +50,7 @@ import Testing
         let loop = EventLoop()
         let engine = TransferEngine(loop: loop, configuration: configuration)
         var options = ExchangeOptions()
-        options.holdsBody = true
+        options.pausesBody = true
         var wasInTime = false
         for id in 1...100 where !wasInTime {
             let recorder = Recorder()

@@ -86,7 +86,7 @@ import Testing
         let first = Session(transport: transport)
         #expect(try await first.request(server.url("/a")).serializingString().value == "a")
         let lax = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])
-        #expect(!transport.judgeServers(by: lax))
+        #expect(!transport.evaluateServers(using: lax))
         let late = Session(serverTrustManager: lax, transport: transport)
         let error = await late.request(server.url("/a")).serializingData().response.error
         #expect(error?.kind == .trust(.notEvaluated))
@@ -99,8 +99,8 @@ import Testing
     @Test func `a manager that comes before the first exchange is taken, and no other after it`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let transport = CurlTransport()
-        #expect(transport.judgeServers(by: ServerTrustManager(evaluators: [:])))
-        #expect(!transport.judgeServers(by: ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])))
+        #expect(transport.evaluateServers(using: ServerTrustManager(evaluators: [:])))
+        #expect(!transport.evaluateServers(using: ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])))
         let session = Session(transport: transport)
         let error = await session.request(url).serializingData().response.error
         #expect(error?.kind == .trust(.noRequiredEvaluator(host: "localhost")))
@@ -204,7 +204,7 @@ private final class RecordingTransport: Transport {
     var recorded: [String: ExchangeOutcome] { outcomes.withLock(\.self) }
     var executor: (any TaskExecutor)? { inner.executor }
     var cookieStorage: (any CookieStorage)? { tellsOfCookies ? inner.cookieStorage : nil }
-    func judgeServers(by manager: ServerTrustManager) -> Bool { inner.judgeServers(by: manager) }
+    func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
     func shutDown() async { await inner.shutDown() }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {

@@ -123,7 +123,7 @@ import Testing
             #expect(try Self.knows(root, tls))
             try await way.name([files.authority], in: &tls, folder)
             #expect(try !Self.knows(root, tls))
-            tls.addsSystemAuthorities = true
+            tls.includesSystemAuthorities = true
             #expect(try Self.knows(root, tls))
             try await Self.expect(tls, trusts: (true, false))
         }
@@ -188,7 +188,7 @@ import Testing
             var tls = TLS()
             try flaw.name(in: &tls, folder)
             if tls.caFile == nil { tls.caFile = try TestCertificates().authority }
-            tls.addsSystemAuthorities = true
+            tls.includesSystemAuthorities = true
             let session = Self.session(tls, isEvaluated ? .disabled : nil)
             for _ in 1...2 {
                 try await TestHarness.expect(

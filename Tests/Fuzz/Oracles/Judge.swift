@@ -62,7 +62,7 @@ struct Judge {
     /// Nothing of another exchange is in the answer.
     private func judgeMarks() {
         // Where a redirect led to is not the exchange's own: others may have stored an answer there.
-        guard outcome.origin == .network || outcome.response?.url.path() == plan.path else { return }
+        guard outcome.source == .network || outcome.response?.url.path() == plan.path else { return }
         if let mark = world.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
             fail(.foreign, "the body holds \(mark.text)")
         }
@@ -119,7 +119,7 @@ struct Judge {
     ///
     /// Of one that was sent again, it may have seen the first last.
     private func judgeResult() {
-        guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.origin == .network else { return }
+        guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.source == .network else { return }
         var wanted: (bytes: [UInt8], status: Int)?
         for script in scripts {
             switch script.expectation {

@@ -54,7 +54,7 @@ final class CachingExchange: Exchange {
 
     /// Finds the answer, or has it fetched.
     func begin() {
-        guard facts.mayBeAnswered, !options.holdsBody else {
+        guard facts.mayBeAnswered, !options.pausesBody else {
             return facts.isForCacheOnly ? found(notStored) : startFetch(of: request)
         }
         let decision = decision(cache.inMemory(facts.key))
@@ -85,7 +85,7 @@ final class CachingExchange: Exchange {
     func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
         ExchangeOutcome(
             response: entry.response(at: now, url: request.url), body: facts.method == .head ? Data() : entry.body,
-            origin: .cache)
+            source: .cache)
     }
 
     private var notStored: ExchangeOutcome {
@@ -216,7 +216,7 @@ extension CachingExchange: ExchangeObserver {
 
     /// A head came whose body is held back, because that was asked for or because it redirects.
     func received(_ response: HTTPResponse) {
-        guard !options.holdsBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
+        guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
             fetch.withLock { $0.isHandedOn = true }
             return observer.exchangeDidReceiveHead(response)
         }
@@ -243,7 +243,7 @@ extension CachingExchange: ExchangeObserver {
             countMiss(outcome)
             finish(outcome)
         case .standIn(let entry):
-            cache.count { $0.standIns += 1 }
+            cache.count { $0.staleResponses += 1 }
             finish(self.outcome(with: entry, at: now))
         case .fetchAnew:
             guard change({ $0.willWork() }) else { return finish(outcome) }
@@ -285,7 +285,7 @@ extension CachingExchange: ExchangeObserver {
             cache.store(fresh, for: facts.key, since: fetch.epoch)
             return ExchangeOutcome(
                 response: fresh.validatedResponse(url: request.url), body: fresh.body, metrics: outcome.metrics,
-                origin: .validated)
+                source: .validated)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
         case .pass, .standIn, .fetchAnew: break
@@ -321,7 +321,7 @@ extension CachingExchange: ExchangeObserver {
     }
 
     private func countMiss(_ outcome: ExchangeOutcome) {
-        if facts.mayBeAnswered, !options.holdsBody, outcome.error == nil { cache.count { $0.misses += 1 } }
+        if facts.mayBeAnswered, !options.pausesBody, outcome.error == nil { cache.count { $0.misses += 1 } }
     }
 }
 

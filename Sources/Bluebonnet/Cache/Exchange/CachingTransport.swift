@@ -47,7 +47,7 @@ final class CachingTransport: Transport {
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
         let facts = CacheRequest(request, settings: settings)
-        if options.holdsBody, Invalidation.isSafe(request.method), !facts.isForCacheOnly {
+        if options.pausesBody, Invalidation.isSafe(request.method), !facts.isForCacheOnly {
             return inner.start(request, options: options, observer: observer)
         }
         let exchange = CachingExchange(

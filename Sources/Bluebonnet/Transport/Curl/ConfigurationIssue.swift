@@ -33,7 +33,7 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofLimits(_ limits: Session.Configuration.ConnectionLimits) -> Self? {
-        for (name, value) in [("perHost", limits.perHost), ("total", limits.total), ("kept", limits.kept)] {
+        for (name, value) in [("perHost", limits.perHost), ("total", limits.total), ("idle", limits.idle)] {
             guard let value, !(1...Int(Int32.max)).contains(value) else { continue }
             return Self("connectionLimits.\(name)", "\(value) is not a valid number of connections")
         }

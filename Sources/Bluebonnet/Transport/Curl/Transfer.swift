@@ -275,7 +275,7 @@ final class Transfer {
     func handPieceOver() {
         guard let receiver, let piece = reception.takePiece() else { return }
         switch receiver.receive(piece) {
-        case .goOn: break
+        case .proceed: break
         case .pause: reception.state.bodyHeld()
         case .stop:
             // Libcurl is not paused from within its callback.

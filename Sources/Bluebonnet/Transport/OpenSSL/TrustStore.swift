@@ -339,6 +339,6 @@ struct Authorities: Hashable, Sendable {
         file = tls.caFile
         directory = tls.caDirectory
         certificates = tls.caCertificates
-        includesSystems = tls.addsSystemAuthorities || (file == nil && directory == nil && certificates == nil)
+        includesSystems = tls.includesSystemAuthorities || (file == nil && directory == nil && certificates == nil)
     }
 }
