@@ -7,7 +7,7 @@ import FoundationEssentials
 enum Connections {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { .text("\($0.headers["Host"] ?? "") on connection \($0.connection)") }
+            router.fallback { .text("\($0.headers["Host"] ?? "") on connection \($0.connection)") }
         }
         try await names(port: server.port)
         try await limits(server.url)

@@ -10,7 +10,7 @@ import Testing
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
         try await LocalServer { router in
             router.get("/open") { request in .text(request.headers["Authorization"] ?? "anonymous") }
-            router.otherwise { request in
+            router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
                     return .text("who?", status: 401, headers: ["WWW-Authenticate": challenge])
                 }
@@ -104,7 +104,7 @@ import Testing
     @Test(arguments: ChallengedKind.allCases)
     func `a challenge with a long body does not hold the answer up`(kind: ChallengedKind) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.headers.contains("Authorization") else {
                     return .text(
                         String(repeating: "x", count: 200_000), status: 401,
@@ -124,7 +124,7 @@ import Testing
     func `cancelling between the challenge and its answer`(kind: ChallengedKind) async throws {
         let hasAsked = Gate()
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.headers.contains("Authorization") else {
                     return .text("out", status: 401, headers: ["WWW-Authenticate": "Basic realm=a"])
                 }

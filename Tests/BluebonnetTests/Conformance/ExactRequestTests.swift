@@ -11,7 +11,7 @@ struct `Conformance of what is sent` {
     private static func received(
         in session: Session = .conformance, _ make: (LocalServer) -> HTTPRequest
     ) async throws -> LocalServer.Request {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         _ = try await WireResponse(of: session.request(make(server)))
         let request = try await server.nextRequest()
         await server.stop()
@@ -59,7 +59,7 @@ struct `Conformance of what is sent` {
             ("/ü?ü=日", "/%C3%BC?%C3%BC=%E6%97%A5"), ("/a b", "/a%20b"),
         ])
     func `the path and the query are sent as they are in the URL`(path: String, target: String) async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let text = "http://127.0.0.1:\(server.port)\(path)"
         let answer = try await WireResponse(of: Session.conformance.request(text))
         #expect(answer.status == 200)
@@ -140,7 +140,7 @@ struct `Conformance of what is sent` {
 
     @Test(arguments: ["X-Value: a\r\nX-Injected: b", "a\nb", "a\rb", "a\0b"])
     func `a value with a line break is refused before anything is sent`(value: String) async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let request = HTTPRequest(url: server.url, headers: [HTTPHeader(name: "X-Value", value: value)])
         let response = await Session.conformance.request(request).serializingData().response
         #expect(response.error?.kind == .invalidRequest(.fieldValue(name: "X-Value")))

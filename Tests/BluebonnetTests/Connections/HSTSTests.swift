@@ -16,7 +16,7 @@ import Testing
 
         init(_ hsts: Session.Configuration.HSTS, cookies: Bool = true) async throws {
             let plain = try await LocalServer {
-                $0.otherwise { _ in
+                $0.fallback { _ in
                     .text("plain", headers: ["Set-Cookie": "a=b", "Strict-Transport-Security": "max-age=600"])
                 }
             }

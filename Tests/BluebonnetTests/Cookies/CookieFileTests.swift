@@ -129,7 +129,7 @@ import Testing
     /// A server, as a proxy, that sets two cookies for `/set` and shows those that it is sent elsewhere.
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.target.hasSuffix("/set") else { return CookieTestSession.answer(to: request) }
                 return .status(
                     200,

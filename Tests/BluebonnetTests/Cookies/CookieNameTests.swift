@@ -34,7 +34,7 @@ import Testing
         let bytes = head.joined(separator: "\r\n").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         let server = try await LocalServer { router in
             router.get("/set") { _ in .script(.bytes(bytes)) }
-            router.otherwise { CookieTestSession.answer(to: $0) }
+            router.fallback { CookieTestSession.answer(to: $0) }
         }
         let session = TestHarness.session()
         _ = try await session.request(server.url("/set")).serializingData(emptyResponseCodes: [200]).value

@@ -96,7 +96,7 @@ import Testing
     @Test func `a request that waits for the connection does not send a suffix's cookie`() async throws {
         let (asked, gate) = (Gate(), Gate())
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 if request.path == "/first" {
                     asked.open()
                     await gate.wait()

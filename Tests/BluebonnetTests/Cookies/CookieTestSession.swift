@@ -12,7 +12,7 @@ struct CookieTestSession {
 
     init(_ configure: (inout Session.Configuration) -> Void = { _ in }) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { Self.answer(to: $0) }
+            router.fallback { Self.answer(to: $0) }
         }
         self.server = server
         session = TestHarness.session {

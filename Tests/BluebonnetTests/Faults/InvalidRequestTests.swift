@@ -56,7 +56,7 @@ import Testing
         _ header: HTTPHeader, reason: RequestError.InvalidRequestReason
     ) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answered") }
+            router.fallback { _ in .text("answered") }
         }
         let session = TestHarness.session { $0.headers.append(header) }
         try await TestHarness.expect(

@@ -77,7 +77,7 @@ import Testing
     ])
     func `an international name is asked for in ASCII`(_ text: String, name: String) async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .text("proxied") }
+            router.fallback { _ in .text("proxied") }
         }
         let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         #expect(try await session.request(text).serializingString().value == "proxied")

@@ -80,7 +80,7 @@ import Testing
     @Test(arguments: places)
     func `a secret that is sent is in no text about a success`(_ place: Place) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
         let session = TestHarness.session()
         let task = request(place, in: session, port: server.port).serializingString()
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: places)
     func `a secret that is sent is in no text about a failure`(_ place: Place) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer", status: 500) }
+            router.fallback { _ in .text("answer", status: 500) }
         }
         let session = TestHarness.session()
         let closed = try DeadPort.refusing()
@@ -154,7 +154,7 @@ import Testing
     @Test(arguments: ["Authorization", "Cookie", "X-Api-Key"])
     func `a session's own secrets are in no text`(_ name: String) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
         let session = TestHarness.session { $0.headers.append(HTTPHeader(name: name, value: Self.secret)) }
         let task = session.request(server.url("/a")).serializingString()
@@ -175,7 +175,7 @@ import Testing
 
     @Test func `secrets are shown on request`() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
         let session = TestHarness.session()
         for place in Self.places {

@@ -170,7 +170,7 @@ private struct Refusal: Error, Equatable {}
     }
 
     @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
-        let server = try await LocalServer { router in router.otherwise { _ in .text("x") } }
+        let server = try await LocalServer { router in router.fallback { _ in .text("x") } }
         let session = TestHarness.session()
         let loop = try #require(session.executor as? EventLoop)
         let isOnLoop = Locked<[Bool]>([])

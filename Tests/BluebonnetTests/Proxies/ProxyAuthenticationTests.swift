@@ -123,7 +123,7 @@ import Testing
 
     @Test func `user info is sent at once, with Basic; a credential waits to be asked`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 return .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"])
             }
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `a body that cannot be sent again is not, when a proxy asks`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
+            router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
         }
         let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
@@ -164,7 +164,7 @@ import Testing
     func `a proxy's Digest that libcurl gets wrong is refused, with the response`(kind: ChallengedKind) async throws {
         let challenge = "Digest realm=a, nonce=b, qop=auth, algorithm=SHA-512-256"
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
+            router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
         }
         let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
@@ -179,7 +179,7 @@ import Testing
 
     @Test func `another scheme is used instead, when the proxy offers one`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 var headers: HTTPHeaders = ["Proxy-Authenticate": "Digest realm=a, nonce=b, algorithm=SHA-512"]
                 headers.append(name: "Proxy-Authenticate", value: "Basic realm=a")

@@ -99,7 +99,7 @@ import Testing
         try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
         let file = directory.path("hsts.txt")
         let server = try await Recorder(.wildcard)
-        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let plain = try await LocalServer { $0.fallback { _ in .text("plain") } }
         let manager = ServerTrustManager(evaluators: [
             "a.example.test": try TrustFixture.evaluator(.otherKey, for: .wildcard),
             "b.example.test": AsyncClosureTrustEvaluator { _, _ in throw TestFailure("not this one") },
@@ -141,7 +141,7 @@ import Testing
         try directory.write("\(name.lowercased()) \"20990101 00:00:00\"\n", to: "hsts.txt")
         let file = directory.path("hsts.txt")
         let server = try await Recorder(.addresses)
-        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let plain = try await LocalServer { $0.fallback { _ in .text("plain") } }
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         let session = try TrustFixture.session(refusing) {
             $0.hsts = .file(file)
@@ -161,7 +161,7 @@ import Testing
         "%CE%91%CE%A3.test", "%C7%85.test", "%EF%AC%81.test", "%E2%84%AA.test",
     ])
     func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
-        let proxy = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
+        let proxy = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
         let told = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let contacted = try await told.request("http://\(host)/").serializingString().value
         #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })
