@@ -226,7 +226,7 @@ extension Session {
     ///
     /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file
     /// is gone, all of it is fetched. After another interruption it resumes automatically, as with
-    /// ``DownloadOptions/automaticallyResume``. Nothing happens before a serializer is attached.
+    /// ``DownloadRequest/Options/automaticallyResume``. Nothing happens before a serializer is attached.
     ///
     /// - Parameters:
     ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
