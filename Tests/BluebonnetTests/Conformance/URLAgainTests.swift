@@ -31,7 +31,7 @@ struct `Conformance of URLs that are used again` {
 
     @Test func `the same path goes to the server that is named`() async throws {
         let servers = [
-            try await LocalServer { $0.fallback { _ in .ok } }, try await LocalServer { $0.otherwise { _ in .ok } },
+            try await LocalServer { $0.fallback { _ in .ok } }, try await LocalServer { $0.fallback { _ in .ok } },
         ]
         let session = Session()
         for index in [0, 0, 0, 1, 1, 0, 1, 1, 1, 0] {
