@@ -5,10 +5,10 @@ extension Session {
     /// for its connections, which may be silent for long; `requestModifier` can set others.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names. `Accept`, `Cache-Control` and `Last-Event-ID` are
-    ///     the source's to set.
+    ///   - headers: Header fields; they replace session fields of the same name. `Accept`, `Cache-Control` and
+    ///     `Last-Event-ID` are the source's to set.
     ///   - configuration: How the source reconnects.
     ///   - requestModifier: Changes the request of each connection once it has all of this. Runs on the global pool.
     /// - Returns: The source.

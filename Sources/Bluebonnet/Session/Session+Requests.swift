@@ -9,16 +9,17 @@ extension Session {
 
     /// Vends a request.
     ///
-    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
-    /// awaits the value.
+    /// Nothing is sent until a serializer is attached. If the URL cannot be converted or the parameters cannot be
+    /// encoded, the request fails with that error.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -35,19 +36,20 @@ extension Session {
 
     /// Vends a request with parameters.
     ///
-    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
-    /// awaits the value.
+    /// Nothing is sent until a serializer is attached. If the URL cannot be converted or the parameters cannot be
+    /// encoded, the request fails with that error.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default, in the query for GET, HEAD and
     ///     DELETE and in the body for other methods.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -62,11 +64,13 @@ extension Session {
 
     /// Vends a request that a type of your own describes, or one made by hand.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func request(
         _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -78,17 +82,19 @@ extension Session {
 extension Session {
     /// Vends a request whose response is read while it comes in.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -103,19 +109,21 @@ extension Session {
 
     /// Vends a request with parameters whose response is read while it comes in.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -132,13 +140,16 @@ extension Session {
 
     /// Vends a request, described by a type of your own or made by hand, whose response is read while it comes in.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func streamRequest(
         _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
@@ -153,17 +164,18 @@ extension Session {
 extension Session {
     /// Vends a request whose response is written to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
+    /// Nothing is sent until a serializer is attached. The response is asked for without a content coding, unless
     /// `headers` has an `Accept-Encoding`: only so can a download be resumed.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
@@ -178,19 +190,20 @@ extension Session {
 
     /// Vends a request with parameters whose response is written to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
+    /// Nothing is sent until a serializer is attached. The response is asked for without a content coding, unless
     /// `headers` has an `Accept-Encoding`. Only a GET can be resumed.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
     ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
@@ -206,13 +219,15 @@ extension Session {
 
     /// Vends a request, described by a type of your own or made by hand, whose response is written to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless the
+    /// Nothing is sent until a serializer is attached. The response is asked for without a content coding, unless the
     /// request has an `Accept-Encoding`. Only a GET can be resumed.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
         _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
@@ -226,14 +241,15 @@ extension Session {
     ///
     /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file
     /// is gone, all of it is fetched. After another interruption it resumes automatically, as with
-    /// ``DownloadOptions/automaticallyResume``. Nothing happens before a serializer is attached.
+    /// ``DownloadOptions/automaticallyResume``. Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
     ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
     ///   - headers: Fields to add to those of the first request; a field replaces one of the same name. Resume data
     ///     holds no secrets, so pass `Authorization` and the like here.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
     /// - Returns: The request.
     public nonisolated func download(
         resumingWith resumeData: Data, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,

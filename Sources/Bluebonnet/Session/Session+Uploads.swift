@@ -8,16 +8,18 @@ extension Session {
 
     /// Vends a request that sends bytes in memory.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -30,17 +32,19 @@ extension Session {
 
     /// Vends a request that sends a file, which is read while it is sent.
     ///
-    /// Nothing happens before a serializer is attached. A file that cannot be read ends the request with
+    /// Nothing is sent until a serializer is attached. A file that cannot be read ends the request with
     /// `.requestBody(…)`. The memory that this takes does not depend on the file's size.
     ///
     /// - Parameters:
     ///   - fileURL: Where the file is.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
@@ -53,19 +57,21 @@ extension Session {
 
     /// Vends a request that sends what a sequence yields, as fast as the network takes it.
     ///
-    /// Nothing happens before a serializer is attached. The sequence is iterated once, on the global pool, so that the
+    /// Nothing is sent until a serializer is attached. The sequence is iterated once, on the global pool, so that the
     /// request cannot be sent a second time; ``RequestBody/stream(length:_:)`` makes a body that can.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
     ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
     ///     (RFC 9112 §7.1).
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -79,16 +85,18 @@ extension Session {
 
     /// Vends a request that sends a body of any kind.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -105,13 +113,15 @@ extension Session {
 
     /// Vends a request that sends bytes in memory in place of its own body.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
+    /// with `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload(
         _ data: Data, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -121,13 +131,16 @@ extension Session {
 
     /// Vends a request that sends a file in place of its own body.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. A file that cannot be read ends the request with `.requestBody(…)`.
+    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
+    /// with `.invalidRequest(.bodyDataInGETRequest)`. A file that cannot be read ends the request with
+    /// `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: Where the file is.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload(
         _ fileURL: URL, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
@@ -137,15 +150,17 @@ extension Session {
 
     /// Vends a request that sends what a sequence yields in place of its own body.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The sequence is iterated once, on the global pool.
+    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
+    /// with `.invalidRequest(.bodyDataInGETRequest)`. The sequence is iterated once, on the global pool.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
     ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
     ///     (RFC 9112 §7.1).
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible,
@@ -156,13 +171,15 @@ extension Session {
 
     /// Vends a request that sends a body of any kind in place of its own.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
+    /// with `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload(
         _ body: RequestBody, with convertible: any HTTPRequestConvertible,
@@ -187,17 +204,19 @@ private struct UploadingRequest: HTTPRequestConvertible {
 extension Session {
     /// Vends a request that sends a form made by a closure, whose parts are read while it is sent (RFC 7578).
     ///
-    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
+    /// Nothing is sent until a serializer is attached. What is wrong with a part ends the request with
     /// `.multipartEncoding(…)`.
     ///
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` among them replaces
+    ///     the form's.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
@@ -211,17 +230,19 @@ extension Session {
 
     /// Vends a request that sends a form (RFC 7578), whose parts are read while it is sent.
     ///
-    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
+    /// Nothing is sent until a serializer is attached. What is wrong with a part ends the request with
     /// `.multipartEncoding(…)`. The memory that this takes does not depend on the parts' sizes.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` among them replaces
+    ///     the form's.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
@@ -235,13 +256,15 @@ extension Session {
 
     /// Vends a request that sends a form made by a closure in place of its own body.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
-    /// is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE;
+    /// so is the `Content-Type`, if it has one.
     ///
     /// - Parameters:
     ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible,
@@ -252,13 +275,15 @@ extension Session {
 
     /// Vends a request that sends a form (RFC 7578) in place of its own body.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
-    /// is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE;
+    /// so is the `Content-Type`, if it has one.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
+    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
+    ///     the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
     /// - Returns: The request.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible,

@@ -54,8 +54,8 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - decoder: The decoder of a piece; JSON by default.
-    ///   - dataPreprocessor: What a piece goes through first; nothing by default.
+    ///   - decoder: The decoder for each piece; JSON by default.
+    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
     public init(decoder: any DataDecoder = JSONDecoder(), dataPreprocessor: any DataPreprocessor = .passthrough) {
         self.decoder = decoder
         self.dataPreprocessor = dataPreprocessor
@@ -91,8 +91,8 @@ extension DataStreamSerializer {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a piece; JSON by default.
-    ///   - dataPreprocessor: What a piece goes through first; nothing by default.
+    ///   - decoder: The decoder for each piece; JSON by default.
+    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
     /// - Returns: The serializer.
     public static func decodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),

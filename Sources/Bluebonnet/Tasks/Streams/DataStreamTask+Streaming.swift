@@ -3,9 +3,10 @@ public import FoundationEssentials
 extension DataStreamTask {
     /// Returns the body in pieces, as events that end with the completion.
     ///
-    /// Never throws: the completion has the request's error.
+    /// The sequence never throws; the completion carries the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingData(
         automaticallyCancelling: Bool? = nil
@@ -15,9 +16,11 @@ extension DataStreamTask {
 
     /// Returns the body as text in pieces, as events that end with the completion.
     ///
-    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. Never throws: the completion has the request's error.
+    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. The sequence
+    /// never throws; the completion carries the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingStrings(
         automaticallyCancelling: Bool? = nil
@@ -27,9 +30,11 @@ extension DataStreamTask {
 
     /// Returns the body as text line by line, as events that end with the completion.
     ///
-    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. Never throws: the completion has the request's error.
+    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. The
+    /// sequence never throws; the completion carries the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingLines(
         automaticallyCancelling: Bool? = nil
@@ -39,13 +44,15 @@ extension DataStreamTask {
 
     /// Returns the values in a body of newline-delimited JSON, as events that end with the completion.
     ///
-    /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16 MiB is
-    /// the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. Never throws: the completion has the request's error.
+    /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16
+    /// MiB is the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. The
+    /// sequence never throws; the completion carries the error of the request.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - decoder: The decoder for each line; JSON by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
@@ -59,8 +66,9 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - decoder: The decoder for each line; JSON by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
@@ -70,12 +78,13 @@ extension DataStreamTask {
 
     /// Returns what a serializer of your own makes of the body's pieces, as events that end with the completion.
     ///
-    /// A piece of which the serializer makes no value is an event with an error, after which the next one follows. Starts
-    /// the request. Never throws: the completion has the request's error.
+    /// A piece of which the serializer makes no value is an event with an error, after which the next one follows.
+    /// Starts the request. The sequence never throws; the completion carries the error of the request.
     ///
     /// - Parameters:
     ///   - serializer: Makes a value of each piece, on the global pool.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool? = nil

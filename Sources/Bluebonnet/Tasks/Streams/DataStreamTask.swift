@@ -133,7 +133,7 @@ extension DataStreamTask {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
+    ///   - decoder: The decoder for each line; JSON by default.
     /// - Returns: The sequence of values.
     public func decodables<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
