@@ -1,9 +1,10 @@
 public import FoundationEssentials
 
 extension DataStreamTask {
-    /// Returns the body in pieces, as events that end with the completion.
+    /// Returns a sequence of the pieces of the body, with the completion as its last event.
     ///
-    /// The sequence never throws; the completion carries the error of the request.
+    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
+    /// error of the request.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
     ///   task's setting.
@@ -14,10 +15,11 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in PieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns the body as text in pieces, as events that end with the completion.
+    /// Returns a sequence of the pieces of the body as text, with the completion as its last event.
     ///
-    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. The sequence
-    /// never throws; the completion carries the error of the request.
+    /// The text is decoded as UTF-8, with U+FFFD for malformed bytes. A character that is split between two pieces is
+    /// kept whole. The request starts when a loop over the sequence begins. The sequence never throws; the completion
+    /// carries the error of the request.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
     ///   task's setting.
@@ -28,10 +30,11 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in TextPieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns the body as text line by line, as events that end with the completion.
+    /// Returns a sequence of the lines of the body, with the completion as its last event.
     ///
-    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. The
-    /// sequence never throws; the completion carries the error of the request.
+    /// Lines are the same as in ``lines``. A line of more than 16 MiB becomes an error event, followed only by the
+    /// completion. The request starts when a loop over the sequence begins. The sequence never throws; the completion
+    /// carries the error of the request.
     ///
     /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
     ///   task's setting.
@@ -42,15 +45,18 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { TextLineFramer(charset: $0?.textEncoding) }) { $0 }
     }
 
-    /// Returns the values in a body of newline-delimited JSON, as events that end with the completion.
+    /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as its last event.
     ///
-    /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16
-    /// MiB is the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. The
-    /// sequence never throws; the completion carries the error of the request.
+    /// Blank lines are skipped. A line that cannot be decoded becomes an error event, and the sequence continues with
+    /// the next line. A line of more than 16 MiB also becomes an error event, but only the completion follows. Values
+    /// are decoded on the global pool.
+    ///
+    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
+    /// error of the request.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; JSON by default.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
     ///     setting.
     /// - Returns: The sequence of events.
@@ -61,12 +67,13 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }) { $0 }
     }
 
-    /// Returns the values in a body of newline-delimited JSON; see
-    /// ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
+    /// Returns a sequence of the values in a newline-delimited JSON body.
+    ///
+    /// This is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder for each line; JSON by default.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
     ///     setting.
     /// - Returns: The sequence of events.
@@ -76,13 +83,15 @@ extension DataStreamTask {
         streamingDecodables(type, decoder: decoder, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns what a serializer of your own makes of the body's pieces, as events that end with the completion.
+    /// Returns a sequence of the values that your serializer makes from pieces of the body, with the completion as its
+    /// last event.
     ///
-    /// A piece of which the serializer makes no value is an event with an error, after which the next one follows.
-    /// Starts the request. The sequence never throws; the completion carries the error of the request.
+    /// If the serializer fails, the piece becomes an error event, and the sequence continues with the next piece. The
+    /// request starts when a loop over the sequence begins. The sequence never throws; the completion carries the error
+    /// of the request.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of each piece, on the global pool.
+    ///   - serializer: The serializer that converts each piece to a value, on the global pool.
     ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
     ///     setting.
     /// - Returns: The sequence of events.
