@@ -1,17 +1,17 @@
 public import FoundationEssentials
 
-/// A request that sends a body of its own: a ``DataRequest`` like any other.
+/// A request that uploads a body; it is an ordinary ``DataRequest``.
 public typealias UploadRequest = DataRequest
 
 extension Session {
     // MARK: To a URL
 
-    /// Vends a request that sends bytes in memory.
+    /// Creates a request that sends bytes in memory.
     ///
     /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - data: The body.
+    ///   - data: The bytes to send.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
@@ -20,7 +20,7 @@ extension Session {
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
@@ -30,13 +30,13 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a file, which is read while it is sent.
+    /// Creates a request that sends a file, which is read while it is sent.
     ///
-    /// Nothing is sent until a serializer is attached. A file that cannot be read ends the request with
-    /// `.requestBody(…)`. The memory that this takes does not depend on the file's size.
+    /// Nothing is sent until a serializer is attached. If the file cannot be read, the request fails with
+    /// `.requestBody(…)`. The memory use does not depend on the size of the file.
     ///
     /// - Parameters:
-    ///   - fileURL: Where the file is.
+    ///   - fileURL: The URL of the file to send.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
@@ -45,7 +45,7 @@ extension Session {
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
@@ -55,15 +55,15 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends what a sequence yields, as fast as the network takes it.
+    /// Creates a request that sends the bytes of a sequence, as fast as the network accepts them.
     ///
-    /// Nothing is sent until a serializer is attached. The sequence is iterated once, on the global pool, so that the
-    /// request cannot be sent a second time; ``RequestBody/stream(length:_:)`` makes a body that can.
+    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
+    /// request cannot be sent again. ``RequestBody/stream(length:_:)`` makes a body that can be sent again.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1).
+    ///   - sequence: The pieces of the body, which can be of any size.
+    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
+    ///     chunks (RFC 9112 §7.1).
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
@@ -72,7 +72,7 @@ extension Session {
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -83,21 +83,21 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a body of any kind.
+    /// Creates a request that sends a body of any kind.
     ///
     /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - body: The body.
+    ///   - body: The body to send.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
-    ///     set one.
+    ///   - headers: Header fields; they replace session fields of the same name. Apart from forms, no `Content-Type` is
+    ///     sent unless you set one.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -111,57 +111,58 @@ extension Session {
 
     // MARK: With a request
 
-    /// Vends a request that sends bytes in memory in place of its own body.
+    /// Creates a request that sends bytes in memory instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
-    /// with `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
+    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - data: The body.
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - data: The bytes to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a file in place of its own body.
+    /// Creates a request that sends a file instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
-    /// with `.invalidRequest(.bodyDataInGETRequest)`. A file that cannot be read ends the request with
-    /// `.requestBody(…)`.
+    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
+    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read,
+    /// the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
-    ///   - fileURL: Where the file is.
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - fileURL: The URL of the file to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends what a sequence yields in place of its own body.
+    /// Creates a request that sends the bytes of a sequence instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
-    /// with `.invalidRequest(.bodyDataInGETRequest)`. The sequence is iterated once, on the global pool.
+    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
+    /// request cannot be sent again. The method comes from the request that `convertible` makes. With GET, HEAD or
+    /// TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1).
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - sequence: The pieces of the body, which can be of any size.
+    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
+    ///     chunks (RFC 9112 §7.1).
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -169,18 +170,18 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a body of any kind in place of its own.
+    /// Creates a request that sends a body of any kind instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails
-    /// with `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
+    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - body: The body.
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - body: The body to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -189,7 +190,7 @@ extension Session {
     }
 }
 
-/// A request that gets its body from elsewhere.
+/// A request whose body is replaced with another one.
 private struct UploadingRequest: HTTPRequestConvertible {
     let body: RequestBody
     let convertible: any HTTPRequestConvertible
@@ -202,22 +203,23 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Vends a request that sends a form made by a closure, whose parts are read while it is sent (RFC 7578).
+    /// Creates a request that sends a multipart form (RFC 7578), which a closure fills.
     ///
-    /// Nothing is sent until a serializer is attached. What is wrong with a part ends the request with
-    /// `.multipartEncoding(…)`.
+    /// Nothing is sent until a serializer is attached. The parts are read while they are sent. If a part is invalid or
+    /// cannot be read, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
+    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///     returns.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` among them replaces
-    ///     the form's.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
+    ///     replaces the one of the form.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
         method: HTTPMethod = .post, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -228,22 +230,23 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a form (RFC 7578), whose parts are read while it is sent.
+    /// Creates a request that sends a multipart form (RFC 7578).
     ///
-    /// Nothing is sent until a serializer is attached. What is wrong with a part ends the request with
-    /// `.multipartEncoding(…)`. The memory that this takes does not depend on the parts' sizes.
+    /// Nothing is sent until a serializer is attached. The parts are read while they are sent, so the memory use does
+    /// not depend on their sizes. If a part is invalid or cannot be read, the request fails with
+    /// `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form.
+    ///   - multipartFormData: The form to send.
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` among them replaces
-    ///     the form's.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
+    ///     replaces the one of the form.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
     ///     It runs on the global pool, once for each attempt.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -254,18 +257,20 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a form made by a closure in place of its own body.
+    /// Creates a request that sends a multipart form (RFC 7578), which a closure fills, instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE;
-    /// so is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
+    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. The request's own
+    /// `Content-Type` is kept; without one, the form sets it.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///     returns.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -273,18 +278,19 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a form (RFC 7578) in place of its own body.
+    /// Creates a request that sends a multipart form (RFC 7578) instead of its own body.
     ///
-    /// Nothing is sent until a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE;
-    /// so is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
+    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. The request's own
+    /// `Content-Type` is kept; without one, the form sets it.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form.
-    ///   - convertible: Your own type that makes the request, or an ``HTTPRequest``. Its `asHTTPRequest()` is called on
-    ///     the global pool, once for each attempt.
+    ///   - multipartFormData: The form to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
-    /// - Returns: The request.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil

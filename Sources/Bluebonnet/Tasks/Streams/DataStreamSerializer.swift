@@ -76,7 +76,7 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
 }
 
 extension DataStreamSerializer where Self == PassthroughStreamSerializer {
-    /// Hands the pieces on as they are.
+    /// A serializer that returns each piece unchanged.
     public static var passthrough: PassthroughStreamSerializer { PassthroughStreamSerializer() }
 }
 

@@ -133,12 +133,13 @@ extension DataStreamTask {
     /// Returns a sequence of the values in a newline-delimited JSON body, or in any other format with one value per
     /// line.
     ///
-    /// Blank lines are skipped. Values are decoded in the task that runs the loop. The loop throws a ``RequestError``
-    /// and ends in these cases:
+    /// The loop throws a ``RequestError`` and ends in these cases:
     ///
     /// - The request fails.
     /// - A line is longer than 16 MiB: `.invalidResponse(.bodyTooLarge)`.
     /// - A line cannot be decoded: `.serialization(.decodingFailed)`, with the number of the line in the detail.
+    ///
+    /// Blank lines are skipped. Values are decoded in the task that runs the loop.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
