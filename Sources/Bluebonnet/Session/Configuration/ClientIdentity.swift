@@ -3,10 +3,9 @@ public import FoundationEssentials
 extension Session.Configuration.TLS {
     /// The certificate and the key with which a client authenticates itself.
     ///
-    /// The identity in ``Session/Configuration/TLS-swift.struct/clientIdentity`` is sent to every server that requests
-    /// a certificate, so use it in a session for those servers only.
-    /// ``Session/Configuration/TLS-swift.struct/clientIdentities`` selects the servers by host. Files are read when a
-    /// connection is made. Descriptions contain neither the key nor the passphrase.
+    /// The identity in `TLS.clientIdentity` is sent to every server that requests a certificate, so use it in a session
+    /// for those servers only. `TLS.clientIdentities` selects the servers by host. Files are read when a connection is
+    /// made. Descriptions contain neither the key nor the passphrase.
     public struct ClientIdentity: Hashable, Sendable {
         /// The location of a certificate or a key.
         enum Source: Hashable, Sendable {

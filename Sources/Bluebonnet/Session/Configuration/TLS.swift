@@ -55,8 +55,8 @@ extension Session.Configuration {
         /// The certificate authorities to trust instead of the system's, in addition to those of ``caFile`` and
         /// ``caDirectory``; `nil` by default.
         ///
-        /// An empty array does not stand for the system's authorities: if there are no others, every connection fails
-        /// with `.trust(.configuration)`.
+        /// An empty array does not stand for the system's authorities: it fails every connection with
+        /// `.trust(.configuration)`.
         public var caCertificates: [Certificate]?
 
         /// Whether the system's authorities are trusted in addition to those of ``caFile``, ``caDirectory`` and
