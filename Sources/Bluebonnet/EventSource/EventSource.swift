@@ -9,7 +9,7 @@ import FoundationEssentials
 /// ```
 ///
 /// When the connection is lost, or when the server closes it, the source waits for the reconnection time and connects
-/// again. The `Last-Event-ID` field tells the server which event was received last. The reconnection time is the one of
+/// again. The `Last-Event-ID` field tells the server which event was received last. The reconnection time comes from
 /// the configuration until the server sends another. While no connection can be made, the time doubles with each
 /// attempt, up to ``Configuration/maximumReconnectionDelay``.
 ///
@@ -188,7 +188,7 @@ extension EventSource {
 struct EventSourceConnection: Sendable {
     /// The head of the response.
     let response: HTTPResponse
-    /// The body, decoded from its content coding. It is iterated at most once.
+    /// The body, decoded from its content coding; iterated at most once.
     let chunks: any AsyncSequence<Data, RequestError> & Sendable
     /// Closes the connection, and ends a wait for the next chunk; it may be called again.
     ///

@@ -16,7 +16,7 @@ extension Session {
         /// The limits for the number and the lifetime of connections.
         public var connectionLimits = ConnectionLimits()
 
-        /// The HTTP version to use. By default, it is HTTP/2 if TLS negotiates it, and HTTP/1.1 otherwise.
+        /// The HTTP version to use; by default, HTTP/2 if TLS negotiates it, and HTTP/1.1 otherwise.
         public var httpVersion: HTTPVersionPreference = .automatic
 
         /// The proxy for connections; by default, the proxy in the environment variables (`http_proxy`, `no_proxy`, …).
@@ -159,7 +159,7 @@ extension Session.Configuration {
 extension Session.Configuration {
     /// The limits for redirects, which redirect handlers cannot override.
     public struct RedirectLimits: Hashable, Sendable {
-        /// The maximum number of redirects that one request follows; 20 by default, as in the Fetch standard.
+        /// The maximum number of redirects for one request; 20 by default, as in the Fetch standard.
         ///
         /// One more redirect fails the request with `.redirect(.tooMany)`.
         public var maximum = 20

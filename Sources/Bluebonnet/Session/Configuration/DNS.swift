@@ -1,18 +1,18 @@
 extension Session.Configuration {
     /// Settings that override name lookup.
     public struct DNS: Hashable, Sendable {
-        /// The addresses of hosts, by `host:port`; these hosts are not looked up. Empty by default.
+        /// The addresses of hosts, by `host:port`; empty by default.
         ///
-        /// With `["example.com:443": ["127.0.0.1", "::1"]]`, requests to `https://example.com` go to the local machine.
-        /// The name in TLS and in the `Host` field does not change. The host `*` stands for every host without its own
-        /// entry.
+        /// These hosts are not looked up. With `["example.com:443": ["127.0.0.1", "::1"]]`, requests to
+        /// `https://example.com` go to the local machine. The name in TLS and in the `Host` field does not change. The
+        /// host `*` stands for every host without its own entry.
         public var overrides: [String: [String]] = [:]
 
-        /// The replacements for hosts and ports to connect to, each as `host:port`; the new host is looked up. Empty by
-        /// default.
+        /// The hosts and ports to connect to instead, by the `host:port` that they replace; empty by default.
         ///
-        /// In a key, an empty host or port matches all hosts or ports. In a value, an empty host or port means that of
-        /// the URL. The name in TLS and in the `Host` field does not change. IPv6 addresses are written in brackets.
+        /// The new host is looked up. In a key, an empty host or port matches all hosts or ports. In a value, an empty
+        /// host or port means that of the URL. The name in TLS and in the `Host` field does not change. IPv6 addresses
+        /// are written in brackets.
         public var connectTo: [String: String] = [:]
 
         /// The DNS servers, as `address` or `address:port`; empty, the default, for those of the system.
