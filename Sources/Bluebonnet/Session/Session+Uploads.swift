@@ -111,10 +111,11 @@ extension Session {
 
     // MARK: With a request
 
-    /// Creates a request that sends bytes in memory instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with bytes in memory as its body.
     ///
-    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
-    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - data: The bytes to send.
@@ -129,11 +130,11 @@ extension Session {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a file instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with a file as its body.
     ///
-    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
-    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read,
-    /// the request fails with `.requestBody(…)`.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read, the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file to send.
@@ -148,11 +149,12 @@ extension Session {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends the bytes of a sequence instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with the bytes of a sequence as its body.
     ///
     /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
-    /// request cannot be sent again. The method comes from the request that `convertible` makes. With GET, HEAD or
-    /// TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
+    /// request cannot be sent again. Any body that the request already has is replaced. The method comes from the
+    /// request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, which can be of any size.
@@ -170,10 +172,11 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a body of any kind instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with a body of any kind.
     ///
-    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
-    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
     ///   - body: The body to send.
@@ -257,11 +260,13 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request that sends a multipart form (RFC 7578), which a closure fills, instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with a form that a closure fills as its
+    /// body.
     ///
-    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
-    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. The request's own
-    /// `Content-Type` is kept; without one, the form sets it.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
+    /// it.
     ///
     /// - Parameters:
     ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
@@ -278,11 +283,13 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request that sends a multipart form (RFC 7578) instead of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with a multipart form (RFC 7578) as its
+    /// body.
     ///
-    /// Nothing is sent until a serializer is attached. The method comes from the request that `convertible` makes. With
-    /// GET, HEAD or TRACE, the request fails with `.invalidRequest(.bodyDataInGETRequest)`. The request's own
-    /// `Content-Type` is kept; without one, the form sets it.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
+    /// it.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form to send.
