@@ -13,9 +13,9 @@ import FoundationEssentials
 ///     ├─ 7 retry          after a failure: ask the retriers, and wait before the next attempt
 ///     └─ 8 serialize      run the serializers in order; their failures also go to the retriers
 ///
-/// Belongs to the task that drives the request, and runs on the global pool or on that task's preferred executor. Its own
-/// state is not shared and needs no lock; state that other tasks see is in the ``RequestMachine``. User code that awaits
-/// runs in separate tasks, so that a cancellation does not have to wait for it.
+/// Belongs to the task that drives the request, and runs on the global pool or on that task's preferred executor. Its
+/// own state is not shared and needs no lock; state that other tasks see is in the ``RequestMachine``. User code that
+/// awaits runs in separate tasks, so that a cancellation does not have to wait for it.
 struct AttemptLoop: ~Copyable {
     private let core: RequestCore
     /// Whether the first attempt was already sent by the call that started the request.

@@ -25,7 +25,7 @@ struct RequestHistory {
     var response: HTTPResponse?
     private(set) var progress: TransferProgress?
     private(set) var uploadProgress: TransferProgress?
-    /// The sequences that have observers.
+    /// The sequences that observers have requested.
     var sequences = RequestSequences()
     /// The number of bytes that earlier attempts have fetched, and the total including them, if it is known.
     private var bytesBefore: (count: Int64, total: Int64?)?
@@ -99,7 +99,7 @@ struct RequestHistory {
     }
 }
 
-/// The sequences of a request that have observers.
+/// The sequences of a request that observers have requested.
 struct RequestSequences {
     var downloadProgress: Broadcast<TransferProgress>?
     var uploadProgress: Broadcast<TransferProgress>?

@@ -120,15 +120,15 @@ extension DataStreamTask {
 }
 
 extension Result where Failure == RequestError {
-    /// The success; of a framer that does not fail, there is nothing else.
+    /// The success; a framer that never fails has no other result.
     fileprivate var withoutFailure: Result<Success, Never>? {
         if case .success(let element) = self { .success(element) } else { nil }
     }
 }
 
-/// Reads a streamed body for one reader as events: an element or an error for each, and the completion last.
+/// Reads a streamed body for one reader, as events: an element or an error each, and finally the completion.
 ///
-/// Runs here: the framer. The serializer runs on the global pool.
+/// The framer runs on this actor, and the serializer on the global pool.
 private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?
@@ -138,7 +138,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private let transform: Transform
     private var isBodyComplete = false
     private var isComplete = false
-    /// Why this reader got nothing, if it came too late.
+    /// The error of a reader that joined too late.
     private var lateReaderError: RequestError?
 
     init(
@@ -161,7 +161,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
             }
             guard isBodyComplete else { continue }
             isComplete = true
-            // A loop that was cancelled ends without the request's completion, which is yet to come.
+            // A cancelled loop ends without the completion, because the request has not ended yet.
             guard !Task.isCancelled else { return nil }
             let completion = request.completion(failingWith: lateReaderError)
             return Element(event: .complete(completion), request: request)
@@ -178,19 +178,19 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         }
     }
 
-    /// The next element, or the error in its place; nothing when there may be more, or the body is complete.
+    /// The next element or its error; `nil` if there may be more elements, or if the body is complete.
     private func nextResult() async -> Result<Success, Failure>? {
         do throws(RequestError) {
             if let element = try reader.next() { return await transform(.success(element)) }
         } catch {
-            // A framer that cannot go on is done with.
+            // A framer cannot continue after this error.
             if case .invalidResponse = error.kind { reader.close() }
             return await transform(.failure(error))
         }
         do throws(RequestError) {
             isBodyComplete = try await !reader.receive()
         } catch {
-            // The completion says why.
+            // The completion carries the error.
             if error.kind == .bodyAlreadyRead { lateReaderError = error }
             reader.close()
         }
@@ -198,7 +198,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     }
 }
 
-/// Passes the pieces on as they are.
+/// Returns the pieces unchanged.
 private struct PieceFramer: BodyFramer {
     private var piece: Data?
 
@@ -209,7 +209,7 @@ private struct PieceFramer: BodyFramer {
     mutating func next() -> Data? { piece.take() }
 }
 
-/// Makes text of the pieces: UTF-8, with U+FFFD for what is malformed.
+/// Decodes the pieces as UTF-8, with U+FFFD for malformed bytes.
 private struct TextPieceFramer: BodyFramer {
     private var decoder = TextFramer(encoding: .utf8)
     private var text = ""
