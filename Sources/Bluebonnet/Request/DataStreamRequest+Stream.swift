@@ -1,5 +1,5 @@
 extension DataStreamRequest {
-    /// An event of a stream, and the means to end the stream.
+    /// An event of a stream, with a method that cancels the request.
     public struct Stream<Success: Sendable, Failure: Error>: Sendable {
         /// The value, the error or the completion that this event carries.
         public let event: Event<Success, Failure>

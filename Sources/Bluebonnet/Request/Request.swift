@@ -39,8 +39,8 @@ extension Request {
     /// Starts the request, or resumes it after ``suspend()``.
     ///
     /// Bluebonnet calls this when the first serializer is attached or the first reader of a stream begins. It does not
-    /// do this if the request was suspended before, or if the session was created with `startRequestsImmediately:
-    /// false`.
+    /// do this if the request was suspended before, or if the session was created with
+    /// `startRequestsImmediately: false`.
     ///
     /// - Returns: This request, for chaining.
     @discardableResult
@@ -126,8 +126,9 @@ extension Request {
 
     /// Returns a sequence that reports the progress of the response body.
     ///
-    /// The sequence begins with the latest value, if there is one, skips values that were not read in time, and ends
-    /// with the request. Observing does not start the request or slow it down. There can be any number of observers.
+    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
+    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
+    /// of observers.
     ///
     /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
     /// - Returns: The sequence of progress values.
@@ -137,7 +138,7 @@ extension Request {
         core.sequence(\.downloadProgress, bufferingPolicy) { $0.progress }
     }
 
-    /// The progress of the request body.
+    /// The progress of the request body, in bytes.
     ///
     /// Bytes count as soon as the transport has taken them; some may not have been sent yet. The total is known unless
     /// the body is a sequence of unknown length, or a form that contains one.
@@ -147,8 +148,9 @@ extension Request {
 
     /// Returns a sequence that reports the progress of the request body.
     ///
-    /// The sequence begins with the latest value, if there is one, skips values that were not read in time, and ends
-    /// with the request. Observing does not start the request or slow it down. There can be any number of observers.
+    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
+    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
+    /// of observers.
     ///
     /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
     /// - Returns: The sequence of progress values.
@@ -162,8 +164,8 @@ extension Request {
 
     /// Returns a sequence of the requests that are made, one for each attempt and one for each redirect.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends with this request. Observing does not
-    /// start the request.
+    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
+    /// not start the request.
     ///
     /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
     /// - Returns: The sequence of requests.
@@ -175,8 +177,8 @@ extension Request {
 
     /// Returns a sequence of `curl` commands, one for each request of ``httpRequests(bufferingPolicy:)``.
     ///
-    /// The sequence begins with the latest request, if there is one, and ends with this request. Observing does not
-    /// start the request. ``cURLDescription(revealingSecrets:)`` describes the commands.
+    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
+    /// not start the request. See ``cURLDescription(revealingSecrets:)`` for the form of the commands.
     ///
     /// - Parameters:
     ///   - revealingSecrets: Whether the commands contain secrets instead of placeholders; `false` by default.
@@ -193,8 +195,8 @@ extension Request {
 
     /// Returns a sequence of response heads, one for each attempt that receives a response.
     ///
-    /// The sequence begins with the latest head, if there is one, and ends with the request. Observing does not start
-    /// the request. A ``DataRequest`` without `onHTTPResponse` reports the head only when the body is complete.
+    /// The sequence begins with the latest head, if there is one, and ends when the request ends. Observing does not
+    /// start the request. A ``DataRequest`` without `onHTTPResponse` reports the head only when the body is complete.
     ///
     /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
     /// - Returns: The sequence of heads.

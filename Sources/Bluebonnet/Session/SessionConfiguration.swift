@@ -120,8 +120,9 @@ extension Session {
         /// Caching is off by default because a program may act for many users. Several sessions may share a cache.
         public var cache: ResponseCache?
 
-        /// The cache policy of requests that do not set their own; ``HTTPRequest/CachePolicy/useProtocolCachePolicy``
-        /// by default.
+        /// The way in which requests use the ``cache``, unless they set their own policy.
+        ///
+        /// The default is ``HTTPRequest/CachePolicy/useProtocolCachePolicy``.
         public var cachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
 
         /// The limits for redirects, which redirect handlers cannot override.

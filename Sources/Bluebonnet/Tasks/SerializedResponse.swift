@@ -206,7 +206,7 @@ private enum DescriptionBlock {
         return ["    [\(name)]:"] + text.split { $0.isNewline }.map { "        \($0)" }
     }
 
-    /// The lines about a body that is in memory; it is shown where it is text and not too long.
+    /// The lines about a body in memory, which is shown if it is text and not too long.
     static func body(_ body: Data?, of headers: HTTPHeaders) -> [String] {
         guard let body, !body.isEmpty else { return text("Body", "") }
         guard let mediaType = headers["Content-Type"].flatMap({ MediaType($0) }), isText(mediaType),

@@ -54,6 +54,10 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
     package let dataPreprocessor: any DataPreprocessor
 
     /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - decoder: The decoder for each piece; a `JSONDecoder` by default.
+    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
     public init(decoder: any DataDecoder = JSONDecoder(), dataPreprocessor: any DataPreprocessor = .passthrough) {
         self.decoder = decoder
         self.dataPreprocessor = dataPreprocessor
