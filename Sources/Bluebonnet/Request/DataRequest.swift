@@ -13,7 +13,7 @@ public import FoundationEssentials
 /// serializers run one after the other, on the global pool or on the executor that the awaiting task prefers. They
 /// never run on the awaiting task's actor or on the event loop.
 public actor DataRequest: Request {
-    /// Refers to the state that all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
     init(core: RequestCore) {

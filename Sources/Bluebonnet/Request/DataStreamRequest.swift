@@ -15,7 +15,7 @@
 /// Its members are `nonisolated`: you can use them from any thread, and they return at once. Validators run on the
 /// global pool.
 public actor DataStreamRequest: Request {
-    /// Refers to the state that all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
     /// Whether the request is cancelled when one of its `streaming…` sequences yields an error instead of a value.

@@ -19,7 +19,7 @@ public import FoundationEssentials
 /// Its members are `nonisolated`: you can use them from any thread, and they return at once. The task that runs the
 /// request writes the file, on the global pool or on the executor that the awaiting task prefers.
 public actor DownloadRequest: Request {
-    /// Refers to the state that all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
     private nonisolated let plan: DownloadPlan

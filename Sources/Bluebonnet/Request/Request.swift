@@ -8,11 +8,11 @@ import Synchronization
 /// - ``DataStreamRequest`` delivers the body while it arrives.
 /// - ``DownloadRequest`` writes the body to a file.
 public protocol Request: Actor, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// The state that all kinds of request share, for Bluebonnet itself.
+    /// An opaque reference to the state that all kinds of request share.
     nonisolated var reference: RequestReference { get }
 }
 
-/// The state that all kinds of request share; it has no public members.
+/// An opaque reference to the state that all kinds of request share.
 public struct RequestReference: Sendable {
     let core: RequestCore
 }

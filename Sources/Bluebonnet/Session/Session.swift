@@ -32,8 +32,8 @@ public actor Session {
     ///     ``ResponseCache`` in memory.
     ///   - eventMonitors: The monitors that receive the events of every request; none by default. They are retained as
     ///     long as the session.
-    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; `true` by default.
-    ///     With `false`, a request starts when you call its `resume()`.
+    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached or its first reader
+    ///     begins; `true` by default. With `false`, a request starts when you call its `resume()`.
     ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The transport is shut down with
     ///     the session.
     public init(
@@ -94,11 +94,10 @@ public actor Session {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
 
-    /// Whether a request starts when its first serializer is attached.
+    /// Whether a request starts when its first serializer is attached or its first reader begins.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 
-    /// The executor of the transport's event loop, for tasks that make many requests in sequence; `nil` if the
-    /// transport has none.
+    /// The executor on which the transport runs, for tasks that make many requests in sequence; `nil` if it has none.
     ///
     /// A task that prefers this executor saves two switches between threads for each request, and must not block.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
@@ -127,7 +126,7 @@ public actor Session {
         await context.drained()
     }
 
-    /// Waits for running requests to finish, then closes the connections and stops the event loop.
+    /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
     /// Requests that start later, and requests that have not been started, fail with `.sessionShutDown`. If the calling
     /// task is cancelled, the remaining requests are cancelled too, so that this method returns soon.

@@ -7,10 +7,11 @@ extension Session {
         /// value is not sent at all.
         public var headers: HTTPHeaders = .default
 
-        /// The timeouts of requests that do not set their own.
+        /// The timeouts that requests do not set themselves.
         ///
         /// The defaults are 30 seconds to connect, 60 seconds idle, and 10 minutes in total for an exchange whose
-        /// bodies are both in memory. The wait for a connection and all other exchanges are not limited.
+        /// bodies are both in memory. Other exchanges have no total timeout by default, and the wait for a connection
+        /// has no timeout of its own.
         public var timeouts: Timeouts = .default
 
         /// The limits for the number and the lifetime of connections.
@@ -31,7 +32,7 @@ extension Session {
         /// Settings that override name lookup, for all or some hosts.
         public var dns = DNS()
 
-        /// The network interface, such as `eth0`, or the local address for outgoing connections.
+        /// The network interface, such as `eth0`, or the local IP address for outgoing connections.
         ///
         /// With `nil`, the default, the system chooses. If the interface does not exist, requests fail with
         /// `.connection(.interface)`.
@@ -81,7 +82,7 @@ extension Session {
         /// in Debian's 7.88.1, 300 KiB for all heads of an exchange.
         public var maximumResponseHeadBytes = 256 * 1024
 
-        /// The size of a connection's receive buffer, in bytes; 64 KiB by default.
+        /// The size of a receive buffer, in bytes; 64 KiB by default.
         ///
         /// Each running exchange has such a buffer. Libcurl accepts 1 KiB to 512 KiB; before version 8.1.0, the minimum
         /// is 32 KiB.
@@ -91,8 +92,8 @@ extension Session {
         ///
         /// Bytes wait until a stream's readers have read them, or until they are written to a download's file. A
         /// smaller value makes a fast network wait for the reader's thread to wake up. The piece that is being received
-        /// when the transfer pauses is added to the waiting bytes. A piece is at most half of this value, but between
-        /// 64 KiB and 512 KiB.
+        /// when the transfer pauses is added to the waiting bytes. A piece has at most half as many bytes, with a
+        /// minimum of 64 KiB and a maximum of 512 KiB.
         ///
         /// A body is decoded only while there is room for the decoded bytes. With HTTP/2, up to 32 MiB more may wait,
         /// which is the window size of libcurl 7.88.

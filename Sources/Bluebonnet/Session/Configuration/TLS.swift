@@ -41,8 +41,9 @@ extension Session.Configuration {
         /// A PEM file with the certificate authorities to trust instead of the system's; `nil` by default.
         ///
         /// These authorities also apply to HTTPS proxies. Files and directories are read when a connection first needs
-        /// them. They are read again after a change: of a file, or of the list of files in a directory. If one cannot
-        /// be read, or contains no certificate, requests that need a connection fail with `.trust(.configuration)`.
+        /// them. They are read again after a file has changed, or after a file was added to or removed from the
+        /// directory. If one cannot be read, or contains no certificate, requests that need a connection fail with
+        /// `.trust(.configuration)`.
         public var caFile: String?
 
         /// A directory with the certificate authorities to trust instead of the system's, in addition to those of
