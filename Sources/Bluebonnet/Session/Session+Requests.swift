@@ -166,8 +166,9 @@ extension Session {
 extension Session {
     /// Creates a request that writes the response body to a file.
     ///
-    /// Nothing is sent until a serializer is attached. The request asks for a response without a content coding,
-    /// because a coded download could not be resumed. An `Accept-Encoding` field in `headers` overrides this.
+    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
+    /// asks for a response without a content coding, because a coded download could not be resumed. An
+    /// `Accept-Encoding` field in `headers` overrides this.
     ///
     /// - Parameters:
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.

@@ -111,7 +111,7 @@ extension Session {
 
     // MARK: With a request
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with bytes in memory as its body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is bytes in memory.
     ///
     /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
     /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
@@ -130,7 +130,7 @@ extension Session {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with a file as its body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a file.
     ///
     /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
     /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
@@ -149,7 +149,7 @@ extension Session {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with the bytes of a sequence as its body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is the bytes of a sequence.
     ///
     /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
     /// request cannot be sent again. Any body that the request already has is replaced. The method comes from the
@@ -206,7 +206,7 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Creates a request that sends a multipart form (RFC 7578), which a closure fills.
+    /// Creates a request that sends a multipart form that a closure fills (RFC 7578).
     ///
     /// Nothing is sent until a serializer is attached. The parts are read while they are sent. If a part is invalid or
     /// cannot be read, the request fails with `.multipartEncoding(…)`.
@@ -217,7 +217,7 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
-    ///     replaces the one of the form.
+    ///     replaces the form's.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
@@ -244,7 +244,7 @@ extension Session {
     ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
-    ///     replaces the one of the form.
+    ///     replaces the form's.
     ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
     ///     fails. It runs after the session's interceptor. The default is `nil`.
     ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
@@ -260,8 +260,8 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with a form that a closure fills as its
-    /// body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a form that a closure fills (RFC
+    /// 7578).
     ///
     /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
     /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
@@ -283,8 +283,7 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Creates a request from an ``HTTPRequest`` or your own request type, with a multipart form (RFC 7578) as its
-    /// body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a multipart form (RFC 7578).
     ///
     /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
     /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
