@@ -121,9 +121,9 @@ public struct DataStreamTask: Sendable {
 extension DataStreamTask {
     /// The lines of the body as text, without their line endings.
     ///
-    /// A line ends with LF or CRLF, or at the end of the body. The text is decoded in the encoding of its byte order
-    /// mark, or else of the response's `charset`, and otherwise as UTF-8. Malformed bytes become U+FFFD. Lines are
-    /// split in the task that runs the loop.
+    /// A line ends with LF or CRLF, or at the end of the body. The encoding is that of a byte order mark, otherwise
+    /// that of the response's `charset`, and UTF-8 without either. Malformed bytes become U+FFFD. Lines are split in
+    /// the task that runs the loop.
     ///
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// is longer than 16 MiB.
