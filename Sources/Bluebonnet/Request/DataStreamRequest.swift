@@ -9,7 +9,7 @@
 /// ```
 ///
 /// Validators check the head before any of the body is delivered. A body can have several readers. Each reader receives
-/// the whole body, and the slowest reader sets the pace: while ``Session/Configuration/bodyHighWatermark`` bytes or
+/// the whole body, and the slowest reader sets the pace. While ``Session/Configuration/bodyHighWatermark`` bytes or
 /// more wait for it, nothing is read from the network. The total size of the body is not limited.
 ///
 /// Its members are `nonisolated`: you can use them from any thread, and they return at once. Validators run on the

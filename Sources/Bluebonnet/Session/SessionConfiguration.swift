@@ -78,8 +78,8 @@ extension Session {
         /// The maximum size of a response head, in bytes; 256 KiB by default.
         ///
         /// A larger head fails with `.invalidResponse(.headTooLarge)`. The limit applies separately to trailers.
-        /// Libcurl has its own limits, which this cannot raise: 100 KiB for a field and, in libcurl 8.3.0 and later and
-        /// in Debian's 7.88.1, 300 KiB for all heads of an exchange.
+        /// Libcurl has its own limits, which this cannot raise: 100 KiB for a field, and 300 KiB for all heads of an
+        /// exchange. The second limit exists in libcurl 8.3.0 and later, and in Debian's 7.88.1.
         public var maximumResponseHeadBytes = 256 * 1024
 
         /// The size of a receive buffer, in bytes; 64 KiB by default.
@@ -105,8 +105,8 @@ extension Session {
         /// The time to wait for the server's "100 Continue" (RFC 9110 §10.1.1) before a large request body is sent
         /// anyway.
         ///
-        /// It is 1 second by default. It applies over HTTP/1.1 to bodies of more than 1 MiB or of unknown length, so
-        /// that a server can refuse them before they are sent. With `nil`, no request waits for "100 Continue".
+        /// It is 1 second by default. It applies over HTTP/1.1 to bodies of more than 1 MiB or of unknown length. The
+        /// wait lets a server refuse them before they are sent. With `nil`, no request waits for "100 Continue".
         public var continueTimeout: Duration? = .seconds(1)
 
         /// The event loop of the session, if several sessions are to share a thread; `nil`, the default, for its own
@@ -134,9 +134,9 @@ extension Session {
 
         /// Returns when an unneeded body has taken too long, or when its task is cancelled; tests replace it.
         ///
-        /// Two kinds of body are not needed: that of a redirect, which is read so that its connection can be reused,
-        /// and that of a response whose head was refused, which is read for the error. The default, 300 milliseconds,
-        /// is about the time that a new connection takes.
+        /// Two kinds of body are not needed. The body of a redirect is read so that its connection can be reused. The
+        /// body of a response whose head was refused is read for the error. The default, 300 milliseconds, is about the
+        /// time that a new connection takes.
         package var patience: @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(300))
         }

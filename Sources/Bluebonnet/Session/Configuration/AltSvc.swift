@@ -6,7 +6,7 @@ extension Session.Configuration {
     /// fails.
     ///
     /// Each libcurl handle has its own storage. A session has as many handles as it has had requests running at the
-    /// same time, so each handle may have to learn a service separately. Services for HTTP/1.1 and HTTP/2 are used;
+    /// same time. Each handle may have to learn a service separately. Services for HTTP/1.1 and HTTP/2 are used;
     /// Debian's libcurl does not support HTTP/3.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
