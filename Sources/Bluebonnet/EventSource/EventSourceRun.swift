@@ -1,9 +1,8 @@
 import FoundationEssentials
 
-/// One reader's way through an ``EventSource``: carries out what ``EventSourceState`` decides, in the reader's own task.
+/// One loop over an ``EventSource``, which carries out the actions of ``EventSourceState`` in the reader's own task.
 ///
-/// Runs where its reader runs, and starts no task: cancelling the reader's task is all that it takes to end every wait.
-/// Dropping it closes the connection.
+/// It starts no task, so cancelling the reader's task ends every wait. Releasing it closes the connection.
 final class EventSourceRun {
     private let open: EventSource.Open
     private let timing: EventSource.Timing
@@ -14,7 +13,7 @@ final class EventSourceRun {
     private var action = EventSourceState.Action.connect
     private var connection: CancellingConnection?
     private var parser: ServerSentEventParser
-    /// The last event ID that others know of.
+    /// The last event ID that was published in the status.
     private var lastEventID: String
     /// The error that ended the last connection, with all its details.
     private var failure: RequestError?
@@ -38,7 +37,7 @@ final class EventSourceRun {
         close()
     }
 
-    /// Returns the next event, or `nil` when there are none to come.
+    /// Waits for the next event; returns `nil` when there are no more.
     func next() async throws(RequestError) -> ServerSentEvent? {
         while !isClosed {
             if Task.isCancelled { action = state.cancelled() }
@@ -63,7 +62,7 @@ final class EventSourceRun {
             let live = CancellingConnection(opened)
             action = state.headReceived(statusCode: opened.response.statusCode, mimeType: opened.response.mimeType)
             guard action == .read else {
-                // Closed here: its error says which response it is about.
+                // The connection is closed when this scope ends; the error contains its response.
                 if case .fail(let kind) = action { failure = RequestError(kind).about(opened.response, body: nil) }
                 return
             }
@@ -75,14 +74,14 @@ final class EventSourceRun {
         }
     }
 
-    /// The fields of a request for an event stream (WHATWG HTML §9.2.2).
+    /// The header fields of a request for an event stream (WHATWG HTML §9.2.2).
     private var fields: HTTPHeaders {
         var fields: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
         if !parser.lastEventID.isEmpty { fields.append(name: "Last-Event-ID", value: parser.lastEventID) }
         return fields
     }
 
-    /// Returns the next event of the connection, or `nil` when the connection has ended.
+    /// Waits for the next event of the connection; returns `nil` when the connection has ended.
     private func read() async -> ServerSentEvent? {
         guard let connection else { preconditionFailure("an event source reads without a connection") }
         do throws(RequestError) {
@@ -111,7 +110,7 @@ final class EventSourceRun {
     private func connectionEnded(_ error: RequestError?) {
         connection = nil
         failure = error
-        // A body that merely ends when its reader is cancelled is no end of the stream.
+        // A body that only ends because its reader was cancelled is not the end of the stream.
         action = Task.isCancelled ? state.cancelled() : state.connectionEnded(error?.kind, jitter: timing.jitter())
     }
 
@@ -133,7 +132,7 @@ final class EventSourceRun {
     }
 }
 
-/// A connection that is closed when it is dropped, or when the task that waits for its bytes is cancelled.
+/// A connection that is closed when it is released, or when the task that waits for its bytes is cancelled.
 private final class CancellingConnection {
     private let cancel: @Sendable () -> Void
     private var chunks: any AsyncIteratorProtocol<Data, RequestError>
@@ -162,7 +161,7 @@ private final class CancellingConnection {
     }
 }
 
-/// The reports of an ``EventSource`` on its connections, for observers that do not read its events.
+/// The status of an ``EventSource``, for observers that do not read its events.
 final class EventSourceStatus: Sendable {
     let states = Broadcast<EventSource.State>()
     /// The last event ID, if one was received.

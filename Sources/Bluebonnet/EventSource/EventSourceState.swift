@@ -1,17 +1,17 @@
 /// Decides when an ``EventSource`` connects, reads, waits and ends (WHATWG HTML §9.2.2, §9.2.3).
 ///
-/// `connecting` → `open` → `waiting` → `connecting` and so on; a connection that cannot be made goes to `waiting`
-/// right away. `closed` is final. What happened is an event; what to do next is the action that it returns.
+/// The phases are `connecting` → `open` → `waiting` → `connecting` and so on. If a connection cannot be made, `waiting`
+/// follows `connecting`. `closed` is final. Each event is a method that returns the next action.
 struct EventSourceState {
-    /// Where the source is.
+    /// The phase of the source.
     enum Phase: Hashable {
-        /// An answer is waited for.
+        /// The source waits for a response.
         case connecting
-        /// The answer was an event stream.
+        /// The response is an event stream.
         case open
-        /// The reconnection time is being waited for.
+        /// The source waits for the reconnection time.
         case waiting
-        /// No event follows.
+        /// There are no more events.
         case closed
     }
 
@@ -21,7 +21,7 @@ struct EventSourceState {
         case connect
         /// Read the connection's events.
         case read
-        /// Wait for that long.
+        /// Wait for the duration.
         case wait(Duration)
         /// End the sequence.
         case finish
@@ -29,14 +29,14 @@ struct EventSourceState {
         case fail(RequestError.Kind)
     }
 
-    /// A server that says "at once" is not asked more often than that while it does not answer.
+    /// The basis of the doubled delay if the reconnection time is shorter, so that a server that fails is not flooded.
     static let shortestDelayAfterFailures = Duration.seconds(1)
-    /// The longest delay that a server may ask for; longer ones, also beyond the range of a clock, count as this.
+    /// The longest delay that a server may set; longer delays, even beyond the range of a clock, count as this.
     static let longestDelay = Duration.seconds(24 * 60 * 60)
 
     private let configuration: EventSource.Configuration
     private(set) var phase = Phase.connecting
-    /// How many connections in a row could not be made.
+    /// The number of failed connection attempts in a row.
     private(set) var failedAttempts = 0
     private(set) var reconnectionTime: Duration
 
@@ -45,7 +45,7 @@ struct EventSourceState {
         reconnectionTime = configuration.reconnectionTime
     }
 
-    /// The server has answered.
+    /// The head of a response was received.
     mutating func headReceived(statusCode: Int, mimeType: String?) -> Action {
         switch (statusCode, mimeType) {
         case (200, "text/event-stream"):
@@ -63,7 +63,7 @@ struct EventSourceState {
         reconnectionTime = time
     }
 
-    /// The connection has ended, or could not be made: with which failure, none when the server closed it.
+    /// The connection has ended or could not be made; the failure is `nil` if the server closed the connection.
     ///
     /// The jitter is a random number between 0 and 1.
     mutating func connectionEnded(_ failure: RequestError.Kind?, jitter: Double) -> Action {
@@ -78,7 +78,7 @@ struct EventSourceState {
         return .wait(delay(jitter: jitter))
     }
 
-    /// The time to wait is over.
+    /// The wait is over.
     mutating func waited() -> Action {
         phase = .connecting
         return .connect
@@ -94,13 +94,13 @@ struct EventSourceState {
         return action
     }
 
-    /// Returns the reconnection time, doubled for each failed attempt but the first, plus up to a quarter at random.
+    /// Returns the reconnection time, doubled for each failed attempt except the first, plus up to a quarter at random.
     private func delay(jitter: Double) -> Duration {
         let time = max(.zero, min(reconnectionTime, Self.longestDelay))
         let maximum = max(time, min(configuration.maximumReconnectionDelay, Self.longestDelay))
         var delay = time
         if failedAttempts > 1 {
-            // Beyond that the maximum is reached anyway.
+            // With more doublings, the maximum is reached anyway.
             let doublings = min(failedAttempts - 1, 20)
             delay = max(time, min(max(time, Self.shortestDelayAfterFailures) * (1 << doublings), maximum))
         }
@@ -111,8 +111,8 @@ struct EventSourceState {
 extension EventSourceState {
     /// Returns whether the next connection would fail in the same way.
     ///
-    /// Everything that can have to do with the network or with a server that is being restarted is not: names that are
-    /// not resolved, time limits, handshakes that were cut off.
+    /// Failures that the network or a restarting server may cause are not permanent, such as failed name lookups,
+    /// timeouts and interrupted handshakes.
     static func isPermanent(_ kind: RequestError.Kind) -> Bool {
         switch kind {
         case .connection, .timedOut, .trust(.handshake): false

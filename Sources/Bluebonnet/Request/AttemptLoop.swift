@@ -1,29 +1,29 @@
 import FoundationEssentials
 
-/// Moves a request from its start to its answers: the stages of every attempt, in order.
+/// Drives a request from its start to its answers, through the stages of each attempt.
 ///
 ///     run        until an attempt is final
 ///     ├─ attempt
-///     │  ├─ 1 convert     a new HTTPRequest for each attempt, which is checked
-///     │  ├─ 2 adapt       the session's adapters, then the request's
-///     │  ├─ 3 send        in RequestCore: the transport asks the cache, then the network
-///     │  ├─ 4 redirect    in RedirectFollower: where the answer leads elsewhere, send again
-///     │  ├─ 5 receive     the head is checked before the body, where that goes to a stream or a file
-///     │  └─ 6 validate
-///     ├─ 7 retry          the retriers decide about a failure: the next attempt, after a delay
-///     └─ 8 serialize      each serializer in the order attached; a failure goes to the retriers, too
+///     │  ├─ 1 convert     make a new HTTPRequest and validate it
+///     │  ├─ 2 adapt       run the session's adapters, then the request's
+///     │  ├─ 3 send        in RequestCore: the transport uses the cache, then the network
+///     │  ├─ 4 redirect    in RedirectFollower: send the next request of a redirect
+///     │  ├─ 5 receive     for a stream or a file: check the head, then receive the body
+///     │  └─ 6 validate    for a body in memory: run the validators
+///     ├─ 7 retry          after a failure: ask the retriers, and wait before the next attempt
+///     └─ 8 serialize      run the serializers in order; their failures also go to the retriers
 ///
-/// Belongs to the task that drives the request, on the global pool or where that task prefers to run. Its own state is
-/// not shared and takes no lock; the state that other tasks see is in the ``RequestMachine``. User code that awaits
-/// runs in tasks of its own, so that a cancellation need not wait for it.
+/// Belongs to the task that drives the request, and runs on the global pool or on that task's preferred executor. Its
+/// own state is not shared and needs no lock; state that other tasks see is in the ``RequestMachine``. User code that
+/// awaits runs in separate tasks, so that a cancellation does not have to wait for it.
 struct AttemptLoop: ~Copyable {
     private let core: RequestCore
-    /// Whether the first attempt was sent where the request was started.
+    /// Whether the first attempt was already sent by the call that started the request.
     private var isSent: Bool
     private var download: FileDownload?
-    /// The redirects of the attempt under way.
+    /// The redirects of the current attempt.
     private var redirects: RedirectFollower
-    /// Why the attempt before failed.
+    /// The error of the previous attempt.
     private var earlier: RequestError?
     private var served = TinyArray<SerializationSlot>()
 
@@ -34,7 +34,7 @@ struct AttemptLoop: ~Copyable {
         download = FileDownload(for: core.sink)
     }
 
-    /// Makes attempts until one is final, and answers everyone.
+    /// Makes attempts until one is final, and then delivers the outcome to all waiting tasks.
     @concurrent
     mutating func run() async {
         repeat {
@@ -94,7 +94,7 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 2: Adapt
 
-    /// Asks the adapters, and ensures that a body declared as empty is empty.
+    /// Runs the adapters, and checks that a body declared as empty is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
             (machine.setup.interceptors, machine.record.attempts, machine.wish == .cancelled)
@@ -108,14 +108,14 @@ struct AttemptLoop: ~Copyable {
                 let state = RequestAdapterState(
                     requestID: core.id, session: core.context.session, retryCount: attempts)
                 var adapted = adapters.isEmpty ? request : try await chain.adapt(request, using: state)
-                // The request was checked when it was made.
+                // An unchanged request was already checked when it was made.
                 if !adapted.isIdentical(to: request) {
                     try adapted.validate()
                     try core.checkCachePolicy(of: adapted)
                     adapted.stateContentType()
                 }
                 guard let body = adapted.body, body.isStatedEmpty else { return adapted }
-                // The transport reads no bytes of such a body, so it would not notice that there are some.
+                // The transport does not read such a body, so it would not notice bytes in it.
                 try await body.confirmEmpty()
                 adapted.body = .data(Data())
                 return adapted
@@ -126,14 +126,14 @@ struct AttemptLoop: ~Copyable {
             return adapted
         } catch {
             var error = error.during(request, attempts: 0)
-            // An adapter that heeds its cancellation may already have thrown a cancellation error.
+            // An adapter that reacts to its cancellation may already have thrown a cancellation error.
             if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
             core.events?.tell(.didFailToAdaptRequest(request, error))
             throw error
         }
     }
 
-    /// Adds what a download asks for, such as the rest of its file.
+    /// Adds the fields of a download, such as the range of the missing part.
     private mutating func prepareDownload(_ request: inout HTTPRequest) throws(RequestError) {
         guard download != nil else { return }
         do throws(RequestError) {
@@ -145,7 +145,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Ends an attempt that was not sent.
+    /// Ends an attempt that could not be sent.
     private func failed(_ error: RequestError) -> CompletedAttempt {
         core.machine.withLock { $0.preparationFailed() }
         return validate(ExchangeOutcome(response: nil, error: error))
@@ -153,7 +153,8 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 5: Receive
 
-    /// Checks a head whose body is held back, chooses the destination of the body, and waits for its end.
+    /// Checks the head while the body is held back, chooses the destination of the body, and waits for the end of the
+    /// exchange.
     private mutating func receive(_ response: HTTPResponse) async -> CompletedAttempt {
         var refusal: RequestError?
         if let download {
@@ -182,7 +183,7 @@ struct AttemptLoop: ~Copyable {
                 exchange.receiveBody(with: body)
             }
             let outcome = await core.nextOutcome()
-            // The answer to an upload that was cut off is there all at once.
+            // If an upload was stopped early, the whole body of the response arrives with the outcome.
             if !outcome.body.isEmpty { _ = body.receive(outcome.body) }
             return validate(outcome)
         case .file: return await writeFile(response)
@@ -190,13 +191,13 @@ struct AttemptLoop: ~Copyable {
         return validate(await core.nextOutcome())
     }
 
-    /// Asks the validators about a head, if the body will not be at hand for them; returns why they refuse it.
+    /// Runs the validators on a head if they cannot have the body; returns the error of the first that refuses.
     private func verdict(on response: HTTPResponse) -> RequestError? {
         guard core.sink.pausesBody else { return nil }
         let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
         let isEmpty = request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
-            // An empty body needs no content type; whether others are empty is not known yet.
+            // An empty body needs no content type. It is not known yet whether other bodies are empty.
             try run(validators, on: response, of: request, data: isEmpty ? Data() : nil)
             return nil
         } catch {
@@ -204,7 +205,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Ends the exchange after as much of the body as an error keeps, if that comes soon.
+    /// Ends a refused exchange after the beginning of the body that an error contains, if that arrives soon.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
         let beginning = ErrorBodyPrefix(limit: RequestError.bodyLimit)
         let outcome = await core.outcome(with: beginning)
@@ -225,7 +226,7 @@ struct AttemptLoop: ~Copyable {
         return ExchangeOutcome(response: outcome.response ?? response, metrics: outcome.metrics)
     }
 
-    /// Asks the head handlers before the body is received.
+    /// Calls the head handlers before the body is received; returns whether all of them allow the response.
     private func isAllowed(_ response: HTTPResponse) async -> Bool {
         for handler in core.machine.withLock({ $0.setup.headHandlers }) {
             guard await core.interruptible({ await handler(response) }) == .allow else { return false }
@@ -235,11 +236,12 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 6: Validate
 
-    /// Decides the outcome of an exchange: the transport's error, a cancellation of the request, and the validators.
+    /// Decides the outcome of an exchange from the transport's error, a cancellation of the request, and the
+    /// validators.
     ///
     /// - Parameters:
-    ///   - outcome: How the exchange ended.
-    ///   - tellsResponse: Whether the sequence of responses has yet to receive this head.
+    ///   - outcome: The outcome that the transport reported.
+    ///   - tellsResponse: Whether the sequence of responses has not received this head yet.
     /// - Returns: The completed attempt.
     private func validate(_ outcome: ExchangeOutcome, tellsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
@@ -270,7 +272,7 @@ struct AttemptLoop: ~Copyable {
             error: error?.during(judged.request, attempts: judged.attempts), attempts: judged.attempts)
     }
 
-    /// Runs the validators, and tells the monitors what they make of the response.
+    /// Runs the validators, and reports their result to the monitors.
     private func run(
         _ validators: [ResponseValidator], on response: HTTPResponse, of request: HTTPRequest?, data: Data?
     ) throws(RequestError) {
@@ -291,11 +293,11 @@ struct AttemptLoop: ~Copyable {
     private enum Decision {
         /// Another attempt is made, because of this error.
         case again(RequestError?)
-        /// The attempt is final, with the error that it has now.
+        /// The attempt is final, with its current error.
         case stands(CompletedAttempt)
     }
 
-    /// Decides whether an attempt that failed is followed by another.
+    /// Decides whether a failed attempt is followed by another.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
         guard let error = attempt.error else { return .stands(download?.ended(attempt) ?? attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
@@ -303,13 +305,13 @@ struct AttemptLoop: ~Copyable {
         return await ask(about: error, attempt)
     }
 
-    /// Whether some of a body may be in a reader's hands already, who would get it a second time.
+    /// Whether a reader may already have received part of the body, which another attempt would deliver again.
     private var isHandedOut: Bool {
         guard case .stream = core.sink else { return false }
         return core.machine.withLock { $0.record.response != nil }
     }
 
-    /// Asks the retriers about a failure, the session's before the request's own, and lets the delay pass.
+    /// Asks the retriers about a failure, the session's before the request's own, and waits for the delay.
     ///
     /// The caller ensures that the retriers are asked once for each distinct failure.
     private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
@@ -318,7 +320,7 @@ struct AttemptLoop: ~Copyable {
         guard !error.isCancellation, error.kind != .sessionShutDown else { return stands }
         let retriers = core.context.retriers + RetrierChain.parts(of: core.machine.withLock { $0.setup.interceptors })
         guard !retriers.isEmpty, let request = core.context.request(core.id) else { return stands }
-        // The retriers look at the request, not at the attempt.
+        // The retriers read the outcome from the request, not from the attempt.
         let (isCancelled, _) = core.machine.withLock { machine in
             (machine.wish == .cancelled, machine.record.came(to: failed))
         }
@@ -347,7 +349,7 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Lets the delay pass, unless the request is cancelled meanwhile.
+    /// Waits for the delay, unless the request is cancelled during the wait.
     private func again(
         after delay: Duration?, _ attempt: CompletedAttempt, _ error: RequestError, keepingProgress: Bool = false,
         by sleep: DownloadPlan.Sleep? = nil
@@ -368,16 +370,18 @@ struct AttemptLoop: ~Copyable {
 
     // MARK: 8: Serialize
 
-    /// Serves the serializers in the order attached, those that are attached meanwhile, too, and answers everyone.
+    /// Serves the serializers in the order in which they were attached, and then delivers the outcome.
     ///
-    /// - Returns: The failure of a serializer because of which another attempt is made, or `nil` when the request is over.
+    /// Serializers that are attached during this time are served too.
+    ///
+    /// - Returns: The failure of a serializer that leads to another attempt, or `nil` when the request has finished.
     private mutating func serialize(_ attempt: CompletedAttempt) async -> RequestError? {
         while true {
             let slots = core.machine.withLock { $0.serializationBegan() }
             served.append(contentsOf: slots)
             for slot in slots {
                 await slot.serve(attempt) { [core] work in await core.interruptible(work) != nil }
-                // The failure of a serializer is a new one.
+                // The failure of a serializer is a new failure, so the retriers decide about it.
                 guard attempt.error == nil, let error = slot.failure else { continue }
                 switch await ask(about: error, attempt) {
                 case .stands(let attempt): slot.fail(attempt)
@@ -393,10 +397,10 @@ struct AttemptLoop: ~Copyable {
         }
     }
 
-    /// Makes the outcome final and answers everyone, unless there is a serializer left to serve; returns whether it is.
+    /// Makes the outcome final and delivers it, unless more serializers were attached; returns whether it did.
     private func settle(_ attempt: CompletedAttempt) -> Bool {
         guard let settlement = core.machine.withLock({ $0.served(attempt) }) else { return false }
-        // What was served before the request was cancelled is not handed out.
+        // Values that were made before the request was cancelled are not delivered.
         if settlement.attempt !== attempt {
             for slot in served where slot.failure?.isCancellation != true {
                 slot.fail(attempt.cancelled(after: slot.failure))
@@ -412,7 +416,7 @@ struct AttemptLoop: ~Copyable {
 // MARK: Downloads
 
 extension AttemptLoop {
-    /// Decides whether an interrupted download makes another attempt: it may resume automatically.
+    /// Decides whether an interrupted download makes another attempt, which may be an automatic resumption.
     private mutating func retryDownload(_ attempt: CompletedAttempt, _ error: RequestError) async -> Decision {
         let decision: Decision
         switch download?.interrupted(by: error) {
@@ -428,7 +432,7 @@ extension AttemptLoop {
         return .stands(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
     }
 
-    /// Notes that the requested range is not available; the whole representation may be.
+    /// Records that the requested range is not available, so that the whole representation is requested next.
     private mutating func sendsAgain(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
         download?.mustStartOver()
         return attempt.failing(with: RequestError(.download(.cannotResume(statusCode: response.statusCode))))
@@ -467,7 +471,7 @@ extension AttemptLoop {
         return finishDownload(attempt, response)
     }
 
-    /// Moves the file of a complete body into its place.
+    /// Moves the file into place after the body is complete.
     private mutating func finishDownload(_ attempt: CompletedAttempt, _ response: HTTPResponse) -> CompletedAttempt {
         guard attempt.error == nil, download != nil else { return attempt }
         do throws(RequestError) {
@@ -493,7 +497,7 @@ extension HTTPResponse {
 }
 
 extension RequestError {
-    /// Whether a body was to be sent again that cannot be, which no further attempt changes.
+    /// Whether a body had to be sent again that cannot be; another attempt would fail in the same way.
     fileprivate func isOfSecondReading(after earlier: RequestError?) -> Bool {
         earlier != nil && kind == .requestBody(.notReplayable)
     }

@@ -1,15 +1,15 @@
 import FoundationEssentials
 
-/// The result of one attempt: the exchange, as it ended, and the verdict on it.
+/// The result of one attempt: the outcome of the exchange and the verdict on it.
 final class CompletedAttempt: Sendable {
     let request: HTTPRequest?
-    /// Why the attempt failed; serializers are asked only when it did not.
+    /// The error of a failed attempt; serializers only run if it is `nil`.
     let error: RequestError?
-    /// Which attempt it was, counted from 1; 0 when there was none.
+    /// The number of the attempt, counted from 1; 0 if none was made.
     let attempts: Int
-    /// Where the body is, if it was downloaded to a file.
+    /// The URL of the file, if the body was downloaded to one.
     let fileURL: URL?
-    /// The data to resume a failed download with.
+    /// The data for resuming a failed download.
     let resumeData: Data?
 
     private let outcome: ExchangeOutcome?
@@ -28,7 +28,7 @@ final class CompletedAttempt: Sendable {
 
     var response: HTTPResponse? { outcome?.response }
 
-    /// The body, if there was a response for it to belong to.
+    /// The body, if there is a response or the body is not empty.
     var data: Data? {
         guard let outcome, outcome.response != nil || !outcome.body.isEmpty else { return nil }
         return outcome.body
@@ -38,20 +38,23 @@ final class CompletedAttempt: Sendable {
 
     var source: ResponseSource { outcome?.source ?? .network }
 
-    /// The same exchange with another verdict.
+    /// Returns the same exchange with another error.
     func failing(with error: RequestError) -> CompletedAttempt {
         CompletedAttempt(
             request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL,
             resumeData: resumeData)
     }
 
-    /// The same, ended by a cancellation, after which nothing that it came to is handed out.
+    /// Returns the same exchange as cancelled; its result is not delivered.
     func cancelled(after later: RequestError? = nil) -> CompletedAttempt {
         if error?.isCancellation == true { return self }
         return failing(with: .cancelled(after: later ?? error).during(request, attempts: attempts))
     }
 
-    /// The same, saying what led to it: a body that cannot be sent again would hide why that was tried.
+    /// Returns the same attempt with the earlier error as the underlying error.
+    ///
+    /// Only a body that cannot be sent again is treated like this: its error alone would not say why it had to be sent
+    /// again.
     func caused(by earlier: RequestError?) -> CompletedAttempt {
         guard let earlier, let error, error.kind == .requestBody(.notReplayable), error.underlying == nil else {
             return self
@@ -61,12 +64,12 @@ final class CompletedAttempt: Sendable {
                 .during(request, attempts: attempts))
     }
 
-    /// The same with the file that the body came to be in.
+    /// Returns the same attempt with the file of the complete body.
     func saved(at fileURL: URL) -> CompletedAttempt {
         CompletedAttempt(request: request, outcome: outcome, error: error, attempts: attempts, fileURL: fileURL)
     }
 
-    /// The same with what a download can be resumed with, which the error has, too.
+    /// Returns the same attempt with resume data, which its error receives too.
     func resumable(with resumeData: Data?) -> CompletedAttempt {
         guard let resumeData else { return self }
         return CompletedAttempt(

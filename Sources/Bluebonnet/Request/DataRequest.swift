@@ -1,19 +1,19 @@
 public import FoundationEssentials
 
-/// A request whose response is collected in memory.
+/// A request that collects the response body in memory.
 ///
-/// Vended by ``Session``. Chained calls set it up; a `serializing…` method makes a ``DataTask`` to be awaited and, by
-/// default, starts the request:
+/// A ``Session`` creates it. Chained calls configure it. Each `serializing…` method makes a ``DataTask`` whose value
+/// you await. By default, that method also starts the request:
 ///
 /// ```swift
 /// let user = try await session.request(url).validate().serializingDecodable(User.self).value
 /// ```
 ///
-/// Its members are `nonisolated`: they return at once, from anywhere. Conversion, validators and serializers run one
-/// after the other on the global pool, or on the executor that the awaiting task prefers; never on the actor of the
-/// awaiting task, and never on the event loop.
+/// Its members are `nonisolated`: you can use them from any thread, and they return at once. Conversion, validators and
+/// serializers run one after the other, on the global pool or on the executor that the awaiting task prefers. They
+/// never run on the awaiting task's actor or on the event loop.
 public actor DataRequest: Request {
-    /// Leads Bluebonnet to what all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
     init(core: RequestCore) {
@@ -21,21 +21,23 @@ public actor DataRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// The body of the response, once the request has been answered.
+    /// The body of the response, once the request has finished; `nil` if no response arrived.
     public nonisolated var data: Data? { core.machine.withLock { $0.record.last }?.data }
 }
 
 // MARK: Validation
 
 extension DataRequest {
-    /// Accepts a response by a check of your own.
+    /// Adds your own check of the response.
     ///
-    /// Runs on the global pool, once for each attempt that got a response, after the validators that were added
-    /// before and only if those accepted. A failure becomes a `.validation(.customValidationFailed)` error with yours, of
-    /// whatever type, as the underlying one.
+    /// The check runs once for each attempt that received a response, if all earlier validators accepted it. It runs on
+    /// the global pool, or on the executor that the awaiting task prefers. If it throws or returns an error of any
+    /// type, the request fails with `.validation(.customValidationFailed)`, and your error becomes the underlying
+    /// error.
     ///
-    /// - Parameter validation: Gets the request, the response and the body.
-    /// - Returns: The request.
+    /// - Parameter validation: A closure that receives the request, the response and the body, and accepts or refuses
+    ///   the response.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(
         _ validation:

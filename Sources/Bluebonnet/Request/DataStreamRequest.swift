@@ -1,23 +1,24 @@
-/// A request whose response is read while it comes in.
+/// A request that delivers the response body while it arrives.
 ///
-/// Vended by ``Session``. Chained calls set it up; ``streamTask(automaticallyCancelling:)`` makes a ``DataStreamTask``,
-/// whose sequences hand the body out:
+/// A ``Session`` creates it. Chained calls configure it. ``streamTask(automaticallyCancelling:)`` makes a
+/// ``DataStreamTask``, whose sequences deliver the body:
 ///
 /// ```swift
 /// let task = session.streamRequest(url).validate().streamTask()
 /// for try await line in task.lines { print(line) }
 /// ```
 ///
-/// Validators run on the head, before any of the body is handed out. Any number may read; each sees everything from when
-/// it asked for its sequence, and the slowest one sets the pace: when ``Session/Configuration/bodyHighWatermark`` bytes or
-/// more wait for it, nothing is read from the network. How large the body is as a whole is not limited.
+/// Validators check the head before any of the body is delivered. A body can have several readers. Each reader receives
+/// the whole body, and the slowest reader sets the pace. While ``Session/Configuration/bodyHighWatermark`` bytes or
+/// more wait for it, nothing is read from the network. The total size of the body is not limited.
 ///
-/// Its members are `nonisolated`: they return at once, from anywhere. Validators run on the global pool.
+/// Its members are `nonisolated`: you can use them from any thread, and they return at once. Validators run on the
+/// global pool.
 public actor DataStreamRequest: Request {
-    /// Leads Bluebonnet to what all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
-    /// Whether the request is cancelled when one of its `streaming…` sequences has an error in the place of a value.
+    /// Whether the request is cancelled when one of its `streaming…` sequences yields an error instead of a value.
     public nonisolated let automaticallyCancelOnStreamError: Bool
 
     nonisolated let body: BodyFanOut
@@ -38,13 +39,15 @@ public actor DataStreamRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// Accepts a response by a check of your own, before any of its body is handed out.
+    /// Adds your own check of the response, which runs before any of the body is delivered.
     ///
-    /// Runs on the global pool, after the validators that were added before and only if those accepted. A failure becomes
-    /// a `.validation(.customValidationFailed)` error, whose `underlying` is the error that you threw, of any type.
+    /// The check runs on the global pool, once for each attempt that received a response, if all earlier validators
+    /// accepted it. If it throws or returns an error of any type, the request fails with
+    /// `.validation(.customValidationFailed)`, and your error becomes the underlying error.
     ///
-    /// - Parameter validation: Gets the request and the head of the response.
-    /// - Returns: The request.
+    /// - Parameter validation: A closure that receives the request and the head of the response, and accepts or refuses
+    ///   the response.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(
         _ validation:
@@ -53,14 +56,15 @@ public actor DataStreamRequest: Request {
         validate(by: .custom { request, response, _ in try validation(request, response) })
     }
 
-    /// Makes a task by which the response is read.
+    /// Makes a task that reads the response.
     ///
-    /// Nothing is started before the task is asked for the response or one of its sequences.
+    /// This does not start the request. The request starts when you await the task's response or begin to read one of
+    /// its sequences.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader stops: the last loop
-    ///   over a sequence of the task was left, or the awaiting task was cancelled. The default is `true`; otherwise the
-    ///   rest of the body is received and dropped.
-    /// - Returns: The task.
+    /// - Parameter automaticallyCancelling: Whether the request is cancelled when its last reader stops. A reader stops
+    ///   when you leave a loop over one of the task's sequences, or when the task that reads is cancelled. The default
+    ///   is `true`. If it is `false`, the rest of the body is received and dropped.
+    /// - Returns: A task whose sequences deliver the body.
     public nonisolated func streamTask(automaticallyCancelling: Bool = true) -> DataStreamTask {
         DataStreamTask(request: self, automaticallyCancelling: automaticallyCancelling)
     }

@@ -1,24 +1,25 @@
 public import FoundationEssentials
 
-/// A request whose response is written to a file.
+/// A request that writes the response body to a file.
 ///
-/// Vended by ``Session``. Chained calls set it up; a `serializing…` method makes a ``DownloadTask`` to be awaited and, by
-/// default, starts the request:
+/// A ``Session`` creates it. Chained calls configure it. Each `serializing…` method makes a ``DownloadTask`` whose
+/// value you await. By default, that method also starts the request:
 ///
 /// ```swift
 /// let file = try await session.download(url, to: .file(destination)).validate().serializingURL().value
 /// ```
 ///
-/// The body goes to a partial file beside the destination, and is moved into place when it is complete and the
-/// validators have accepted the response. Validators run on the head, before anything is written. A download that
-/// failed or was cancelled leaves its partial file if that can be resumed;
-/// ``Session/download(resumingWith:headers:interceptor:to:)`` continues from its ``resumeData``. The size of the body
-/// is not limited.
+/// Validators check the head before anything is written. The body is written to a partial file next to the destination.
+/// When the body is complete and the response was accepted, the file is moved into place.
 ///
-/// Its members are `nonisolated`: they return at once, from anywhere. Files are written by the request's task on the global
-/// pool.
+/// A download that fails or is cancelled keeps its partial file if the download can be resumed.
+/// ``Session/download(resumingWith:headers:interceptor:to:)`` then continues from its ``resumeData``. The size of the
+/// body is not limited.
+///
+/// Its members are `nonisolated`: you can use them from any thread, and they return at once. The task that runs the
+/// request writes the file, on the global pool or on the executor that the awaiting task prefers.
 public actor DownloadRequest: Request {
-    /// Leads Bluebonnet to what all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     public nonisolated let reference: RequestReference
 
     private nonisolated let plan: DownloadPlan
@@ -35,36 +36,39 @@ public actor DownloadRequest: Request {
         core.events?.adopt(self)
     }
 
-    /// Where the file is, once it is complete and in its place.
+    /// The URL of the file, or `nil` until the file is complete and in place.
     public nonisolated var fileURL: URL? { core.machine.withLock { $0.record.last }?.fileURL }
 
-    /// The data to resume the download with, once it has failed or was cancelled, if it can be resumed.
+    /// The data to resume the download with, or `nil` unless the download has failed or was cancelled and can be
+    /// resumed.
     ///
-    /// Names the partial file; so it is of use on this machine, for as long as that file is there. Holds the URL and the
-    /// fields of the request, without those that carry secrets.
+    /// The data refers to the partial file, so it only works on this machine while that file exists. It contains the
+    /// URL and the header fields of the request, without the fields that carry secrets.
     public nonisolated var resumeData: Data? { core.machine.withLock { $0.record.last }?.resumeData }
 
-    /// Ends the request and says whether its partial file is kept.
+    /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// ``Request/cancel()`` keeps it. All awaiting tasks receive `.cancelled`; by then, the resume data is in
-    /// ``resumeData`` and in the error.
+    /// ``Request/cancel()`` keeps the file. All awaiting tasks receive `.cancelled`. By then, ``resumeData`` and the
+    /// error contain the resume data, if there is any.
     ///
-    /// - Parameter producingResumeData: Whether the partial file is kept, and the data to resume with is made.
-    /// - Returns: The request.
+    /// - Parameter producingResumeData: Whether to keep the partial file and create resume data.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func cancel(producingResumeData: Bool) -> Self {
         plan.discardsPartialFile.withLock { $0 = !producingResumeData }
         return cancel()
     }
 
-    /// Accepts a downloaded file by a check of your own, before it is moved to its destination.
+    /// Adds your own check of the downloaded file, which runs before the file is moved to its destination.
     ///
-    /// Runs on the global pool, after the validators of the head, when the body is complete; several in the order in which
-    /// they were added, up to the first that refuses. A failure becomes a `.validation(.customValidationFailed)` error with
-    /// yours, of whatever type, as the underlying one. The file that was refused is removed: there is nothing to resume.
+    /// The checks run when the body is complete, in the order in which they were added, until one refuses the file.
+    /// They run on the global pool, or on the executor that the awaiting task prefers. If a check throws or returns an
+    /// error of any type, the request fails with `.validation(.customValidationFailed)`, and your error becomes the
+    /// underlying error. A refused file is removed, so the download cannot be resumed.
     ///
-    /// - Parameter validation: Gets the request, the response and where the file is until then.
-    /// - Returns: The request.
+    /// - Parameter validation: A closure that receives the request, the response and the current URL of the file, and
+    ///   accepts or refuses the file.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func validate(
         _ validation:

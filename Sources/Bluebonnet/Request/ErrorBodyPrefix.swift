@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Keeps the beginning of a body that is not wanted otherwise, for an error to show.
+/// Keeps the beginning of an unneeded body, for an error to contain.
 final class ErrorBodyPrefix: BodyReceiver {
     private let limit: Int
     private let kept = Locked(Data())
@@ -9,7 +9,7 @@ final class ErrorBodyPrefix: BodyReceiver {
         self.limit = limit
     }
 
-    /// The kept part of the bytes received so far.
+    /// The bytes that were kept so far.
     var bytes: Data { kept.withLock { $0 } }
 
     func receive(_ bytes: Data) -> ReceiveAction {

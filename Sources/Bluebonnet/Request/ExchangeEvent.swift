@@ -2,14 +2,14 @@ import FoundationEssentials
 
 /// An event of an exchange that the attempt loop waits for.
 enum ExchangeEvent: Sendable {
-    /// The head of the response is there, and its body is held back.
+    /// The head of the response has arrived, and the body is held back.
     indirect case head(HTTPResponse)
     /// The exchange has ended.
     case outcome(ExchangeOutcome)
 }
 
 extension ExchangeEvent {
-    /// The head, if nothing went wrong so far.
+    /// The head, unless the exchange failed.
     var response: HTTPResponse? {
         switch self {
         case .head(let response): response
@@ -17,7 +17,7 @@ extension ExchangeEvent {
         }
     }
 
-    /// Whether a complete response, or the head of one, may lead elsewhere (RFC 9110 §15.4).
+    /// Whether the response, complete or not, is a redirect (RFC 9110 §15.4).
     var isRedirect: Bool {
         switch self {
         case .head(let response): (300...399).contains(response.statusCode)
@@ -25,7 +25,7 @@ extension ExchangeEvent {
         }
     }
 
-    /// The same with what redirected to it.
+    /// Returns the same event or outcome with the redirects that led to it.
     func with(_ history: [HTTPResponse]) -> ExchangeEvent {
         guard !history.isEmpty else { return self }
         switch self {
@@ -39,7 +39,7 @@ extension ExchangeOutcome {
     /// The status code of the response, if there is one.
     fileprivate var statusCode: Int? { response?.statusCode }
 
-    /// The same with what redirected to it.
+    /// Returns the same event or outcome with the redirects that led to it.
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }
         return ExchangeOutcome(

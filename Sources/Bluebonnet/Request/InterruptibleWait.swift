@@ -1,7 +1,7 @@
-/// A wait for the user's code that something else may end first.
+/// A wait for user code that can be interrupted.
 ///
-/// The code runs in a task of its own, on the global pool. When the wait is interrupted that task is cancelled, and the
-/// wait is over at once: code that does not heed its cancellation delays no caller.
+/// The code runs in its own task, on the global pool. An interruption cancels that task and ends the wait at once, so
+/// code that ignores its cancellation delays no caller.
 final class InterruptibleWait<Value: Sendable>: Sendable {
     private enum State {
         case waiting(Resumption<Value?>, Task<Void, Never>?)
@@ -14,11 +14,12 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
         state = Locked(.waiting(continuation, nil))
     }
 
-    /// Awaits the work or its interruption.
+    /// Waits for the work or for an interruption.
     ///
     /// - Parameters:
-    ///   - work: The user's code.
-    ///   - keep: Keeps what ends the wait, and returns whether there is to be one; the work is not begun otherwise.
+    ///   - work: The user code.
+    ///   - keep: A closure that stores the function that interrupts the wait. If it returns `false`, the work is not
+    ///     started.
     /// - Returns: The result of the work, or `nil` if the wait was interrupted.
     @inline(never)
     static func awaiting(
@@ -45,7 +46,7 @@ final class InterruptibleWait<Value: Sendable>: Sendable {
         end(with: nil)?.cancel()
     }
 
-    /// Lets the first of two ends win; returns the task of the work.
+    /// Ends the wait, unless it has already ended; returns the task of the work.
     @discardableResult
     private func end(with value: Value?) -> Task<Void, Never>? {
         guard case .waiting(let continuation, let task) = state.withLock({ exchange(&$0, with: .over) }) else {

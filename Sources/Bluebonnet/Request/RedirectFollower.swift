@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// Sends a request on to where the answer leads, for as long as it does; a stage of the ``AttemptLoop``.
+/// Follows redirects until a response is not one; a stage of the ``AttemptLoop``.
 ///
-/// ``RedirectChain`` decides what follows, and the user's handler after it.
+/// ``RedirectChain`` proposes each next request, and the user's handler can change or refuse it.
 struct RedirectFollower {
     private let core: RequestCore
-    /// The redirect responses of the attempt under way, in order.
+    /// The redirect responses of the current attempt, in order.
     private(set) var history: [HTTPResponse] = []
 
     init(_ core: RequestCore) {
         self.core = core
     }
 
-    /// Goes where an answer leads; returns the first event that does not lead elsewhere.
+    /// Follows redirects; returns the first event that is not followed.
     mutating func follow(from first: ExchangeEvent) async -> ExchangeEvent {
         var event = first
         guard event.isRedirect, let origin = core.machine.withLock({ $0.record.requests.last }) else { return event }
@@ -33,12 +33,12 @@ struct RedirectFollower {
         return event.with(history)
     }
 
-    /// Decides about a redirect; returns the request to follow with, or `nil` to keep the response.
+    /// Decides about a redirect; returns the next request, or `nil` to keep the response.
     private func redirected(
         by response: HTTPResponse, in chain: inout RedirectChain
     ) async throws(RequestError) -> HTTPRequest? {
         let handler = core.machine.withLock({ $0.setup.redirectHandler }) ?? core.context.redirectHandler
-        // Not even a location that is none is of interest then.
+        // With this behavior, not even an invalid location matters.
         if case .doNotFollow = (handler as? Redirector)?.behavior { return nil }
         let proposal: HTTPRequest
         switch chain.received(response) {
@@ -57,7 +57,8 @@ struct RedirectFollower {
 
     /// Ends the exchange of a redirect response, whose body is discarded.
     ///
-    /// A short one that comes at once is read, to keep the connection. So it is only if what is left to be sent is short.
+    /// A short body that arrives soon is read, so that the connection can be reused. This also requires that the
+    /// request has only little left to send.
     private func endRedirecting(_ response: HTTPResponse) async {
         let body = core.machine.withLock { $0.record.requests.last?.body }
         let (limit, length) = (Int64(RequestError.bodyLimit), response.expectedContentLength ?? 0)
@@ -68,7 +69,7 @@ struct RedirectFollower {
         _ = await core.outcome(with: ErrorBodyPrefix(limit: RequestError.bodyLimit + 1))
     }
 
-    /// Ends an attempt with a redirect that is not followed although it is not wanted as a response.
+    /// Ends an attempt with the error of a redirect that was refused.
     private func refused(_ event: ExchangeEvent, _ error: RequestError) async -> ExchangeOutcome {
         switch event {
         case .outcome(let outcome):

@@ -1,52 +1,60 @@
 extension Request {
     // MARK: Interception
 
-    /// Has an interceptor change the request before it is sent, and decide whether it is tried again when it fails.
+    /// Adds an interceptor that adapts the request before it is sent, and decides about retries when it fails.
     ///
-    /// Asked after the session's interceptor and those that the request has already. Has an effect on requests that have
-    /// not been started.
+    /// It runs after the session's interceptor and after interceptors that were added earlier. Call this before the
+    /// request starts.
     ///
-    /// - Parameter interceptor: The interceptor.
-    /// - Returns: The request.
+    /// - Parameter interceptor: The interceptor to add.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func interceptor(_ interceptor: any RequestInterceptor) -> Self {
         core.machine.withLock { $0.setup.interceptors.append(interceptor) }
         return self
     }
 
-    /// Has an adapter change the request before it is sent, as ``interceptor(_:)`` does.
+    /// Adds an adapter that changes the request before it is sent.
     ///
-    /// - Parameter adapter: The adapter.
-    /// - Returns: The request.
+    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    ///
+    /// - Parameter adapter: The adapter to add.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func adapt(using adapter: any RequestAdapter) -> Self {
         interceptor(Interceptor(adapters: [adapter]))
     }
 
-    /// Changes the request before it is sent, as ``interceptor(_:)`` does.
+    /// Adds a closure that changes the request before it is sent.
     ///
-    /// - Parameter adapt: Gets the request and whose it is, and returns it as it is to be sent. Runs on the global pool,
-    ///   again for each attempt.
-    /// - Returns: The request.
+    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    ///
+    /// - Parameter adapt: A closure that receives the request and its state, and returns the request to send. It runs
+    ///   on the global pool, once for each attempt.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func adapt(
         _ adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
     ) -> Self { interceptor(Adapter(adapt)) }
 
-    /// Has a retrier decide whether the request is tried again when it fails, as ``interceptor(_:)`` does.
+    /// Adds a retrier that decides whether the request is tried again when it fails.
     ///
-    /// - Parameter retrier: The retrier.
-    /// - Returns: The request.
+    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    ///
+    /// - Parameter retrier: The retrier to add.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func retry(using retrier: any RequestRetrier) -> Self {
         interceptor(Interceptor(retriers: [retrier]))
     }
 
-    /// Decides whether the request is tried again when it fails, as ``interceptor(_:)`` does.
+    /// Adds a closure that decides whether the request is tried again when it fails.
     ///
-    /// - Parameter retry: Gets the request, its session and why it failed, and returns what to do. Runs on the global
-    ///   pool.
-    /// - Returns: The request.
+    /// Its order is the same as for ``interceptor(_:)``. Call this before the request starts.
+    ///
+    /// - Parameter retry: A closure that receives the request, its session and the error, and returns whether and when
+    ///   to retry. It runs on the global pool.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func retry(
         _ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
@@ -54,14 +62,15 @@ extension Request {
 
     // MARK: Observation
 
-    /// Has a monitor told what happens to this request from now on, beside the session's monitors.
+    /// Adds a monitor that receives the events of this request from now on.
     ///
-    /// The monitor gets no events of serializers that were attached earlier. ``Session/shutdown()`` does not wait for
-    /// its deliveries; see ``EventMonitor``.
+    /// The session's monitors receive the events as well. The added monitor does not receive the events of serializers
+    /// that were attached earlier. ``Session/shutdown()`` does not wait until the monitor has received its events; see
+    /// ``EventMonitor``.
     ///
-    /// - Parameter monitor: The monitor, which is retained until the request is released and all its events were
-    ///   delivered.
-    /// - Returns: The request.
+    /// - Parameter monitor: The monitor to add. It is retained until the request is released and all of its events have
+    ///   been delivered.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func eventMonitor(_ monitor: any RequestEventHandler) -> Self {
         core.add(monitor, for: self)
@@ -70,50 +79,55 @@ extension Request {
 
     // MARK: Redirects, caching and authentication
 
-    /// Has a handler decide about redirects, in place of the session's.
+    /// Uses this handler, instead of the session's handler, to decide whether redirects are followed.
     ///
-    /// The last one that was set counts. Has an effect on requests that have not been started.
+    /// A later call replaces it. Call this before the request starts.
     ///
-    /// - Parameter handler: The handler.
-    /// - Returns: The request.
+    /// - Parameter handler: The redirect handler to use.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func redirect(using handler: any RedirectHandler) -> Self {
         _ = core.machine.withLock { exchange(&$0.setup.redirectHandler, with: handler) }
         return self
     }
 
-    /// Has a handler decide whether the response is stored in the session's cache, in place of the session's.
+    /// Uses this handler, instead of the session's handler, to decide whether the response is cached.
     ///
-    /// The last one that was set counts. Has an effect on requests that have not been started, of sessions that have a
+    /// A later call replaces it. Call this before the request starts. The handler is only called if the session has a
     /// cache.
     ///
-    /// - Parameter handler: The handler.
-    /// - Returns: The request.
+    /// - Parameter handler: The handler to use.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func cacheResponse(using handler: any CachedResponseHandler) -> Self {
         _ = core.machine.withLock { exchange(&$0.setup.cachedResponseHandler, with: handler) }
         return self
     }
 
-    /// Answers challenges of the server with a name and a password.
+    /// Authenticates with a user name and a password when the server asks for them.
     ///
-    /// They are not sent before the server asks, and not to other origins. With Basic, Digest or NTLM, whichever of those
-    /// that the server offers is the strongest. A challenge that they do not satisfy ends as the 401 response. Has an effect
-    /// on requests that have not been started, and that have no credential of their own.
+    /// The credential is not sent before the server sends a challenge, and never to another origin. The scheme is the
+    /// strongest of Basic, Digest and NTLM that the server offers. If the server does not accept the credential, its
+    /// 401 response is the response to the request.
+    ///
+    /// A later call replaces the credential. Call this before the request starts. It has no effect on a request that
+    /// already has its own ``HTTPRequest/credential``.
     ///
     /// - Parameters:
-    ///   - username: The user's name.
-    ///   - password: The password.
-    /// - Returns: The request.
+    ///   - username: The name of the user.
+    ///   - password: The password of the user.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(username: String, password: String) -> Self {
         authenticate(using: Credential(username: username, password: password))
     }
 
-    /// Answers challenges of the server with a credential, as ``authenticate(username:password:)`` does.
+    /// Authenticates with a credential when the server asks for one.
     ///
-    /// - Parameter credential: The credential.
-    /// - Returns: The request.
+    /// See ``authenticate(username:password:)`` for when the credential is sent.
+    ///
+    /// - Parameter credential: The credential for the origin of the request.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(using credential: Credential) -> Self {
         core.machine.withLock { $0.setup.credential = credential }

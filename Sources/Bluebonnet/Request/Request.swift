@@ -1,15 +1,18 @@
 import Synchronization
 
-/// A request that a session vends: it can be started, held back, cancelled and watched.
+/// A request of a session, which you can start, suspend, cancel and observe.
 ///
-/// All members are `nonisolated`: they return at once and may be used from anywhere. ``DataRequest`` is the kind for
-/// bodies in memory, ``DataStreamRequest`` for those that are read as they come, ``DownloadRequest`` for those in files.
+/// All members are `nonisolated`: you can use them from any thread, and they return at once. There are three kinds:
+///
+/// - ``DataRequest`` collects the response body in memory.
+/// - ``DataStreamRequest`` delivers the body while it arrives.
+/// - ``DownloadRequest`` writes the body to a file.
 public protocol Request: Actor, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// Leads Bluebonnet to what all kinds of request share.
+    /// An opaque reference to the state that all kinds of request share.
     nonisolated var reference: RequestReference { get }
 }
 
-/// Leads Bluebonnet to what all kinds of request share; opaque to everyone else.
+/// An opaque reference to the state that all kinds of request share.
 public struct RequestReference: Sendable {
     let core: RequestCore
 }
@@ -19,48 +22,49 @@ extension Request {
 }
 
 extension Request {
-    /// Names the request within the process.
+    /// The identifier of the request, unique within the process.
     public nonisolated var id: RequestID { core.id }
 
-    /// What the request was made from.
+    /// The value that the request is made from, once for each attempt.
     public nonisolated var convertible: any HTTPRequestConvertible { core.convertible }
 
-    /// Whether two references are to the same request.
+    /// Returns whether two references refer to the same request.
     public static func == (left: Self, right: Self) -> Bool { left === right }
 
-    /// Hashes which request it is.
+    /// Hashes the request's `id`.
     public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
     // MARK: Control
 
     /// Starts the request, or resumes it after ``suspend()``.
     ///
-    /// Called for you when the first serializer is attached, or a stream is first read, unless the session was made with
-    /// `startRequestsImmediately: false` or the request was suspended before.
+    /// Bluebonnet calls this when the first serializer is attached or the first reader of a stream begins. It does not
+    /// do this if the request was suspended before, or if the session was created with
+    /// `startRequestsImmediately: false`.
     ///
-    /// - Returns: The request.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func resume() -> Self {
         core.resume(self)
         return self
     }
 
-    /// Holds the request back: nothing is read from or written to the network until ``resume()``.
+    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
     ///
-    /// Meanwhile the limit for idle time does not count, and the one for the exchange as a whole does.
+    /// The idle timeout does not run while the request is suspended, but the total timeout does.
     ///
-    /// - Returns: The request.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func suspend() -> Self {
         core.suspend()
         return self
     }
 
-    /// Ends the request; all awaiting tasks receive `.cancelled`.
+    /// Cancels the request; all awaiting tasks receive `.cancelled`.
     ///
-    /// Does nothing once the request has been answered.
+    /// This has no effect on a request that has already finished.
     ///
-    /// - Returns: The request.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func cancel() -> Self {
         core.cancel()
@@ -69,80 +73,87 @@ extension Request {
 
     // MARK: State
 
-    /// Where the request is in its life.
+    /// The request's state: initialized, resumed, suspended, cancelled or finished.
     public nonisolated var state: RequestState { core.state }
 
-    /// Whether the request has not been started.
+    /// Whether the request has not been started yet.
     public nonisolated var isInitialized: Bool { state == .initialized }
 
-    /// Whether the request is under way.
+    /// Whether the request is running: started, and neither suspended nor ended.
     public nonisolated var isResumed: Bool { state == .resumed }
 
-    /// Whether the request is held back.
+    /// Whether the request is suspended.
     public nonisolated var isSuspended: Bool { state == .suspended }
 
     /// Whether the request was cancelled.
     public nonisolated var isCancelled: Bool { state == .cancelled }
 
-    /// Whether the request has been answered.
+    /// Whether the request has finished without being cancelled.
     public nonisolated var isFinished: Bool { state == .finished }
 
-    /// The requests that were made, one for each attempt and one for each redirect; the latest is the last.
+    /// The requests made so far, one for each attempt and one for each redirect, in order.
     public nonisolated var requests: [HTTPRequest] { core.machine.withLock { $0.record.requests.array } }
 
-    /// The latest request that was made.
+    /// The latest request that was made, or `nil` before the first.
     public nonisolated var request: HTTPRequest? { requests.last }
 
-    /// The head of the response, once the request has been answered; of a stream or a download, once it was accepted.
+    /// The head of the response, once the request has finished; `nil` if no response arrived.
+    ///
+    /// For a stream, for a download, and with `onHTTPResponse`, it is available before the body, as soon as it has been
+    /// accepted.
     public nonisolated var response: HTTPResponse? {
         core.machine.withLock { $0.record.response ?? $0.record.last?.response }
     }
 
-    /// Why the request failed, once it has.
+    /// The error of a request that failed, or `nil`.
     public nonisolated var error: RequestError? { core.machine.withLock { $0.record.last }?.error }
 
-    /// What was measured of the last exchange, once the request has been answered.
+    /// The metrics of the last exchange, once the request has finished.
+    ///
+    /// They are `nil` if the exchange never reached the network, or if a cache answered it.
     public nonisolated var metrics: TransferMetrics? { core.machine.withLock { $0.record.last }?.metrics }
 
-    /// How often the request was tried again.
+    /// The number of retries so far.
     public nonisolated var retryCount: Int { core.machine.withLock { max(0, $0.record.attempts - 1) } }
 
-    /// How much of the response's body is there, decoded.
+    /// The progress of the response body, in decoded bytes.
     ///
-    /// The total is known when the response names it and has no content coding. For a resumed download, the bytes of
-    /// earlier attempts count.
+    /// The total is known if the response states its length and has no content coding. For a resumed download, the
+    /// bytes of earlier attempts count.
     public nonisolated var downloadProgress: TransferProgress {
         core.machine.withLock { $0.record.progress } ?? TransferProgress()
     }
 
-    /// Returns the progress of the response's body, as it changes.
+    /// Returns a sequence that reports the progress of the response body.
     ///
-    /// Begins with the latest value, if there is one, skips values that were not read in time, and ends when the
-    /// request does. Watching neither starts nor slows the request, and any number may watch.
+    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
+    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
+    /// of observers.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
-    /// - Returns: The sequence of values.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Returns: The sequence of progress values.
     public nonisolated func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
     ) -> StreamOf<TransferProgress> {
         core.sequence(\.downloadProgress, bufferingPolicy) { $0.progress }
     }
 
-    /// How much of the request's body was sent.
+    /// The progress of the request body, in bytes.
     ///
-    /// Counted when the transport takes the bytes; some may still be on their way. The total is known unless the body is a
-    /// sequence of unknown length, or a form with one.
+    /// Bytes count as soon as the transport has taken them; some may not have been sent yet. The total is known unless
+    /// the body is a sequence of unknown length, or a form that contains one.
     public nonisolated var uploadProgress: TransferProgress {
         core.machine.withLock { $0.record.uploadProgress } ?? TransferProgress()
     }
 
-    /// Returns the progress of the request's body, as it changes.
+    /// Returns a sequence that reports the progress of the request body.
     ///
-    /// Begins with the latest value, if there is one, skips values that were not read in time, and ends when the
-    /// request does. Watching neither starts nor slows the request, and any number may watch.
+    /// The sequence begins with the latest value, if there is one, and ends when the request ends. By default, it skips
+    /// values that were not read in time. Observing does not start the request or slow it down. There can be any number
+    /// of observers.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
-    /// - Returns: The sequence of values.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Returns: The sequence of progress values.
     public nonisolated func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
     ) -> StreamOf<TransferProgress> {
@@ -151,11 +162,12 @@ extension Request {
 
     // MARK: Messages
 
-    /// Returns the requests that are made, one for each attempt and one for each redirect, as they are.
+    /// Returns a sequence of the requests that are made, one for each attempt and one for each redirect.
     ///
-    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
+    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
+    /// not start the request.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
     /// - Returns: The sequence of requests.
     public nonisolated func httpRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -163,14 +175,14 @@ extension Request {
         core.sequence(\.requests, bufferingPolicy) { $0.requests.last }
     }
 
-    /// Returns the requests that ``httpRequests(bufferingPolicy:)`` has as `curl` commands; see
-    /// ``cURLDescription(revealingSecrets:)``.
+    /// Returns a sequence of `curl` commands, one for each request of ``httpRequests(bufferingPolicy:)``.
     ///
-    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
+    /// The sequence begins with the latest request, if there is one, and ends when this request ends. Observing does
+    /// not start the request. See ``cURLDescription(revealingSecrets:)`` for the form of the commands.
     ///
     /// - Parameters:
-    ///   - revealingSecrets: Whether secrets are shown; `false` by default.
-    ///   - bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    ///   - revealingSecrets: Whether the commands contain secrets instead of placeholders; `false` by default.
+    ///   - bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
     /// - Returns: The sequence of commands.
     public nonisolated func cURLDescriptions(
         revealingSecrets: Bool = false, bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -181,12 +193,12 @@ extension Request {
         }
     }
 
-    /// Returns the heads of the responses, one for each attempt that got one, as soon as they are there.
+    /// Returns a sequence of response heads, one for each attempt that receives a response.
     ///
-    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request. For
-    /// a ``DataRequest`` without `onHTTPResponse` the head is known when its body is complete.
+    /// The sequence begins with the latest head, if there is one, and ends when the request ends. Observing does not
+    /// start the request. A ``DataRequest`` without `onHTTPResponse` reports the head only when the body is complete.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; all of them by default.
     /// - Returns: The sequence of heads.
     public nonisolated func httpResponses(
         bufferingPolicy: StreamBufferingPolicy = .unbounded
@@ -194,16 +206,17 @@ extension Request {
         core.sequence(\.responses, bufferingPolicy) { $0.response ?? $0.last?.response }
     }
 
-    /// Asks a closure about each response before any of its body is received.
+    /// Adds a closure that allows or cancels each response before its body is received.
     ///
-    /// Runs on the global pool, after the validators of a stream or a download. Several closures are asked in the order
-    /// in which they were added, until one answers `.cancel`; that ends the request with `.cancelled`. Has an effect on
-    /// requests that have not been started.
+    /// Closures run on the global pool, in the order in which they were added. For a stream or a download, they run
+    /// after the validators. If a closure returns `.cancel`, later closures are not called, and the request fails with
+    /// `.cancelled`. Call this before the request starts.
     ///
-    /// - Parameter perform: Gets the head of the response, and says whether its body is wanted.
-    /// - Returns: The request.
+    /// - Parameter perform: A closure that receives the head of the response, and returns whether to receive the body.
+    /// - Returns: This request, for chaining.
     @discardableResult
-    // A closure of several statements without a value could be meant for both otherwise, and is meant for the other.
+    // Without this attribute, a closure of several statements that returns nothing would be ambiguous between the two
+    // overloads; it should select the other one.
     @_disfavoredOverload
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> ResponseDisposition
@@ -212,13 +225,13 @@ extension Request {
         return self
     }
 
-    /// Tells a closure of each response before any of its body is received.
+    /// Adds a closure that receives the head of each response before its body is received.
     ///
-    /// Runs on the global pool; the body comes when the closure has returned. Has an effect on requests that have not
-    /// been started.
+    /// The closure runs on the global pool, and the body is received after it returns. Call this before the request
+    /// starts.
     ///
-    /// - Parameter perform: Gets the head of the response.
-    /// - Returns: The request.
+    /// - Parameter perform: A closure that receives the head of the response.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func onHTTPResponse(
         _ perform: @escaping @Sendable (_ response: HTTPResponse) async -> Void
@@ -231,24 +244,25 @@ extension Request {
 
     // MARK: Descriptions
 
-    /// The request as a `curl` command, without secrets, and its outcome.
+    /// The request as a `curl` command without secrets, followed by its outcome.
     public nonisolated var debugDescription: String {
         let outcome = error.map { "\($0)" } ?? response.map { "\($0.statusCode)" } ?? "\(state)"
         return "\(cURLDescription())\n# \(outcome)"
     }
 
-    /// The method, the URL without secrets and, once there is one, the status code.
+    /// The method, the URL without secrets and, if there is a response, the status code.
     public nonisolated var description: String {
         guard let request else { return "No request created yet." }
         guard let response else { return request.description }
         return "\(request.description) (\(response.statusCode))"
     }
 
-    /// A `curl` command for the request with the session's fields, to be pasted into a shell.
+    /// Returns a `curl` command for the request, including the session's header fields, that you can paste into a
+    /// shell.
     ///
-    /// - Parameter revealingSecrets: Whether secrets are shown, so that the command does what the request does; `false`
-    ///   by default, which shows placeholders.
-    /// - Returns: The command, or a comment when no request was made so far.
+    /// - Parameter revealingSecrets: Whether the command contains secrets. With `false`, the default, it contains
+    ///   placeholders instead, so it does not do exactly what the request does.
+    /// - Returns: The command, or a shell comment if no request could be made.
     public nonisolated func cURLDescription(revealingSecrets: Bool = false) -> String {
         // A request that was not started may be invalid, and text that is not a URL cannot be redacted as a URL.
         guard let request = request ?? core.validRequest else { return "# no request could be created" }
@@ -259,7 +273,7 @@ extension Request {
 
 // MARK: Words
 
-/// Names a request within the process.
+/// The identifier of a request, unique within the process.
 public struct RequestID: Hashable, Sendable, Described {
     let number: UInt64
 
@@ -273,24 +287,24 @@ public struct RequestID: Hashable, Sendable, Described {
     package var text: String { "\(number)" }
 }
 
-/// Says where a request is in its life.
+/// The state of a request.
 public enum RequestState: Hashable, Sendable {
-    /// Made, and not started.
+    /// Created, but not started.
     case initialized
-    /// Started, or resumed after a suspension.
+    /// Started, or resumed after ``Request/suspend()``.
     case resumed
-    /// Held back: nothing is read from or written to the network.
+    /// Suspended: nothing is read from or written to the network.
     case suspended
-    /// Cancelled; final.
+    /// Cancelled; this state is final.
     case cancelled
-    /// Answered, with a value or an error; final.
+    /// Finished, with a value or with an error other than a cancellation; this state is final.
     case finished
 }
 
-/// Says what happens to a response whose head is there.
+/// The decision about a response whose head has arrived.
 public enum ResponseDisposition: Hashable, Sendable {
-    /// The body is received.
+    /// Receive the body.
     case allow
-    /// The request is cancelled, before any of the body is delivered.
+    /// Cancel the request before any of the body is delivered.
     case cancel
 }

@@ -1,24 +1,24 @@
 import FoundationEssentials
 import Synchronization
 
-/// What all kinds of request share: the state machine, behind the request's lock, and what carries its actions out.
+/// The shared part of all kinds of request: the state machine, behind the request's lock, and the code for its actions.
 ///
-/// Everything here may be called from any thread. Actions are carried out after the lock is released. ``AttemptLoop``
-/// takes a request from its start to its answers; one task at a time runs it:
+/// All methods may be called from any thread. Actions are carried out after the lock is released. An ``AttemptLoop``
+/// drives the request from its start to its answers. One task at a time runs it:
 ///
-/// - the task that awaits the answer, where there is one, so that most requests need no task of their own;
-/// - otherwise a task that is made when there is something to do: the request is to be prepared, or has an answer.
+/// - the task that awaits the answer, if there is one, so that most requests need no task of their own;
+/// - otherwise a task that is created when the request has to be prepared or has received a response.
 ///
 /// A request that needs no preparation is sent by the call that starts it, without a task.
 final class RequestCore: Sendable {
-    /// Numbers the requests of the process in the order of their creation.
+    /// The request's number, in the order of creation within the process.
     let id: RequestID
     let context: SessionContext
-    /// Makes the request again for every attempt.
+    /// Makes the request again for each attempt.
     let convertible: any HTTPRequestConvertible
-    /// Whether making the request runs code of the user's, or opens something, which may take its time.
+    /// Whether making the request runs user code or opens files, which may take time.
     let runsUserCode: Bool
-    /// Where the bodies of the responses go.
+    /// The destination of response bodies.
     let sink: ResponseSink
     let machine: Locked<RequestMachine<Resumption<ExchangeEvent>>>
     private let monitored = LazyReference<RequestEvents>()
@@ -48,7 +48,7 @@ final class RequestCore: Sendable {
 
     // MARK: The user
 
-    /// Starts the request, or lets it go on.
+    /// Starts or resumes the request.
     func resume(_ request: any Request) {
         perform(changed { $0.resumed() }, for: request)
     }
@@ -61,38 +61,38 @@ final class RequestCore: Sendable {
         perform(changed { $0.cancelled() })
     }
 
-    /// Ends a request that waits for its start when the session goes.
+    /// Ends a request that was not started when the session is shut down.
     func refuse() {
         perform(machine.withLock { $0.refused() })
     }
 
-    /// Someone reads the body as it comes, which starts the request if that is how the session works.
+    /// Records a reader of the body, which starts the request if the session starts requests immediately.
     func observe(_ request: any Request) {
         perform(changed { $0.attached(nil, startsImmediately: context.startsRequestsImmediately) }, for: request)
     }
 
-    /// Attaches a serializer, and starts the request if that is how the session works.
+    /// Attaches a serializer, which starts the request if the session starts requests immediately.
     func attach(_ slot: SerializationSlot, startsImmediately: Bool, for request: any Request) {
         perform(changed { $0.attached(slot, startsImmediately: startsImmediately) }, slot: slot, for: request)
     }
 
     var state: RequestState {
-        // A request that the session's `cancelAllRequests()` could not know of, since it had not begun.
+        // The session's `cancelAllRequests()` does not reach a request that has not begun.
         let isStale = creationEpoch != context.cancellationEpoch
         return machine.withLock { isStale && $0.isIdle ? .cancelled : $0.state }
     }
 
-    /// Registers an awaited request that was not started with its session, so that it is answered.
+    /// Registers an awaited request that was not started, so that the session can end it.
     func awaitedUnbegun(_ request: any Request) {
         guard machine.withLock({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }
         if !context.register(request) { return refuse() }
-        // It may have been answered, or the session cancelled, since the first look.
+        // The request may have finished, or the session may have cancelled all requests, since the first check.
         if machine.withLock({ $0.isSettled }) { return context.remove(id) }
         if creationEpoch != context.cancellationEpoch { cancel() }
     }
 
-    /// Offers the calling task as the driver; returns what it is to run, if it is to.
+    /// Offers the calling task as the driver; returns the loop to run, or `nil` if there is nothing to drive.
     func claim() -> AttemptLoop? {
         machine.withLock { $0.claimed() }.map { AttemptLoop(of: self, $0) }
     }
@@ -101,8 +101,8 @@ final class RequestCore: Sendable {
 
     /// Changes the state of the request, and reports a change of the public state.
     ///
-    /// Events enter the monitors' mailboxes before the lock is released, so that they are in the order of the changes,
-    /// and before everything that follows from them.
+    /// Events enter the monitors' mailboxes before the lock is released. So they are in the order of the changes, and
+    /// before all later events.
     private func changed(
         by change: (inout RequestMachine<Resumption<ExchangeEvent>>) -> Action
     ) -> Action {
@@ -119,7 +119,7 @@ final class RequestCore: Sendable {
 
     private typealias Action = RequestMachine<Resumption<ExchangeEvent>>.Action
 
-    /// Carries out what the machine decided; the request and the serializer are needed where they are concerned.
+    /// Carries out an action of the machine; some actions need the request or the serializer.
     private func perform(_ action: Action, slot: SerializationSlot? = nil, for request: (any Request)? = nil) {
         switch action {
         case .nothing: break
@@ -141,12 +141,11 @@ final class RequestCore: Sendable {
     private func begin(_ request: any Request, hasInterceptors: Bool, hasCredential: Bool) {
         events?.begin(request)
         guard context.register(request) else { return perform(machine.withLock { $0.registrationRefused() }) }
-        // Checked after registration: either this sees that all requests were cancelled, or the cancellation sees the
-        // request.
+        // Checked after registration: either this code sees that all requests were cancelled, or the cancellation sees
+        // the request.
         let isStale = creationEpoch != context.cancellationEpoch
         if isStale { cancel() }
-        // User code and file access do not run on the thread that starts the request. A request that is over creates
-        // nothing.
+        // User code and file access do not run on the thread that starts the request. A stale request creates no files.
         if isStale || hasInterceptors || runsUserCode || !context.adapters.isEmpty || sink.needsPreparation {
             perform(machine.withLock { $0.registered() })
         } else {
@@ -162,9 +161,9 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Suspends or resumes the exchange, until it has the latest state of the request.
+    /// Suspends or resumes the exchange until it matches the latest state of the request.
     ///
-    /// Two threads may be here at once; the thread that set an outdated state sets the latest one.
+    /// Two threads may run this at once; the thread that set an outdated state then sets the latest state.
     private func alignExchange() {
         while true {
             let (exchange, wish) = machine.withLock { ($0.exchange, $0.wish) }
@@ -174,12 +173,12 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Answers everyone, and takes the request out of its session's books.
+    /// Delivers the outcome to all waiting tasks, and removes the request from its session.
     ///
     /// - Parameters:
-    ///   - settlement: Who awaits the request, and how that ended.
-    ///   - served: The serializers, which have their answers.
-    ///   - isOnPool: Whether code of the user's may run here.
+    ///   - settlement: The waiting tasks and the final attempt.
+    ///   - served: The serializers, which already have their answers.
+    ///   - isOnPool: Whether user code may run on the current thread.
     func answer(
         _ settlement: RequestMachine<Resumption<ExchangeEvent>>.PendingCompletions,
         served: TinyArray<SerializationSlot>,
@@ -201,14 +200,14 @@ final class RequestCore: Sendable {
         if needsTransport.exchange(false, ordering: .acquiringAndReleasing) { context.released() }
     }
 
-    /// Serves a serializer that was attached when the outcome was there already.
+    /// Serves a serializer that was attached after the request had finished.
     @inline(never)
     private func serializeOutcome(into slot: SerializationSlot) {
         Task {
             guard let attempt = machine.withLock({ $0.record.last }) else {
                 preconditionFailure("a request was settled without an outcome")
             }
-            // The request can no longer be cancelled; the serializer's own task can.
+            // The request can no longer be cancelled, but the serializer's own task can.
             await slot.serve(attempt) { work in
                 await InterruptibleWait.awaiting(work) { !slot.setInterruption($0) } != nil
             }
@@ -219,7 +218,7 @@ final class RequestCore: Sendable {
 
     // MARK: Sending
 
-    /// Makes and sends a request that nothing of the user's takes part in.
+    /// Makes and sends a request without running any user code.
     private func sendUnprepared(_ credential: Credential?) {
         do throws(RequestError) {
             let request = try converted(credential)
@@ -231,7 +230,7 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Makes the request again, and checks it.
+    /// Makes the request again, and validates it.
     func converted(_ credential: Credential?) throws(RequestError) -> HTTPRequest {
         var request: HTTPRequest
         do {
@@ -251,20 +250,20 @@ final class RequestCore: Sendable {
         return request
     }
 
-    /// Refuses what must not be asked of the network when there is nothing else to ask.
+    /// Refuses a request that may only be answered by the cache, if there is no cache.
     func checkCachePolicy(of request: HTTPRequest) throws(RequestError) {
         guard !context.hasCache else { return }
         let policy = request.cachePolicy ?? context.configuration.cachePolicy
         if policy == .returnCacheDontLoad { throw RequestError(.cache(.notStored)) }
     }
 
-    /// The request as it would be made now, if it can be.
+    /// The request as it would be made now, or `nil` if it is invalid.
     var validRequest: HTTPRequest? {
         guard let request = try? convertible.asHTTPRequest(), (try? request.validate()) != nil else { return nil }
         return request
     }
 
-    /// Hands a request to the transport, which asks the cache first if there is one.
+    /// Passes a request to the transport, which checks the cache first if there is one.
     func send(_ request: HTTPRequest, isRedirect: Bool = false) {
         let now = MonotonicClock.now()
         let sending = machine.withLock { $0.sent(request, isRedirect: isRedirect, now: now) }
@@ -288,14 +287,14 @@ final class RequestCore: Sendable {
         let exchange = context.transport.start(request, options: options, observer: self)
         let (action, wish) = machine.withLock { $0.exchangeReturned(exchange) }
         perform(action)
-        // What the user wanted meanwhile did not reach the exchange.
+        // Changes that the user made since then did not reach the exchange.
         if wish == .cancelled { exchange.cancel() }
         if (wish == .suspended) != (sending.wish == .suspended) { alignExchange() }
     }
 
     // MARK: The driver
 
-    /// Waits for what happens next in the exchange.
+    /// Waits for the next event of the exchange.
     func nextEvent() async -> ExchangeEvent {
         await withResumption { continuation in perform(machine.withLock { $0.awaited(by: continuation) }) }
     }
@@ -307,16 +306,16 @@ final class RequestCore: Sendable {
         }
     }
 
-    /// Ends the exchange, whose body is of no use.
+    /// Ends an exchange whose body is not needed, and waits for its outcome.
     func abandonedOutcome() async -> ExchangeOutcome {
         machine.withLock { $0.exchange }?.cancel()
         return await nextOutcome()
     }
 
-    /// Has the beginning of a body received that is of little use, and waits for the end of the exchange.
+    /// Receives the beginning of a body that is not needed, and waits for the end of the exchange.
     ///
-    /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
-    /// time must not delay what is known.
+    /// The exchange ends when the body has ended, when enough of it was received, or after the configured patience. A
+    /// slow server must not delay a result that is already known.
     func outcome(with beginning: ErrorBodyPrefix) async -> ExchangeOutcome {
         guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
         exchange.receiveBody(with: beginning)
@@ -328,15 +327,15 @@ final class RequestCore: Sendable {
         return await nextOutcome()
     }
 
-    /// Awaits the user's code for as long as the request is not cancelled; `nil` when it is.
+    /// Awaits user code until the request is cancelled; returns `nil` if it was cancelled.
     func interruptible<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
         let value = await InterruptibleWait.awaiting(work) { interrupt in machine.withLock { $0.asked(interrupt) } }
-        // What ended the wait is released without the lock.
+        // The closure that ends the wait is released without holding the lock.
         _ = machine.withLock { $0.answered() }
         return value
     }
 
-    /// Awaits the user's code, which may throw, for as long as the request is not cancelled.
+    /// Awaits user code that may throw until the request is cancelled.
     func interruptible<Value: Sendable>(
         throwing work: @escaping @Sendable () async throws(RequestError) -> Value
     ) async throws(RequestError) -> Value {
@@ -353,19 +352,19 @@ final class RequestCore: Sendable {
 
     // MARK: Heads
 
-    /// Lets everyone know of a head that was accepted; returns the exchange, if it has not ended.
+    /// Records an accepted head and resumes the tasks that wait for it; returns the exchange, if it has not ended.
     ///
     /// - Parameters:
-    ///   - response: The head.
+    ///   - response: The accepted head.
     ///   - fileBody: The body on its way to a file, which ends with the exchange.
-    /// - Returns: The exchange.
+    /// - Returns: The running exchange, or `nil` if it has ended.
     func accept(_ response: HTTPResponse, fileBody: BodyFanOut? = nil) -> (any Exchange)? {
         let (exchange, waiting) = machine.withLock { $0.accepted(response, fileBody: fileBody) }
         for continuation in waiting { continuation.resume() }
         return exchange
     }
 
-    /// Waits for the head of the response, if its body is held back meanwhile; throws why there will be none.
+    /// Waits until a held-back body's head is accepted; throws the error of a request that ends before.
     func acceptedHead() async throws(RequestError) -> HTTPResponse {
         await withResumption { continuation in
             let isThere = machine.withLock { machine in
@@ -382,14 +381,14 @@ final class RequestCore: Sendable {
 
     // MARK: Sequences
 
-    /// The values of a kind from now on, beginning with the latest; over when the request is.
+    /// Returns a sequence of values that begins with the latest value and ends with the request.
     func sequence<Value>(
         _ kept: any WritableKeyPath<RequestSequences, Broadcast<Value>?> & Sendable, _ policy: StreamBufferingPolicy,
         latest: (RequestHistory) -> Value?
     ) -> StreamOf<Value> {
         let (updates, isSettled) = machine.withLock { machine in
             if let updates = machine.record.sequences[keyPath: kept] { return (updates, false) }
-            // Made with the latest value under the lock, lest that overtake a newer one.
+            // Made with the latest value while holding the lock, so that the value does not arrive after a newer one.
             let updates = latest(machine.record).map { Broadcast(latest: $0) } ?? Broadcast(replaysLatest: true)
             machine.record.sequences[keyPath: kept] = updates
             return (updates, machine.isSettled)
@@ -400,19 +399,19 @@ final class RequestCore: Sendable {
 
     // MARK: Monitors
 
-    /// Tells the monitors what happens; `nil` if there are none.
+    /// Reports events to the monitors; `nil` if there are none.
     var events: RequestEvents? { monitored.load() }
 
-    /// Has a monitor told, beside the session's, what happens to the request from now on.
+    /// Adds a monitor that receives the request's events from now on, like the session's monitors.
     func add(_ monitor: any RequestEventHandler, for request: any Request) {
         let events = monitored.load() ?? monitored.storeIfNil(RequestEvents(nil))
         events.adopt(request)
         events.add(monitor)
-        // If the request ends in between, all monitors present have received its end, and nothing is kept.
+        // If the request ends in between, all monitors present have received its end, and nothing is retained.
         if machine.withLock({ $0.isUnderWay }) { events.begin(request) }
     }
 
-    /// Tells that the request of an attempt is ready to be sent.
+    /// Reports that the request of an attempt is ready to be sent.
     private func tellReady(_ request: HTTPRequest) {
         guard let events else { return }
         if let body = request.body {
@@ -455,7 +454,7 @@ extension RequestCore: ExchangeObserver {
 }
 
 extension HTTPRequest {
-    /// Adds the content type that goes with the body, unless there is one.
+    /// Adds the content type of the body, unless the request has one.
     mutating func stateContentType() {
         guard let type = body?.contentType, !headers.contains("Content-Type") else { return }
         headers.update(name: "Content-Type", value: type)

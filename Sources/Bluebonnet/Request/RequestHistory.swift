@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// The settings that were chained to a request.
+/// The settings that chained calls made.
 struct RequestSetup {
     var validators: [ResponseValidator] = []
-    /// The request's own interceptors, asked after the session's, in this order.
+    /// The request's own interceptors, which run in this order, after the session's.
     var interceptors: [any RequestInterceptor] = []
-    /// Decides about redirects in place of the session's handler.
+    /// Decides about redirects instead of the session's handler.
     var redirectHandler: (any RedirectHandler)?
-    /// Decides about what is stored in place of the session's handler.
+    /// Decides about caching instead of the session's handler.
     var cachedResponseHandler: (any CachedResponseHandler)?
-    /// Answers challenges of requests that have no credential of their own.
+    /// The credential for requests that do not have their own.
     var credential: Credential?
-    /// Asked about the head before any of the body comes, in this order.
+    /// The handlers of the head, which run in this order before any of the body is received.
     var headHandlers: [@Sendable (HTTPResponse) async -> ResponseDisposition] = []
 }
 
@@ -25,11 +25,11 @@ struct RequestHistory {
     var response: HTTPResponse?
     private(set) var progress: TransferProgress?
     private(set) var uploadProgress: TransferProgress?
-    /// The sequences that were requested.
+    /// The sequences that observers have requested.
     var sequences = RequestSequences()
-    /// How many bytes of the body earlier attempts have fetched, and how many there will be with them, if that is known.
+    /// The number of bytes that earlier attempts have fetched, and the total including them, if it is known.
     private var bytesBefore: (count: Int64, total: Int64?)?
-    /// How fast the bodies come and go, from when the exchange began.
+    /// Measure the speed of the bodies, from the start of the exchange.
     private var downloadMeter = ProgressMeter(now: 0)
     private var uploadMeter = ProgressMeter(now: 0)
     /// The tasks that wait for a head.
@@ -47,7 +47,7 @@ struct RequestHistory {
         exchange(&last, with: attempt)
     }
 
-    /// Removes the result of an attempt, since another follows; returns it, to be released without the lock.
+    /// Removes the result of an attempt that is followed by another; returns it, to be released without the lock.
     mutating func forgetAttempt() -> CompletedAttempt? {
         (response, bytesBefore, progress, uploadProgress) = (nil, nil, nil, nil)
         return exchange(&last, with: nil)
@@ -68,19 +68,19 @@ struct RequestHistory {
         return progress
     }
 
-    /// The body continues after bytes that are already in the file.
+    /// Records that the body continues after bytes that are already in the file.
     mutating func bodyGoesOn(at position: Int64, of total: Int64?, now: Int64) {
         bytesBefore = (position, total)
         downloadMeter = ProgressMeter(completed: position, now: now)
     }
 
-    /// All of a body is there; returns the sequence to tell, unless the progress said so before.
+    /// Records a complete body; returns the sequence to update.
     mutating func bodyCompleted(_ progress: TransferProgress) -> Broadcast<TransferProgress>? {
         self.progress = progress
         return sequences.downloadProgress
     }
 
-    /// All of a file is there; returns what to tell, unless the progress said so before.
+    /// Records a complete file; returns the update to send, unless the progress was already complete.
     mutating func fileCompleted(_ size: Int64, now: Int64) -> (TransferProgress, Broadcast<TransferProgress>)? {
         if let progress, progress.completed == size, progress.total == size { return nil }
         let progress = downloadMeter.update(completed: size, total: size, now: now)
@@ -99,14 +99,14 @@ struct RequestHistory {
     }
 }
 
-/// The sequences of a request that were requested.
+/// The sequences of a request that observers have requested.
 struct RequestSequences {
     var downloadProgress: Broadcast<TransferProgress>?
     var uploadProgress: Broadcast<TransferProgress>?
     var requests: Broadcast<HTTPRequest>?
     var responses: Broadcast<HTTPResponse>?
 
-    /// Ends them all.
+    /// Ends all sequences.
     func finish() {
         downloadProgress?.finish()
         uploadProgress?.finish()

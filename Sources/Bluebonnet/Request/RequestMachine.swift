@@ -1,9 +1,10 @@
 import FoundationEssentials
 
-/// The state of a request as a value: its phase, the user's wishes, and the record of its attempts.
+/// The state of a request as a value: its phase, the state that the user requested, and the record of its attempts.
 ///
-/// A request has one, behind its lock. Each event is a method; it returns the action to carry out when the lock is released.
-/// No method calls anything, and none releases what may be the user's: what an event replaces is returned.
+/// A request has one machine, behind its lock. Each event is a method that returns the action to carry out after the
+/// lock is released. No method calls other code. None releases a value that may run user code when it is deinitialized:
+/// replaced values are returned.
 ///
 ///     idle ─► beginning ─► preparing ─► exchanging ─► deciding ─► serializing ─► settled
 ///      │          │            ▲ └────────────────────▲ │ │            │            ▲
@@ -12,36 +13,36 @@ import FoundationEssentials
 ///      │          └─► exchanging (nothing to prepare)                  └────────────┤
 ///      └─ cancelled, or refused by the session ─────────────────────────────────────┘
 ///
-/// From `preparing` to `serializing` one task, the driver, moves the request on; see ``AttemptLoop``. Generic over what
-/// resumes it, so that a test needs no tasks.
+/// From `preparing` to `serializing`, one task drives the request; see ``AttemptLoop``. The machine is generic over the
+/// value that resumes this driver, so that tests need no tasks.
 struct RequestMachine<Waiter: Sendable> {
-    /// How far the request is.
+    /// The phase of the request.
     enum Phase {
-        /// It was not started.
+        /// The request was not started.
         case idle
-        /// It was started, and is being registered with its session.
+        /// The request was started, and is being registered with its session.
         case beginning
         /// The driver makes the request of the next attempt.
         case preparing
-        /// The transport was asked, or is being asked, until the driver takes the outcome.
+        /// The transport has, or is about to get, the request; this lasts until the driver takes the outcome.
         case exchanging(RunningExchange)
-        /// The driver decides what follows from the outcome.
+        /// The driver decides about the outcome.
         case deciding
-        /// The driver serves the serializers.
+        /// The driver runs the serializers.
         case serializing
-        /// Everyone was answered, or is being answered.
+        /// The outcome was delivered, or is being delivered.
         case settled
     }
 
     /// The driver of the request.
     enum Driver {
         case nobody
-        /// A task is being made for it.
+        /// A task is being created for it.
         case called
         case running
         /// The driver waits for the next event of the exchange.
         case waiting(Waiter)
-        /// The driver awaits the user's code, which this ends.
+        /// The driver awaits user code, which this closure interrupts.
         case asking(@Sendable () -> Void)
     }
 
@@ -52,35 +53,37 @@ struct RequestMachine<Waiter: Sendable> {
         case cancelled
     }
 
-    /// The action for the reporter of an event.
+    /// The action that the caller of an event has to carry out.
     enum Action {
         case nothing
-        /// Tell the session. If that refuses, report ``registrationRefused()``; if the request has to be prepared,
-        /// ``registered()``; otherwise make the request, send it, and report ``sent(_:isRedirect:now:)`` or
+        /// Register the request with its session, then report the result.
+        ///
+        /// If the session refuses, report ``registrationRefused()``. If the request has to be prepared, report
+        /// ``registered()``. Otherwise, make and send the request, and report ``sent(_:isRedirect:now:)`` or
         /// ``notSent(_:)``.
         case begin(hasInterceptors: Bool, hasCredential: Bool)
-        /// Make a task that drives, unless another drives by then.
+        /// Create a task that drives, unless another task drives by then.
         case callDriver
         /// Resume the driver.
         case wake(Waiter, ExchangeEvent)
-        /// Tell the exchange whether the request is suspended.
+        /// Suspend or resume the exchange.
         case alignExchange
-        /// End the exchange and the user's code, as far as there are any.
+        /// End the exchange and the user code that are running.
         indirect case interrupt((any Exchange)?, (@Sendable () -> Void)?)
-        /// Answer everyone: nothing was under way.
+        /// Deliver the outcome of a request that had not begun.
         indirect case settle(PendingCompletions)
-        /// Serialize the outcome that is there.
+        /// Run the serializer on the existing outcome.
         case serializeOutcome
     }
 
     private(set) var phase = Phase.idle
     private(set) var driver = Driver.nobody
     private(set) var wish = RequestedState.goOn
-    /// The settings that were chained.
+    /// The settings that chained calls made.
     var setup = RequestSetup()
-    /// The record of the request.
+    /// The attempts and the progress so far.
     var record = RequestHistory()
-    /// Serializers that are to be served, in the order in which they were attached.
+    /// The serializers that have not been served, in the order in which they were attached.
     private var slots = TinyArray<SerializationSlot>()
 
     /// The public state.
@@ -98,7 +101,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     var isSettled: Bool { if case .settled = phase { true } else { false } }
 
-    /// Whether the session knows of the request, and its answer is still to come.
+    /// Whether the request is registered with its session and has not finished.
     var isUnderWay: Bool {
         switch phase {
         case .idle, .beginning, .settled: false
@@ -106,7 +109,7 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// The exchange under way.
+    /// The running exchange.
     var exchange: (any Exchange)? { if case .exchanging(let exchanging) = phase { exchanging.exchange } else { nil } }
 
     // MARK: The user
@@ -125,7 +128,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// `suspend()` was called.
     ///
-    /// A request that was not started is not before it is resumed.
+    /// A request that was not started then waits for `resume()`.
     mutating func suspended() -> Action {
         switch (phase, wish) {
         case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
@@ -145,7 +148,7 @@ struct RequestMachine<Waiter: Sendable> {
         case (.idle, _):
             wish = .cancelled
             return settles(with: RequestError(.cancelled))
-        // The code that starts the request, or its exchange, sees that it was cancelled.
+        // The code that starts the request or its exchange checks whether it was cancelled.
         case (_, _):
             wish = .cancelled
             return .interrupt(exchange, answered())
@@ -168,7 +171,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     // MARK: The session
 
-    /// The session knows of the request, which has to be prepared before it is sent.
+    /// The session has registered the request, which has to be prepared before it is sent.
     mutating func registered() -> Action {
         guard case .beginning = phase else { preconditionFailure("a request was registered while \(phase)") }
         phase = .preparing
@@ -182,12 +185,12 @@ struct RequestMachine<Waiter: Sendable> {
         return settles(with: RequestError(.sessionShutDown))
     }
 
-    /// The session is shut down: a request that waits for its start would wait indefinitely.
+    /// The session is shut down, so a request that was not started must not wait any longer.
     mutating func refused() -> Action {
         isIdle ? settles(with: RequestError(.sessionShutDown)) : .nothing
     }
 
-    /// Ends a request of which nothing was under way.
+    /// Ends a request that had not begun.
     private mutating func settles(with error: RequestError) -> Action {
         let attempt = CompletedAttempt(request: nil, outcome: nil, error: error.during(nil, attempts: 0), attempts: 0)
         return .settle(settlement(attempt))
@@ -195,7 +198,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     // MARK: The transport
 
-    /// The transport has returned the exchange, which may be over; returns what the user wants by now, too.
+    /// The transport has returned the exchange, which may have ended; also returns the state that the user wants now.
     mutating func exchangeReturned(_ exchange: any Exchange) -> (Action, RequestedState) {
         guard case .exchanging(let exchanging) = phase, exchanging.isStarting else {
             preconditionFailure("an exchange was returned while \(phase)")
@@ -204,16 +207,16 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), wish)
     }
 
-    /// The head is there, and the body is held back.
+    /// The head has arrived, and the body is held back.
     mutating func headReceived(_ response: HTTPResponse) -> Action {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return .nothing }
         exchanging.head = .head(response)
         return wakes()
     }
 
-    /// The exchange has ended; returns what was kept of it.
+    /// The exchange has ended; returns its handle and its body.
     ///
-    /// The body ends at once with the exchange: the caller that finds it ended is the only one to end the body.
+    /// The body ends together with the exchange, so only the caller that receives it here ends it.
     mutating func outcomeReceived(_ outcome: ExchangeOutcome) -> (Action, exchange: (any Exchange)?, body: BodyFanOut?)
     {
         guard case .exchanging(let exchanging) = phase, exchanging.outcome == nil else { return (.nothing, nil, nil) }
@@ -223,7 +226,7 @@ struct RequestMachine<Waiter: Sendable> {
         return (wakes(), exchange, body)
     }
 
-    /// The transport is not asked, after all.
+    /// The request is not sent after all.
     mutating func notSent(_ error: RequestError) -> Action {
         let exchanging: RunningExchange
         switch phase {
@@ -266,13 +269,13 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The first step of a driver.
     enum Claim {
-        /// The request is to be made.
+        /// The request has to be made.
         case prepare
-        /// The exchange is under way.
+        /// The exchange is running.
         case await
     }
 
-    /// A task offers to drive; returns its work, if there is any.
+    /// A task offers to drive; returns its first step, or `nil` if it is not needed.
     mutating func claimed() -> Claim? {
         switch driver {
         case .nobody, .called: break
@@ -289,10 +292,10 @@ struct RequestMachine<Waiter: Sendable> {
         }
     }
 
-    /// Whether the event is reported by the driver itself.
+    /// Whether the driver itself reports the event.
     private var isDriving: Bool { if case .running = driver { true } else { false } }
 
-    /// The driver awaits the user's code; returns whether it may, and keeps what ends it.
+    /// The driver awaits user code, and stores the closure that interrupts it; returns whether it may.
     mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         guard isDriving else { preconditionFailure("the user's code was asked while \(driver)") }
         guard wish != .cancelled else { return false }
@@ -300,7 +303,7 @@ struct RequestMachine<Waiter: Sendable> {
         return true
     }
 
-    /// The user's code has answered; returns what would have ended it.
+    /// The user code has returned; returns the closure that would have interrupted it.
     mutating func answered() -> (@Sendable () -> Void)? {
         guard case .asking(let interruption) = driver else { return nil }
         driver = .running
@@ -316,7 +319,7 @@ struct RequestMachine<Waiter: Sendable> {
         record.attempts += 1
     }
 
-    /// A request is about to be handed to the transport.
+    /// A request is about to be passed to the transport.
     mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
         switch (phase, isRedirect) {
         case (.beginning, false): break
@@ -331,7 +334,7 @@ struct RequestMachine<Waiter: Sendable> {
             cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
     }
 
-    /// The state that the sender needs.
+    /// The values that the sender needs.
     struct Sending {
         let wish: RequestedState
         let hasHeadHandlers: Bool
@@ -340,7 +343,7 @@ struct RequestMachine<Waiter: Sendable> {
         let requests: Broadcast<HTTPRequest>?
     }
 
-    /// The driver wants to hear what happens next in the exchange.
+    /// The driver waits for the next event of the exchange.
     mutating func awaited(by waiter: Waiter) -> Action {
         guard isDriving, case .exchanging(let exchanging) = phase else {
             preconditionFailure("an exchange was awaited while \(phase), \(driver)")
@@ -350,7 +353,9 @@ struct RequestMachine<Waiter: Sendable> {
         return .nothing
     }
 
-    /// A head was accepted; returns the exchange if it has not ended, which ends the body of a file otherwise.
+    /// A head was accepted; returns the exchange, if it has not ended, and the tasks that wait for the head.
+    ///
+    /// The exchange then also ends the body of a file.
     mutating func accepted(_ response: HTTPResponse, fileBody: BodyFanOut?) -> ((any Exchange)?, [Resumption<Void>]) {
         record.response = response
         if case .exchanging(let exchanging) = phase, case .underWay = exchanging.handle {
@@ -359,7 +364,7 @@ struct RequestMachine<Waiter: Sendable> {
         return (exchange, record.takeHeadWaiters())
     }
 
-    /// The attempt is to be made again; returns `nil` if the request was cancelled, and else what the last one came to.
+    /// Another attempt begins; returns the result of the last attempt, or `nil` if the request was cancelled.
     ///
     /// A download that resumes where it was interrupted keeps its progress.
     mutating func retried(keepingProgress: Bool = false) -> Replaced? {
@@ -373,13 +378,13 @@ struct RequestMachine<Waiter: Sendable> {
         return Replaced(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
 
-    /// Serializers that were served are to be served again, with those that came meanwhile.
+    /// Served serializers have to be served again, together with those that were attached since then.
     mutating func reattached(_ served: inout TinyArray<SerializationSlot>) {
         served.append(contentsOf: slots.takeAll())
         slots = served.takeAll()
     }
 
-    /// The driver serves the serializers, those that it has not served so far.
+    /// The driver takes the serializers that have not been served.
     mutating func serializationBegan() -> TinyArray<SerializationSlot> {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: phase = .serializing
@@ -389,9 +394,9 @@ struct RequestMachine<Waiter: Sendable> {
         return slots.takeAll()
     }
 
-    /// All serializers were served; makes the outcome final, unless more came meanwhile.
+    /// All serializers were served; makes the outcome final, unless more were attached since then.
     ///
-    /// A request that was cancelled before this point was cancelled: what its serializers made is not handed out.
+    /// If the request was cancelled before this point, it ends as cancelled, and its values are not delivered.
     mutating func served(_ attempt: CompletedAttempt) -> PendingCompletions? {
         guard isDriving, case .serializing = phase else {
             preconditionFailure("serializers were served while \(phase), \(driver)")
@@ -409,7 +414,7 @@ struct RequestMachine<Waiter: Sendable> {
             sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
     }
 
-    /// The receivers of the end of a request, and its outcome.
+    /// The outcome of a request and its receivers.
     struct PendingCompletions {
         let attempt: CompletedAttempt
         /// The serializers that were not served.
@@ -419,7 +424,7 @@ struct RequestMachine<Waiter: Sendable> {
         let replaced: Replaced
     }
 
-    /// The replaced record of an attempt, to be released without the lock.
+    /// The replaced result of an attempt, to be released without the lock.
     struct Replaced {
         let attempt: CompletedAttempt?
     }
@@ -427,8 +432,8 @@ struct RequestMachine<Waiter: Sendable> {
 
 /// An exchange, and its events that the driver has not received.
 ///
-/// An object of the one machine that has it, since copies of what is in here would cost more than all that is decided. Not
-/// within the machine, which is generic: copies of the handle would ask the runtime for its type.
+/// It is a class because copies of its content would cost more than the decisions. It is not nested in the machine,
+/// which is generic: copies of the handle would then look up its type at run time.
 final class RunningExchange {
     fileprivate(set) var handle = Handle.starting
     fileprivate var head: ExchangeEvent?
@@ -447,7 +452,7 @@ final class RunningExchange {
 
     var exchange: (any Exchange)? { if case .underWay(let exchange) = handle { exchange } else { nil } }
 
-    /// The driver's next event, in order; `nil` while the transport has not returned the exchange.
+    /// The driver's next event; `nil` if there is none, or if the transport has not returned the exchange yet.
     fileprivate func takeEvent() -> ExchangeEvent? {
         guard !isStarting else { return nil }
         return head.take() ?? outcome.take().map(ExchangeEvent.outcome)

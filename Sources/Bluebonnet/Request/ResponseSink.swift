@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Where a kind of request puts the bodies of its responses.
+/// The destination of the response bodies of one kind of request.
 enum ResponseSink: Sendable {
     /// Collected in memory, for serializers.
     case memory
-    /// Handed to its readers as it arrives.
+    /// Delivered to its readers as it arrives.
     case stream(BodyFanOut)
     /// Written to a file.
     case file(DownloadPlan)
@@ -17,10 +17,10 @@ enum ResponseSink: Sendable {
         }
     }
 
-    /// Whether something has to be done, off the caller's thread, before the first exchange.
+    /// Whether work must be done before the first exchange, and not on the caller's thread.
     var needsPreparation: Bool { if case .file = self { true } else { false } }
 
-    /// The request has ended, and everyone can learn how.
+    /// Ends the body after the request has ended.
     func finish(with error: RequestError?) {
         switch self {
         case .memory, .file: break
@@ -29,21 +29,21 @@ enum ResponseSink: Sendable {
     }
 }
 
-/// The parts of a download besides its request: the destination of the file, and the resume data.
+/// The parts of a download in addition to its request: the destination of the file, and the resume data.
 final class DownloadPlan: Sendable {
     let destination: DownloadDestination
     /// The resume data of an earlier download.
     let resumeData: Data?
-    /// Whether the partial file is of no use once the request is cancelled.
+    /// Whether the partial file is removed if the request is cancelled.
     let discardsPartialFile = Locked(false)
-    /// Asked about the complete file before it is moved into place.
+    /// The checks of the complete file, before it is moved into place.
     let validators = Locked<[Validation]>([])
 
-    /// See ``DownloadRequest/validate(_:)``.
+    /// A check of the complete file; see ``DownloadRequest/validate(_:)``.
     typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) throws -> ValidationResult
 
-    /// Lets time pass; ends early when its task is cancelled.
+    /// Waits for a duration; ends early if its task is cancelled.
     typealias Sleep = @Sendable (Duration) async throws -> Void
 
     /// Waits between the attempts of a download that resumes automatically.

@@ -1,11 +1,11 @@
 import FoundationEssentials
 
-/// The place of one attached serializer: the attempt loop fills it, and the awaiting tasks are answered.
+/// The slot of one attached serializer: the attempt loop fills it, and waiting tasks receive its answer.
 ///
-/// The type of the value is erased, so that the attempt loop serves slots of all types, and serves them without the
-/// run-time cost of generic code; ``DataTask`` knows the type and gets it back.
+/// The type of the value is erased, so that the attempt loop can serve slots of all types without the run-time cost of
+/// generic code. ``DataTask`` knows the type and restores it.
 final class SerializationSlot: Sendable {
-    /// An answer: how the attempt went, and the value in its box or the error.
+    /// An answer: the attempt, and the boxed value or the error.
     struct Answer: Sendable {
         let attempt: CompletedAttempt
         let duration: Duration
@@ -23,9 +23,9 @@ final class SerializationSlot: Sendable {
         var waiting: [Resumption<Void>] = []
         /// Called with the answer, in the order in which they were added.
         var handlers: [@Sendable (Answer) -> Void] = []
-        /// Whether handlers are being called; the caller then also calls handlers that are added meanwhile.
+        /// Whether a caller is calling handlers now; it also calls handlers that are added during that time.
         var isCalling = false
-        /// Ends a serializer that was attached when the request had been answered.
+        /// Ends a serializer that was attached after the request had finished.
         var interruption: (@Sendable () -> Void)?
         var isInterrupted = false
     }
@@ -36,18 +36,18 @@ final class SerializationSlot: Sendable {
     }
 
     private let serializer: Serializer
-    /// The largest file that is read for the serializer; none is when it only wants to know where the file is.
+    /// The largest file to read for the serializer; `.none` if it only needs the location of the file.
     private let fileReading: FileReading
     private let tell: Report?
     private let state = Locked(State())
 
-    /// Says what a serializer gets of a file.
+    /// The part of a file that a serializer receives.
     enum FileReading: Sendable {
         case none
         case whole(limit: Int64?)
     }
 
-    /// Tells the monitors of an answer.
+    /// Reports an answer to the monitors.
     typealias Report = @Sendable (Answer) -> Void
 
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
@@ -64,11 +64,12 @@ final class SerializationSlot: Sendable {
 
     // MARK: For the attempt loop
 
-    /// Makes the answer of an attempt, without handing it out.
+    /// Makes the answer for an attempt, without delivering it.
     ///
     /// - Parameters:
-    ///   - attempt: The attempt.
-    ///   - interruptible: Awaits a serializer that may suspend; returns whether that came to its end.
+    ///   - attempt: The attempt whose response is serialized.
+    ///   - interruptible: A closure that awaits a serializer that may suspend; it returns whether the serializer has
+    ///     finished.
     func serve(
         _ attempt: CompletedAttempt, interruptible: (@escaping @Sendable () async -> Void) async -> Bool
     ) async {
@@ -94,7 +95,7 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Makes the answer of an attempt that failed, without handing it out; replaces an answer that was made before.
+    /// Makes the answer for a failed attempt, without delivering it; it replaces an earlier answer.
     func fail(_ attempt: CompletedAttempt) {
         guard let error = attempt.error else { return }
         let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
@@ -104,7 +105,7 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Why the serializer failed, if it did.
+    /// The error of the answer, if it failed.
     var failure: RequestError? {
         state.withLock { state in
             guard case .made(let answer) = state.phase, case .failure(let error) = answer.result else { return nil }
@@ -112,7 +113,7 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Forgets an answer that was not handed out, since there will be another attempt.
+    /// Removes an answer that was not delivered, because there will be another attempt.
     func forget() {
         _ = state.withLock { state -> Phase in
             guard case .made = state.phase else { return .empty }
@@ -120,15 +121,15 @@ final class SerializationSlot: Sendable {
         }
     }
 
-    /// Tells the monitors, if there are some, of the answer that is about to be handed out.
+    /// Reports the answer to the monitors, before it is delivered.
     func report() {
         guard let tell, case .made(let answer) = state.withLock({ $0.phase }) else { return }
         tell(answer)
     }
 
-    /// Hands the answer out, to all who wait and all who ask later.
+    /// Delivers the answer to all tasks that wait, now or later.
     ///
-    /// - Parameter isOnPool: Whether code of the user's may run here.
+    /// - Parameter isOnPool: Whether user code may run on the current thread.
     func deliver(isOnPool: Bool = true) {
         let (waiting, answer) = state.withLock { state in
             guard case .made(let answer) = state.phase else { return ([], nil) as ([Resumption<Void>], Answer?) }
@@ -143,7 +144,7 @@ final class SerializationSlot: Sendable {
         callHandlers(with: answer)
     }
 
-    /// Calls the handlers, and those that are added meanwhile, one after the other.
+    /// Calls the handlers one after the other, including handlers that are added during that time.
     private func callHandlers(with answer: Answer) {
         while true {
             let handlers = state.withLock { state in
@@ -176,11 +177,11 @@ final class SerializationSlot: Sendable {
         let answer = Answer(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
-        // A serializer that continued after the request was cancelled comes too late.
+        // The answer of a serializer that continued after the request was cancelled is ignored.
         state.withLock { if case .empty = $0.phase { $0.phase = .made(answer) } }
     }
 
-    /// Keeps what ends the serializer; returns whether it is to be ended now.
+    /// Stores the function that ends the serializer; returns whether the serializer has to end now.
     func setInterruption(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         let (isInterrupted, _) = state.withLock { state in
             (state.isInterrupted, exchange(&state.interruption, with: interruption))
@@ -190,7 +191,7 @@ final class SerializationSlot: Sendable {
 
     // MARK: For awaiting tasks
 
-    /// Ends the serializer if its request cannot be cancelled any more.
+    /// Ends the serializer if its request can no longer be cancelled.
     func interrupt() {
         let interruption = state.withLock { state in
             state.isInterrupted = true
@@ -199,12 +200,12 @@ final class SerializationSlot: Sendable {
         interruption?()
     }
 
-    /// The answer, if it has been handed out.
+    /// The answer, if it has been delivered.
     var answer: Answer? {
         state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
     }
 
-    /// Has a closure called with the answer, on the global pool.
+    /// Calls a closure with the answer, on the global pool.
     func handle(_ handler: @escaping @Sendable (Answer) -> Void) {
         let answer = state.withLock { state -> Answer? in
             state.handlers.append(handler)
@@ -231,10 +232,10 @@ final class SerializationSlot: Sendable {
     }
 }
 
-/// Holds a value whose type is erased.
+/// A box for a value whose type is erased.
 protocol AnyValueBox: AnyObject, Sendable {}
 
-/// Holds a value for callers that know its type.
+/// A box for a value of a type that the caller knows.
 final class ValueBox<Value: Sendable>: AnyValueBox {
     let value: Value
 

@@ -1,22 +1,24 @@
 public import FoundationEssentials
 
-/// A request whose complete response becomes a value: ``DataRequest`` and ``DownloadRequest``.
+/// A request whose complete response is converted to a value: a ``DataRequest`` or a ``DownloadRequest``.
 ///
-/// Each `serializing…` method attaches a serializer and makes a ``SerializingTask``, whose value is to be awaited. It
-/// starts the request, unless its session or a suspension holds it back, and returns at once. Of a download, the file is
-/// read into memory, up to ``Session/Configuration/maximumResponseBytes``, and stays where it is.
+/// Each `serializing…` method attaches a serializer, and returns a ``SerializingTask`` whose value you await. The
+/// method returns at once, and starts the request unless the session or a suspension prevents that.
+///
+/// For a download, a serializer reads the file into memory, up to ``Session/Configuration/maximumResponseBytes``. The
+/// file stays in place.
 public protocol SerializingRequest: Request {}
 
 extension SerializingRequest {
-    /// Makes a task whose value is the body as it is.
+    /// Makes a task whose value is the unchanged body.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
-    /// - Returns: The task.
+    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    /// - Returns: A task whose value is a `Data`.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -32,13 +34,14 @@ extension SerializingRequest {
     /// Makes a task whose value is the body as text.
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - encoding: The encoding; by default the one that the response names, or else UTF-8 or ISO-8859-1.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
-    /// - Returns: The task.
+    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - encoding: The encoding of the text; `nil` by default. With `nil`, it is the encoding that the response
+    ///     names. If the response names none, text that is valid UTF-8 is read as UTF-8, and other text as ISO-8859-1.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    /// - Returns: A task whose value is a `String`.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -55,12 +58,12 @@ extension SerializingRequest {
     /// Makes a task whose value is the body as JSON of any shape (RFC 8259).
     ///
     /// - Parameters:
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
-    /// - Returns: The task.
+    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    /// - Returns: A task whose value is a ``JSONValue``.
     @specialized(where Self == DataRequest)
     public nonisolated func serializingJSON(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
@@ -77,13 +80,13 @@ extension SerializingRequest {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - decoder: The decoder; JSON by default.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
-    /// - Returns: The task.
+    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    /// - Returns: A task whose value has the decoded type.
     public nonisolated func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: any DataDecoder = JSONDecoder(),
@@ -100,12 +103,12 @@ extension SerializingRequest {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - decoder: The decoder.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
+    ///   - dataPreprocessor: The preprocessor that the body passes through before serialization; none by default.
+    ///   - decoder: The decoder for the property list.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
     /// - Returns: The task.
     package nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
@@ -118,26 +121,26 @@ extension SerializingRequest {
             decoder: decoder, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
     }
 
-    /// Makes a task whose value a serializer that never suspends makes.
+    /// Makes a task whose value is made by a serializer that never suspends.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer.
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - serializer: The serializer that converts the response.
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    /// - Returns: The task.
+    /// - Returns: A task whose value the serializer makes.
     package nonisolated func serializingResponse<Serializer: SynchronousResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> SerializingTask<Self, Serializer.SerializedObject> {
         task(PreparedSerializer(serializer), automaticallyCancelling)
     }
 
-    /// Makes a task whose value a serializer makes.
+    /// Makes a task whose value is made by your own serializer.
     ///
     /// - Parameters:
-    ///   - serializer: The serializer.
-    ///   - automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
+    ///   - serializer: The serializer that converts the response.
+    ///   - automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true` by
     ///     default.
-    /// - Returns: The task.
+    /// - Returns: A task whose value the serializer makes.
     public nonisolated func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool = true
     ) -> SerializingTask<Self, Serializer.SerializedObject> {
@@ -147,7 +150,7 @@ extension SerializingRequest {
     fileprivate nonisolated func task<Value>(
         _ serializer: PreparedSerializer<Value>, _ automaticallyCancelling: Bool, readsFile: Bool = true
     ) -> SerializingTask<Self, Value> {
-        // A task that is cancelled already is not going to await anything.
+        // A task that is already cancelled will not await the value.
         if automaticallyCancelling, Task.isCancelled { cancel() }
         let slot = core.slot(for: serializer, readsFile: readsFile)
         core.attach(slot, startsImmediately: core.context.startsRequestsImmediately, for: self)
@@ -170,13 +173,14 @@ extension RequestCore {
 extension DataRequest: SerializingRequest {}
 
 extension DownloadRequest: SerializingRequest {
-    /// Makes a task whose value is the URL of the file, once it is complete and in its place.
+    /// Makes a task whose value is the URL of the downloaded file.
     ///
-    /// Starts the request, unless its session or a suspension holds it back, and returns at once.
+    /// The value is available when the file is complete and in place. This method returns at once, and starts the
+    /// request unless the session or a suspension prevents that.
     ///
-    /// - Parameter automaticallyCancelling: Whether the request is cancelled when a task that awaits the value is; it is by
-    ///   default.
-    /// - Returns: The task.
+    /// - Parameter automaticallyCancelling: Whether cancelling a task that awaits the value cancels the request; `true`
+    ///   by default.
+    /// - Returns: A task whose value is a file URL.
     public nonisolated func serializingURL(automaticallyCancelling: Bool = true) -> DownloadTask<URL> {
         task(PreparedSerializer(URLResponseSerializer()), automaticallyCancelling, readsFile: false)
     }

@@ -1,5 +1,5 @@
-/// Says which Bluebonnet this is.
+/// Information about the Bluebonnet library.
 public enum BluebonnetInfo {
-    /// The version of the library, as in `User-Agent`.
+    /// The version of the library, as sent in the default `User-Agent` field.
     public static let version = "0.1.0"
 }

@@ -1,17 +1,18 @@
 extension Session {
-    /// Vends a source of server-sent events (WHATWG HTML §9.2), which reconnects when its connection is lost.
+    /// Creates a source of server-sent events (WHATWG HTML §9.2), which reconnects when its connection is lost.
     ///
-    /// Nothing is sent before a loop over the source begins. The session's limits for idle and total time do not hold
-    /// for its connections, which may be silent for long; `requestModifier` can set others.
+    /// Nothing is sent until a loop over the source begins. The session's idle and total timeouts do not apply, because
+    /// the connections may be silent for a long time. `requestModifier` can set other timeouts.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names. `Accept`, `Cache-Control` and `Last-Event-ID` are
-    ///     the source's to set.
-    ///   - configuration: How the source reconnects.
-    ///   - requestModifier: Changes the request of each connection once it has all of this. Runs on the global pool.
-    /// - Returns: The source.
+    ///   - headers: Header fields; they replace session fields of the same name. The source itself sets `Accept`,
+    ///     `Cache-Control` and, if there is an ID to send, `Last-Event-ID`.
+    ///   - configuration: The reconnection settings.
+    ///   - requestModifier: A closure that changes the request of each connection, after everything else is set. It
+    ///     runs on the global pool.
+    /// - Returns: A sequence of events.
     public nonisolated func eventSource(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         configuration: EventSource.Configuration = EventSource.Configuration(),
@@ -23,15 +24,16 @@ extension Session {
             configuration: configuration, requestModifier: requestModifier)
     }
 
-    /// Vends a source of server-sent events that a type of your own, or a request made by hand, describes.
+    /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing is sent before a loop over the source begins. The session's limits for idle and total time do not hold
-    /// for its connections, which may be silent for long; limits of the request's own do.
+    /// Nothing is sent until a loop over the source begins. The session's idle and total timeouts do not apply, because
+    /// the connections may be silent for a long time. Timeouts that the request itself sets do apply.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each connection, on the global pool.
-    ///   - configuration: How the source reconnects.
-    /// - Returns: The source.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each connection.
+    ///   - configuration: The reconnection settings.
+    /// - Returns: A sequence of events.
     public nonisolated func eventSource(
         _ convertible: any HTTPRequestConvertible,
         configuration: EventSource.Configuration = EventSource.Configuration()

@@ -1,54 +1,56 @@
 public import FoundationEssentials
 
 extension Session {
-    /// Changes a request before its parameters are encoded into it.
+    /// A closure that changes a request before its parameters are encoded.
     ///
-    /// What it throws is reported as `.invalidRequest(.conversion)` with it as the underlying error; a ``RequestError``
-    /// stays as it is.
+    /// If it throws a ``RequestError``, the request fails with that error. Any other error becomes the underlying error
+    /// of `.invalidRequest(.conversion)`.
     public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
 
-    /// Vends a request.
+    /// Creates a request for a URL.
     ///
-    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
-    /// awaits the value.
+    /// Nothing is sent until a serializer is attached. If the URL cannot be converted, the request fails with that
+    /// error.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> DataRequest {
         let request = ComposedRequest(
             url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil)
-        // Asked here, where the type is known: a cast for every request would cost more than making it.
+        // Evaluated here, where the type is known: a cast for every request would cost more than making it.
         let runsUserCode = request.runsUserCode
         return DataRequest(
             core: RequestCore(
                 convertible: request, runsUserCode: runsUserCode, context: context, interceptor: interceptor))
     }
 
-    /// Vends a request with parameters.
+    /// Creates a request with parameters.
     ///
-    /// Nothing happens before a serializer is attached. What cannot be converted or encoded is reported by the task that
-    /// awaits the value.
+    /// Nothing is sent until a serializer is attached. If the URL cannot be converted or the parameters cannot be
+    /// encoded, the request fails with that error.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
-    ///   - encoder: How the parameters are encoded; as a URL-encoded form by default, in the query for GET, HEAD and
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
+    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
     ///     DELETE and in the body for other methods.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
@@ -60,14 +62,16 @@ extension Session {
                 encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor)
     }
 
-    /// Vends a request that a type of your own describes, or one made by hand.
+    /// Creates a request from an ``HTTPRequest`` or your own request type.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func request(
         _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
@@ -76,20 +80,22 @@ extension Session {
 }
 
 extension Session {
-    /// Vends a request whose response is read while it comes in.
+    /// Creates a request that delivers the response body while it arrives.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
+    /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         automaticallyCancelOnStreamError: Bool = false, interceptor: (any RequestInterceptor)? = nil,
@@ -101,22 +107,25 @@ extension Session {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Vends a request with parameters whose response is read while it comes in.
+    /// Creates a request with parameters that delivers the response body while it arrives.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
-    ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
-    /// - Returns: The request.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
+    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
+    ///     DELETE and in the body for other methods.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
@@ -130,16 +139,20 @@ extension Session {
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
-    /// Vends a request, described by a type of your own or made by hand, whose response is read while it comes in.
+    /// Creates a request, from an ``HTTPRequest`` or your own request type, that delivers the response body while it
+    /// arrives.
     ///
-    /// Nothing happens before its task is asked for the response or a sequence.
+    /// Nothing is sent until you await the response of its ``DataStreamTask`` or begin to read one of the task's
+    /// sequences.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences has
-    ///     an error in the place of a value; it is not by default.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - automaticallyCancelOnStreamError: Whether the request is cancelled when one of its `streaming…` sequences
+    ///     yields an error instead of a value; `false` by default.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request whose body is read with ``DataStreamRequest/streamTask(automaticallyCancelling:)``.
     public nonisolated func streamRequest(
         _ convertible: any HTTPRequestConvertible, automaticallyCancelOnStreamError: Bool = false,
         interceptor: (any RequestInterceptor)? = nil
@@ -151,20 +164,22 @@ extension Session {
 }
 
 extension Session {
-    /// Vends a request whose response is written to a file.
+    /// Creates a request that writes the response body to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
-    /// `headers` has an `Accept-Encoding`: only so can a download be resumed.
+    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
+    /// asks for a response without a content coding, because a coded download could not be resumed. An
+    /// `Accept-Encoding` field in `headers` overrides this.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set. Runs on the global pool,
-    ///     again for each attempt.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set. It runs
+    ///     on the global pool, once for each attempt.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
+    /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil,
@@ -176,22 +191,25 @@ extension Session {
             interceptor: interceptor, to: destination)
     }
 
-    /// Vends a request with parameters whose response is written to a file.
+    /// Creates a request with parameters that writes the response body to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless
-    /// `headers` has an `Accept-Encoding`. Only a GET can be resumed.
+    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
+    /// asks for a response without a content coding, because a coded download could not be resumed. An
+    /// `Accept-Encoding` field in `headers` overrides this.
     ///
     /// - Parameters:
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; GET by default.
-    ///   - parameters: What the encoder puts into the query or the body.
-    ///   - encoder: How the parameters are encoded; as a URL-encoded form by default.
-    ///   - headers: Fields that replace the session's of the same names.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once its URL, method and fields are set, before the parameters are
-    ///     encoded. Runs on the global pool, again for each attempt.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
-    /// - Returns: The request.
+    ///   - parameters: The parameters that the encoder writes to the query or the body.
+    ///   - encoder: The parameter encoder. By default, it makes a URL-encoded form, in the query for GET, HEAD and
+    ///     DELETE and in the body for other methods.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method and header fields are set, before
+    ///     the parameters are encoded. It runs on the global pool, once for each attempt.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
+    /// - Returns: A request that writes the response body to a file.
     public nonisolated func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters?,
         encoder: any ParameterEncoder = .urlEncodedForm, headers: HTTPHeaders? = nil,
@@ -204,16 +222,19 @@ extension Session {
                 encode: { try encoder.encode(parameters, into: $0) }), interceptor: interceptor, to: destination)
     }
 
-    /// Vends a request, described by a type of your own or made by hand, whose response is written to a file.
+    /// Creates a request, from an ``HTTPRequest`` or your own request type, that writes the response body to a file.
     ///
-    /// Nothing happens before a serializer is attached. The response is asked for without a content coding, unless the
-    /// request has an `Accept-Encoding`. Only a GET can be resumed.
+    /// Nothing is sent until a serializer is attached. Only the download of a GET request can be resumed. The request
+    /// asks for a response without a content coding, because a coded download could not be resumed. An
+    /// `Accept-Encoding` field of the request overrides this.
     ///
     /// - Parameters:
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
-    /// - Returns: The request.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
+    /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
         _ convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination = .temporary
@@ -224,17 +245,20 @@ extension Session {
 
     /// Creates a request that resumes a download that failed or was cancelled, in this process or an earlier one.
     ///
-    /// Asks for the rest (RFC 9110 §14), on condition that the resource has not changed; if it has, or the partial file
-    /// is gone, all of it is fetched. After another interruption it resumes automatically, as with
-    /// ``DownloadRequest/Options/automaticallyResume``. Nothing happens before a serializer is attached.
+    /// The request asks for the missing part (RFC 9110 §14), on condition that the resource has not changed. If the
+    /// resource has changed, or if the partial file no longer exists, the whole file is downloaded. After another
+    /// interruption, the download resumes automatically, as with ``DownloadOptions/automaticallyResume``. Nothing is
+    /// sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - resumeData: What ``DownloadRequest/resumeData`` was. Anything else fails with `.download(.resumeDataInvalid)`.
-    ///   - headers: Fields to add to those of the first request; a field replaces one of the same name. Resume data
-    ///     holds no secrets, so pass `Authorization` and the like here.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - destination: Where the file goes; a new file in the temporary directory by default.
-    /// - Returns: The request.
+    ///   - resumeData: The value of ``DownloadRequest/resumeData`` of the earlier download. Any other data fails the
+    ///     request with `.download(.resumeDataInvalid)`.
+    ///   - headers: Header fields to add to those of the first request; they replace fields of the same name. Resume
+    ///     data contains no secrets, so pass `Authorization` and similar fields here.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - destination: The destination of the file; a new file in the temporary directory by default.
+    /// - Returns: A request that writes the response body to a file.
     public nonisolated func download(
         resumingWith resumeData: Data, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
         to destination: DownloadRequest.Destination = .temporary

@@ -1,24 +1,26 @@
 public import FoundationEssentials
 
-/// A request that sends a body of its own: a ``DataRequest`` like any other.
+/// A request that uploads a body; it is an ordinary ``DataRequest``.
 public typealias UploadRequest = DataRequest
 
 extension Session {
     // MARK: To a URL
 
-    /// Vends a request that sends bytes in memory.
+    /// Creates a request that sends bytes in memory.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - data: The body.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - data: The bytes to send.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
@@ -28,20 +30,22 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a file, which is read while it is sent.
+    /// Creates a request that sends a file, which is read while it is sent.
     ///
-    /// Nothing happens before a serializer is attached. A file that cannot be read ends the request with
-    /// `.requestBody(…)`. The memory that this takes does not depend on the file's size.
+    /// Nothing is sent until a serializer is attached. If the file cannot be read, the request fails with
+    /// `.requestBody(…)`. The memory use does not depend on the size of the file.
     ///
     /// - Parameters:
-    ///   - fileURL: Where the file is.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - fileURL: The URL of the file to send.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, to convertible: any URLConvertible, method: HTTPMethod = .post, headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
@@ -51,22 +55,24 @@ extension Session {
             requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends what a sequence yields, as fast as the network takes it.
+    /// Creates a request that sends the bytes of a sequence, as fast as the network accepts them.
     ///
-    /// Nothing happens before a serializer is attached. The sequence is iterated once, on the global pool, so that the
-    /// request cannot be sent a second time; ``RequestBody/stream(length:_:)`` makes a body that can.
+    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
+    /// request cannot be sent again. ``RequestBody/stream(length:_:)`` makes a body that can be sent again.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1).
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - sequence: The pieces of the body, which can be of any size.
+    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
+    ///     chunks (RFC 9112 §7.1).
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. No `Content-Type` is sent unless you
+    ///     set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -77,19 +83,21 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a body of any kind.
+    /// Creates a request that sends a body of any kind.
     ///
-    /// Nothing happens before a serializer is attached.
+    /// Nothing is sent until a serializer is attached.
     ///
     /// - Parameters:
-    ///   - body: The body.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - body: The body to send.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names. There is no `Content-Type` but what they say.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. Apart from forms, no `Content-Type` is
+    ///     sent unless you set one.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -103,50 +111,60 @@ extension Session {
 
     // MARK: With a request
 
-    /// Vends a request that sends bytes in memory in place of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is bytes in memory.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - data: The body.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - data: The bytes to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ data: Data, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         upload(.data(data), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a file in place of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a file.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. A file that cannot be read ends the request with `.requestBody(…)`.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. If the file cannot be read, the request fails with `.requestBody(…)`.
     ///
     /// - Parameters:
-    ///   - fileURL: Where the file is.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - fileURL: The URL of the file to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ fileURL: URL, with convertible: any HTTPRequestConvertible, interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         upload(.file(fileURL), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends what a sequence yields in place of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is the bytes of a sequence.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
-    /// `.invalidRequest(.bodyDataInGETRequest)`. The sequence is iterated once, on the global pool.
+    /// Nothing is sent until a serializer is attached. The sequence is iterated only once, on the global pool, so the
+    /// request cannot be sent again. Any body that the request already has is replaced. The method comes from the
+    /// request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1).
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - sequence: The pieces of the body, which can be of any size.
+    ///   - length: The total number of bytes, or `nil`, the default, if it is unknown. HTTP/1.1 then sends the body in
+    ///     chunks (RFC 9112 §7.1).
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -154,16 +172,19 @@ extension Session {
         upload(.stream(sequence, length: length), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a body of any kind in place of its own.
+    /// Creates a request from an ``HTTPRequest`` or your own request type, with a body of any kind.
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's; with GET, HEAD or TRACE it fails with
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
     /// `.invalidRequest(.bodyDataInGETRequest)`.
     ///
     /// - Parameters:
-    ///   - body: The body.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - body: The body to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         _ body: RequestBody, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -172,7 +193,7 @@ extension Session {
     }
 }
 
-/// A request that gets its body from elsewhere.
+/// A request whose body is replaced with another one.
 private struct UploadingRequest: HTTPRequestConvertible {
     let body: RequestBody
     let convertible: any HTTPRequestConvertible
@@ -185,20 +206,23 @@ private struct UploadingRequest: HTTPRequestConvertible {
 }
 
 extension Session {
-    /// Vends a request that sends a form made by a closure, whose parts are read while it is sent (RFC 7578).
+    /// Creates a request that sends a multipart form that a closure fills (RFC 7578).
     ///
-    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
-    /// `.multipartEncoding(…)`.
+    /// Nothing is sent until a serializer is attached. The parts are read while they are sent. If a part is invalid or
+    /// cannot be read, the request fails with `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///     returns.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
+    ///     replaces the form's.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, to convertible: any URLConvertible,
         method: HTTPMethod = .post, headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -209,20 +233,23 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a form (RFC 7578), whose parts are read while it is sent.
+    /// Creates a request that sends a multipart form (RFC 7578).
     ///
-    /// Nothing happens before a serializer is attached. What is wrong with a part ends the request with
-    /// `.multipartEncoding(…)`. The memory that this takes does not depend on the parts' sizes.
+    /// Nothing is sent until a serializer is attached. The parts are read while they are sent, so the memory use does
+    /// not depend on their sizes. If a part is invalid or cannot be read, the request fails with
+    /// `.multipartEncoding(…)`.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form.
-    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or a type of your own.
+    ///   - multipartFormData: The form to send.
+    ///   - convertible: The URL: a `String`, a `URL`, `URLComponents`, or your own ``URLConvertible`` type.
     ///   - method: The method; POST by default.
-    ///   - headers: Fields that replace the session's of the same names, and the form's `Content-Type`.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    ///   - requestModifier: Changes the request once it has all of this. Runs on the global pool, again for each
-    ///     attempt.
-    /// - Returns: The request.
+    ///   - headers: Header fields; they replace session fields of the same name. A `Content-Type` field among them
+    ///     replaces the form's.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    ///   - requestModifier: A closure that changes the request after its URL, method, header fields and body are set.
+    ///     It runs on the global pool, once for each attempt.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -233,16 +260,22 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Vends a request that sends a form made by a closure in place of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a form that a closure fills (RFC
+    /// 7578).
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
-    /// is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
+    /// it.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Appends the parts to an empty form. Called at once, where this is called.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - multipartFormData: A closure that appends the parts to an empty form. It is called before this method
+    ///     returns.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: (inout MultipartFormData) -> Void, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -250,16 +283,20 @@ extension Session {
         upload(multipartFormData: Self.form(multipartFormData), with: convertible, interceptor: interceptor)
     }
 
-    /// Vends a request that sends a form (RFC 7578) in place of its own body.
+    /// Creates a request from an ``HTTPRequest`` or your own request type; its body is a multipart form (RFC 7578).
     ///
-    /// Nothing happens before a serializer is attached. The method is the request's, and must not be GET, HEAD or TRACE; so
-    /// is the `Content-Type`, if it has one.
+    /// Nothing is sent until a serializer is attached. Any body that the request already has is replaced. The method
+    /// comes from the request that `convertible` makes. With GET, HEAD or TRACE, the request fails with
+    /// `.invalidRequest(.bodyDataInGETRequest)`. The request's own `Content-Type` is kept; without one, the form sets
+    /// it.
     ///
     /// - Parameters:
-    ///   - multipartFormData: The form.
-    ///   - convertible: Asked for the request again for each attempt, on the global pool.
-    ///   - interceptor: Changes the request before it is sent, and is asked when it fails; after the session's.
-    /// - Returns: The request.
+    ///   - multipartFormData: The form to send.
+    ///   - convertible: The ``HTTPRequest``, or your own ``HTTPRequestConvertible`` type. Its `asHTTPRequest()` is
+    ///     called on the global pool, once for each attempt.
+    ///   - interceptor: An interceptor that adapts the request before it is sent, and decides about retries when it
+    ///     fails. It runs after the session's interceptor. The default is `nil`.
+    /// - Returns: A request that collects the response body in memory.
     public nonisolated func upload(
         multipartFormData: MultipartFormData, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil

@@ -1,38 +1,41 @@
-/// Makes requests: holds what they have in common, and the connections that they share.
+/// Creates requests, and holds their common settings and shared connections.
 ///
-/// Make one session for each set of common settings and keep it: connections are reused within a session only. A session
-/// may be dropped while requests are under way; they are answered, and then its connections are closed.
+/// Create one session for each set of common settings, and keep it: connections are reused only within a session. You
+/// can release a session while requests are running; they finish first, then its connections are closed.
 ///
-/// Runs here: nothing that waits. Requests are vended by `nonisolated` methods and run on actors of their own.
+/// Requests are created by `nonisolated` methods, and each request is an actor itself. No code that waits runs on the
+/// session's own actor.
 public actor Session {
-    /// The session that has the default configuration and lives as long as the process.
+    /// The shared session, which has the default configuration and lives as long as the process.
     public static let `default` = Session()
 
     nonisolated let context: SessionContext
 
-    /// Waits; a test that steers the time has its own.
+    /// Waits for a duration; a test that controls the time sets its own function.
     package nonisolated var sleep: @Sendable (Duration) async throws -> Void { context.sleep }
 
     /// Creates a session.
     ///
-    /// Nothing is opened or started before the first request.
+    /// No connection is opened and no thread is started before the first request.
     ///
     /// - Parameters:
-    ///   - configuration: How requests are made.
-    ///   - interceptor: Changes every request before it is sent, and decides whether one that failed is tried again;
-    ///     asked before the request's own.
-    ///   - serverTrustManager: Assigns evaluators to hosts. Without one, libcurl checks certificates against the
-    ///     authorities of ``Configuration/tls-swift.property``. If the transport does not support it
-    ///     (``Transport/evaluateServers(using:)``), requests fail.
-    ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
-    ///     followed.
-    ///   - cachedResponseHandler: Decides what is stored in the cache for requests that have no handler of their own. A
-    ///     session that has one, and no cache in its configuration, gets a ``ResponseCache`` of its own, in memory.
+    ///   - configuration: The settings for requests and connections.
+    ///   - interceptor: An interceptor that adapts every request before it is sent, and decides about retries when one
+    ///     fails. It runs before the request's own interceptors. The default is `nil`.
+    ///   - serverTrustManager: A manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
+    ///     certificates against the authorities of ``Configuration/tls-swift.property``. If the transport does not
+    ///     support a manager (``Transport/judgeServers(by:)``), all requests fail.
+    ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler. With
+    ///     `nil`, the default, redirects are followed.
+    ///   - cachedResponseHandler: The handler that decides which responses are cached, for requests without their own
+    ///     handler; `nil` by default. With a handler but without a cache in the configuration, the session gets its own
+    ///     ``ResponseCache`` in memory.
     ///   - eventMonitors: The monitors that receive the events of every request; none by default. They are retained as
     ///     long as the session.
-    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached; when not, it waits
-    ///     for its `resume()`.
-    ///   - transport: What carries the requests; libcurl by default. A transport is shut down with its session.
+    ///   - startRequestsImmediately: Whether a request starts when its first serializer is attached or its first reader
+    ///     begins; `true` by default. With `false`, a request starts when you call its `resume()`.
+    ///   - transport: The transport for the requests; `nil`, the default, for libcurl. The transport is shut down with
+    ///     the session.
     public init(
         configuration: Configuration = .default, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
@@ -52,7 +55,7 @@ public actor Session {
         context.setSession(self)
     }
 
-    /// The reason why no request may be sent: the transport would not ask the manager.
+    /// The error of every request if the transport does not support the manager.
     private static func refusal(
         of transport: (any Transport)?, judgingBy manager: ServerTrustManager?
     ) -> RequestError? {
@@ -60,7 +63,8 @@ public actor Session {
         return RequestError(.trust(.notEvaluated), detail: "the session's transport does not ask a manager")
     }
 
-    /// Another handle on what a session's requests share, for their interceptors when the session itself is gone.
+    /// Creates another handle on the shared state of a session, for interceptors that run after the session was
+    /// released.
     init(of context: SessionContext) {
         self.context = context
         context.retained()
@@ -70,42 +74,42 @@ public actor Session {
         context.released()
     }
 
-    /// How the session makes requests.
+    /// The settings for requests and connections.
     public nonisolated var configuration: Configuration { context.configuration }
 
-    /// The interceptor that changes every request before it is sent, and is asked first about failed requests.
+    /// The interceptor that runs before the requests' own interceptors.
     public nonisolated var interceptor: (any RequestInterceptor)? { context.interceptor }
 
-    /// The handler that decides about redirects of requests without a handler of their own.
+    /// The handler that decides about redirects, for requests without their own handler.
     public nonisolated var redirectHandler: (any RedirectHandler)? { context.redirectHandler }
 
-    /// The handler that decides what is stored for requests without a handler of their own.
+    /// The handler that decides which responses are cached, for requests without their own handler.
     public nonisolated var cachedResponseHandler: (any CachedResponseHandler)? { context.cachedResponseHandler }
 
-    /// The monitors that receive the events of the requests.
+    /// The monitors that receive the events of every request.
     public nonisolated var eventMonitors: [any RequestEventHandler] { context.eventMonitors }
 
-    /// The monitors that receive the events of the requests, as one.
+    /// The session's monitors, combined into one monitor.
     package nonisolated var eventMonitor: CompositeEventMonitor {
         CompositeEventMonitor(monitors: context.eventMonitors)
     }
 
-    /// Whether a request starts when its first serializer is attached.
+    /// Whether a request starts when its first serializer is attached or its first reader begins.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 
-    /// The executor on which the session's network runs, to be preferred by tasks that make many requests in sequence.
+    /// The executor on which the transport runs, for tasks that make many requests in sequence; `nil` if it has none.
     ///
-    /// A task that prefers it saves two hops between threads for each request, and must not block.
+    /// A task that prefers this executor saves two switches between threads for each request, and must not block.
     public nonisolated var executor: (any TaskExecutor)? { context.transport.executor }
 
     // MARK: All requests
 
-    /// Calls a closure with the requests that are under way or awaited.
+    /// Calls a closure with the requests that are running or awaited.
     ///
-    /// Runs in the caller's isolation. Requests may begin and end meanwhile.
+    /// The closure runs in the caller's isolation. Requests may begin and end while it runs.
     ///
-    /// - Parameter perform: Gets the requests, in the order of their creation.
-    /// - Returns: What the closure returns.
+    /// - Parameter perform: A closure that receives the requests, in the order of their creation.
+    /// - Returns: The closure's result.
     /// - Throws: The closure's error.
     @discardableResult
     public nonisolated(nonsending) func withAllRequests<Result, Failure: Error>(
@@ -114,21 +118,21 @@ public actor Session {
         try perform(context.requests.sorted { $0.id.number < $1.id.number })
     }
 
-    /// Cancels every request that was made so far, and returns when all of them have been answered.
+    /// Cancels every request that was created so far, and returns when all of them have finished.
     ///
-    /// Requests that are made meanwhile go on, and are not waited for.
+    /// Requests that are created during this call are neither cancelled nor awaited.
     public func cancelAllRequests() async {
         context.cancelAll()
         await context.drained()
     }
 
-    /// Lets the requests that are under way finish, then closes the connections and frees the loop.
+    /// Waits for running requests to finish, then closes the connections and releases the event loop.
     ///
-    /// Requests that begin after this, and those that wait for their start, fail with `.sessionShutDown`. If the calling
-    /// task is cancelled, the remaining requests are, so that this returns soon.
+    /// Requests that start later, and requests that have not been started, fail with `.sessionShutDown`. If the calling
+    /// task is cancelled, the remaining requests are cancelled too, so that this method returns soon.
     ///
-    /// Returns after all earlier events were delivered to the event monitors, unless the calling task is cancelled or
-    /// belongs to a monitor.
+    /// Before this method returns, it waits until the event monitors have received all earlier events. It does not wait
+    /// for them if the calling task is cancelled or runs the code of a monitor.
     public func shutdown() async {
         await context.shutDown()
     }

@@ -1,126 +1,142 @@
 extension Session {
-    /// Says how a session's requests are made; a value, read once when the session is created.
+    /// The settings of a session, which are read once when the session is created.
     public struct Configuration: Sendable {
-        /// The fields that every request has unless it sets them itself: those of ``HTTPHeaders/default``.
+        /// The header fields of every request that does not set them itself; ``HTTPHeaders/default`` by default.
         ///
-        /// `Accept-Encoding` goes with ``decodesContent``: the default one is left out when that is `false`. A field with
-        /// an empty value is not sent at all.
+        /// The default `Accept-Encoding` field is left out if ``decodesContent`` is `false`. A field with an empty
+        /// value is not sent at all.
         public var headers: HTTPHeaders = .default
 
-        /// The default time limits of requests: connect 30 s, idle 60 s, total not set.
+        /// The timeouts that requests do not set themselves.
+        ///
+        /// The defaults are 30 seconds to connect, 60 seconds idle, and 10 minutes in total for an exchange whose
+        /// bodies are both in memory. Other exchanges have no total timeout by default, and the wait for a connection
+        /// has no timeout of its own.
         public var timeouts: Timeouts = .default
 
-        /// How many connections there may be, and for how long unused ones are kept.
+        /// The limits for the number and the lifetime of connections.
         public var connectionLimits = ConnectionLimits()
 
-        /// The version of HTTP to speak; HTTP/2 where TLS offers it by default, HTTP/1.1 elsewhere.
+        /// The HTTP version to use; by default, HTTP/2 if TLS negotiates it, and HTTP/1.1 otherwise.
         public var httpVersion: HTTPVersionPreference = .automatic
 
-        /// The proxy for connections; by default, the proxy of the environment variables (`http_proxy`, `no_proxy`, …).
+        /// The proxy for connections; by default, the proxy in the environment variables (`http_proxy`, `no_proxy`, …).
         public var proxy: Proxy = .environment
 
-        /// The path of a unix socket to connect to, whatever host a request is for; `nil`, the default, for the network.
+        /// The path of a Unix socket that replaces the network for all hosts; `nil` by default.
         ///
-        /// No proxy is used then. The host still goes into the `Host` field, and into TLS.
+        /// The path has at most 107 bytes. No proxy is used with a Unix socket. The `Host` field and TLS still use the
+        /// host of the URL.
         public var unixSocketPath: String?
 
-        /// Where connections lead in place of what name lookup would say.
+        /// Settings that override name lookup, for all or some hosts.
         public var dns = DNS()
 
-        /// The network interface that connections leave by, such as `eth0`, or the address of this end of them; `nil`,
-        /// the default, for the system's choice.
+        /// The network interface, such as `eth0`, or the local IP address for outgoing connections.
         ///
-        /// A missing interface fails requests with `.connection(.interface)`.
+        /// With `nil`, the default, the system chooses. If the interface does not exist, requests fail with
+        /// `.connection(.interface)`.
         public var interface: String?
 
-        /// The versions of IP that connections use; both by default.
+        /// The IP versions that connections use; both by default.
         public var addressFamily: AddressFamily = .any
 
-        /// How long one version of IP has for connecting before the other is tried beside it (RFC 8305); `nil`, the
-        /// default, for libcurl's 200 ms.
+        /// The head start of one IP version before the other is tried as well (RFC 8305).
+        ///
+        /// The minimum is 1 millisecond. With `nil`, the default, it is libcurl's 200 milliseconds.
         public var happyEyeballsTimeout: Duration?
 
-        /// When TCP asks whether a silent peer is still there; `nil`, the default, for never.
+        /// The settings of TCP keep-alive probes; `nil`, the default, for no probes.
         public var keepAlive: KeepAlive?
 
-        /// Whether hosts are remembered that want to be spoken to over TLS only; `.off` by default.
+        /// The storage for hosts that require TLS (HSTS); `.off` by default.
         public var hsts: HSTS = .off
 
-        /// Whether the alternative services that hosts name are used; `.off` by default.
+        /// The storage for the alternative services of hosts; `.off` by default, which ignores them.
         public var altSvc: AltSvc = .off
 
-        /// How servers are authenticated and what TLS may be spoken.
+        /// The TLS settings, such as trusted authorities and client certificates.
         public var tls = TLS()
 
-        /// Whether to ask for compressed content, and decode it (gzip, deflate, br, zstd); `true` by default.
+        /// Whether to request compressed content and decode it (gzip, deflate, br, zstd); `true` by default.
         ///
-        /// `br` and `zstd` are decoded where the system has their libraries, which libcurl uses, too. Content that is not
-        /// coded as its `Content-Encoding` says, or ends too early, fails with `.invalidResponse(.undecodableContent)`; so
-        /// does content with more than five codings, and zstd with a window of more than 8 MiB (RFC 9659).
+        /// `br` and `zstd` are only decoded if the system has the libraries that libcurl uses for them. Requests fail
+        /// with `.invalidResponse(.undecodableContent)` in these cases:
+        ///
+        /// - The content does not match its `Content-Encoding`, or ends too early.
+        /// - The content has more than five codings.
+        /// - The zstd window is larger than 8 MiB (RFC 9659).
         public var decodesContent = true
 
-        /// The largest body that is collected in memory, in bytes after decoding; 256 MiB by default, `nil` for no limit.
+        /// The maximum size of a body that is collected in memory, in decoded bytes; 256 MiB by default, `nil` for no
+        /// limit.
         ///
-        /// A response that is larger fails with `.invalidResponse(.bodyTooLarge)` as soon as the limit is passed, so
-        /// that neither a mistake nor a compression bomb takes the machine.
+        /// A larger response fails with `.invalidResponse(.bodyTooLarge)` as soon as it exceeds the limit. This
+        /// prevents a mistake or a compression bomb from exhausting the memory.
         public var maximumResponseBytes: Int64? = 256 * 1024 * 1024
 
-        /// The largest head of a response, in bytes; 256 KiB by default.
+        /// The maximum size of a response head, in bytes; 256 KiB by default.
         ///
-        /// A larger one fails with `.invalidResponse(.headTooLarge)`. Trailers have the same
-        /// limit, apart from the head. Libcurl has limits that this cannot raise: 100 KiB for a field, 300 KiB for all heads
-        /// of an exchange (8.3.0 and later, and Debian's 7.88.1).
+        /// A larger head fails with `.invalidResponse(.headTooLarge)`. The limit applies separately to trailers.
+        /// Libcurl has its own limits, which this cannot raise: 100 KiB for a field, and 300 KiB for all heads of an
+        /// exchange. The second limit exists in libcurl 8.3.0 and later, and in Debian's 7.88.1.
         public var maximumResponseHeadBytes = 256 * 1024
 
-        /// The size of the buffer that receives from a connection, in bytes; 64 KiB by default.
+        /// The size of a receive buffer, in bytes; 64 KiB by default.
         ///
-        /// Libcurl takes 1 KiB to 512 KiB; with one before 8.1.0, it has at least 32 KiB. Each exchange in flight has such a buffer.
+        /// Each running exchange has such a buffer. Libcurl accepts 1 KiB to 512 KiB; before version 8.1.0, the minimum
+        /// is 32 KiB.
         public var receiveBufferBytes = 64 * 1024
 
-        /// How many bytes of a body may wait for a stream's readers, or for a download's file, before nothing more is read
-        /// from the network.
+        /// The number of waiting bytes at which a streamed or downloaded body is paused; 1 MiB by default.
         ///
-        /// 1 MiB by default: less makes a fast network wait until its reader's thread has woken up. The transfer is
-        /// paused once so many bytes wait, and the piece that is being received then, of half as many (64 KiB to 512
-        /// KiB), comes on top. A body is decoded only while there is room for the decoded bytes. One that comes by
-        /// HTTP/2 may have up to 32 MiB more waiting, which is the window of libcurl 7.88.
+        /// Bytes wait until a stream's readers have read them, or until they are written to a download's file. A
+        /// smaller value makes a fast network wait for the reader's thread to wake up. The piece that is being received
+        /// when the transfer pauses is added to the waiting bytes. A piece has at most half as many bytes, with a
+        /// minimum of 64 KiB and a maximum of 512 KiB.
+        ///
+        /// A body is decoded only while there is room for the decoded bytes. With HTTP/2, up to 32 MiB more may wait,
+        /// which is the window size of libcurl 7.88.
         public var bodyHighWatermark = 1024 * 1024
 
-        /// At how many waiting bytes or fewer a paused body is read again; 256 KiB by default.
+        /// The number of waiting bytes at which a paused body is resumed; 256 KiB by default.
         public var bodyLowWatermark = 256 * 1024
 
-        /// How long a large request body waits for the server to say "100 Continue" (RFC 9110 §10.1.1) before it is sent
-        /// all the same; 1 second by default.
+        /// The time to wait for the server's "100 Continue" (RFC 9110 §10.1.1) before a large request body is sent
+        /// anyway.
         ///
-        /// Bodies of more than 1 MiB, or of unknown length, are announced so over HTTP/1.1, which lets a server refuse
-        /// them before they are sent. `nil` announces none.
+        /// It is 1 second by default. It applies over HTTP/1.1 to bodies of more than 1 MiB or of unknown length. The
+        /// wait lets a server refuse them before they are sent. With `nil`, no request waits for "100 Continue".
         public var continueTimeout: Duration? = .seconds(1)
 
-        /// The loop that the session runs on, to share a thread with other sessions; one of its own when `nil`.
+        /// The event loop of the session, if several sessions are to share a thread; `nil`, the default, for its own
+        /// loop.
         public var eventLoop: EventLoop?
 
-        /// Which cookies are kept, and sent back; those of every host by default.
+        /// The cookie settings; by default, the cookies of all hosts are stored and sent back.
         public var cookies = Cookies()
 
-        /// Where responses are kept to answer requests with; `nil`, the default, for nowhere.
+        /// The cache for responses; `nil`, the default, for no cache.
         ///
-        /// Nothing is kept unless it is asked for: a program may act for many users. Sessions may share a cache.
+        /// Caching is off by default because a program may act for many users. Several sessions may share a cache.
         public var cache: ResponseCache?
 
-        /// What the ``cache`` may do for requests that do not say; ``HTTPRequest/CachePolicy/useProtocolCachePolicy`` by
-        /// default.
+        /// The way in which requests use the ``cache``, unless they set their own policy.
+        ///
+        /// The default is ``HTTPRequest/CachePolicy/useProtocolCachePolicy``.
         public var cachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
 
-        /// When redirects are followed, whatever the redirect handlers say.
+        /// The limits for redirects, which redirect handlers cannot override.
         public var redirects = RedirectLimits()
 
-        /// Lets time pass between the attempts of a request, and ends early when its task is cancelled; for tests.
+        /// Waits between the attempts of a request, and ends early if its task is cancelled; tests replace it.
         package var sleep: @Sendable (Duration) async throws -> Void = { try await ContinuousClock().sleep(for: $0) }
 
-        /// Returns when a body that is of little use has had its time, or when its task is cancelled; for tests.
+        /// Returns when an unneeded body has taken too long, or when its task is cancelled; tests replace it.
         ///
-        /// It is that of a redirect, read for the sake of its connection, and that of a response that was refused by its
-        /// head, read for the error to show: about as long as a new connection takes.
+        /// Two kinds of body are not needed. The body of a redirect is read so that its connection can be reused. The
+        /// body of a response whose head was refused is read for the error. The default, 300 milliseconds, is about the
+        /// time that a new connection takes.
         package var patience: @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(300))
         }
@@ -134,7 +150,7 @@ extension Session {
 }
 
 extension Session.Configuration {
-    /// The fields that a request has unless it sets them itself, with what libcurl adds.
+    /// The default header fields, including those that libcurl adds.
     var effectiveHeaders: HTTPHeaders {
         guard decodesContent else { return HTTPHeaders(headers.filter { $0 != .defaultAcceptEncoding }) }
         guard !headers.contains("Accept-Encoding") else { return headers }
@@ -143,15 +159,16 @@ extension Session.Configuration {
 }
 
 extension Session.Configuration {
-    /// Says when redirects are followed, whatever the redirect handlers say.
+    /// The limits for redirects, which redirect handlers cannot override.
     public struct RedirectLimits: Hashable, Sendable {
-        /// How many redirects one request may follow; 20 by default, as in the Fetch standard.
+        /// The maximum number of redirects for one request; 20 by default, as in the Fetch standard.
         ///
-        /// One more ends it with `.redirect(.tooMany)`.
+        /// One more redirect fails the request with `.redirect(.tooMany)`.
         public var maximum = 20
 
-        /// Whether a redirect may lead from `https` to `http`; `false` by default, which ends the request with
-        /// `.redirect(.insecure)`.
+        /// Whether a redirect from `https` to `http` is allowed; `false` by default.
+        ///
+        /// If it is not allowed, such a redirect fails the request with `.redirect(.insecure)`.
         public var allowsInsecure = false
 
         /// Creates the default limits.

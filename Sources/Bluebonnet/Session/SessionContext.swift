@@ -1,31 +1,31 @@
 import Synchronization
 
-/// The part of a session that its requests need; outlives the session until the last request has been answered.
+/// The part of a session that its requests need; it lives until the last request has finished.
 final class SessionContext: Sendable {
     let configuration: Session.Configuration
     /// The transport of the session's requests, including its cache if it has one.
     let transport: any Transport
     let interceptor: (any RequestInterceptor)?
-    /// Those of the session's interceptor, asked before a request's own.
+    /// The adapters of the session's interceptor, which run before a request's own.
     let adapters: [any RequestAdapter]
-    /// Those of the session's interceptor, asked before a request's own.
+    /// The retriers of the session's interceptor, which run before a request's own.
     let retriers: [any RequestRetrier]
     let redirectHandler: (any RedirectHandler)?
     let eventMonitors: [any RequestEventHandler]
-    /// Tells the monitors; `nil` if there are none.
+    /// Reports events to the monitors; `nil` if there are none.
     let events: EventDispatcher?
     let cachedResponseHandler: (any CachedResponseHandler)?
-    /// Whether there is a cache before the network.
+    /// Whether the session has a cache.
     let hasCache: Bool
-    /// Lets time pass between attempts; ends early when its task is cancelled.
+    /// Waits between attempts; ends early if its task is cancelled.
     let sleep: @Sendable (Duration) async throws -> Void
     let startsRequestsImmediately: Bool
-    /// Why no request of the session can be sent: one of its own fields cannot.
+    /// The error of every request, for example if a default header field is invalid.
     let configurationError: RequestError?
     private let owner = Locked(SessionReference())
     private let registry = Locked(RequestRegistry())
     private let epoch = Atomic<Int>(0)
-    /// How many there are who may still need the transport: the session, and each request that is not answered yet.
+    /// The number of users of the transport: the session, and each request that has not finished.
     private let users = Atomic<Int>(1)
 
     init(
@@ -57,23 +57,24 @@ final class SessionContext: Sendable {
         }
     }
 
-    /// The session, or, when that is gone and its requests are not, another handle on what they share.
+    /// The session, or another handle on the shared state if the session was released before its requests.
     var session: Session { owner.withLock { $0.session } ?? Session(of: self) }
 
     func setSession(_ session: Session) { owner.withLock { $0.session = session } }
 
-    /// Counts how often all requests were cancelled; one that was made before that and begins after it is cancelled too.
+    /// The number of times that all requests were cancelled; a request that was created before and begins later is
+    /// cancelled too.
     var cancellationEpoch: Int { epoch.load(ordering: .acquiring) }
 
-    /// The fields that a request has unless it sets them itself.
+    /// The default header fields.
     var effectiveHeaders: HTTPHeaders { configuration.effectiveHeaders }
 
     var requests: [any Request] { Array(registry.withLock { $0.requests }.values) }
 
-    /// The request of that name, if it is under way.
+    /// The request with this identifier, if it is registered.
     func request(_ id: RequestID) -> (any Request)? { registry.withLock { $0.requests[id] } }
 
-    /// Keeps the request until it has been answered; returns `false` when the session has been shut down.
+    /// Retains the request until it has finished; returns `false` if the session was shut down.
     func register(_ request: any Request) -> Bool {
         registry.withLock { $0.began(request) }
     }
@@ -88,7 +89,7 @@ final class SessionContext: Sendable {
         for request in requests { request.cancel() }
     }
 
-    /// Waits until the requests that are under way have ended.
+    /// Waits until the currently registered requests have finished.
     func drained() async {
         await withResumption { continuation in
             if !registry.withLock({ $0.awaited(by: continuation) }) { continuation.resume() }
@@ -97,7 +98,7 @@ final class SessionContext: Sendable {
 
     func shutDown() async {
         registry.withLock { $0.shutDown() }
-        // A request that waits for its start would wait indefinitely.
+        // A request that was not started would otherwise wait indefinitely.
         for request in requests { request.core.refuse() }
         await withTaskCancellationHandler {
             await drained()
@@ -108,12 +109,12 @@ final class SessionContext: Sendable {
         await events?.delivered()
     }
 
-    /// Counts someone who may need the transport.
+    /// Counts a user of the transport.
     func retained() {
         users.add(1, ordering: .relaxed)
     }
 
-    /// Takes note that the session, or a request of it, needs the transport no longer; the last one shuts it down.
+    /// Records that the session or a request no longer needs the transport; the last call shuts it down.
     func released() {
         guard users.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         let transport = transport
@@ -121,16 +122,16 @@ final class SessionContext: Sendable {
     }
 }
 
-/// Knows a session without keeping it.
+/// A weak reference to a session.
 private struct SessionReference {
     weak var session: Session?
 }
 
-/// Knows a session's requests that are under way or awaited, and the tasks that wait for them to end, as a value.
+/// The requests of a session that are running or awaited, and the tasks that wait for them to finish, as a value.
 private struct RequestRegistry {
-    /// A task that waits for requests to end.
+    /// A task that waits for requests to finish.
     private struct Waiter {
-        /// The requests that have not ended.
+        /// The requests that have not finished.
         var requests: Set<RequestID>
         let continuation: Resumption<Void>
     }
@@ -146,7 +147,7 @@ private struct RequestRegistry {
         return true
     }
 
-    /// A request has been answered; returns those whose wait is over, and the request, to be released without the lock.
+    /// A request has finished; returns the tasks whose wait is over, and the request, to be released without the lock.
     mutating func ended(_ id: RequestID) -> (done: [Resumption<Void>], request: (any Request)?) {
         let request = requests.removeValue(forKey: id)
         guard request != nil, !waiters.isEmpty else { return ([], request) }
@@ -160,7 +161,7 @@ private struct RequestRegistry {
         isShutDown = true
     }
 
-    /// Someone waits for the requests to end that are there now; returns whether there are any.
+    /// A task waits for the current requests to finish; returns whether there are any.
     mutating func awaited(by continuation: Resumption<Void>) -> Bool {
         guard !requests.isEmpty else { return false }
         waiters.append(Waiter(requests: Set(requests.keys), continuation: continuation))

@@ -1,14 +1,15 @@
-/// Sends values to any number of observers; owned by a request, whose sequences are its ``stream(bufferingPolicy:)``s.
+/// Sends values to any number of observers; the sequences of a request are its
+/// ``stream(bufferingPolicy:onTermination:)``s.
 ///
-/// All methods may be called from anywhere, take one lock for a moment, and call nothing while they hold it. Without
-/// observers, sending costs that lock and keeping the value. A broadcast that is dropped is finished.
+/// All methods may be called from any thread, take one lock for a moment, and call nothing while they hold it. Without
+/// observers, sending a value costs that lock and storing the value. A broadcast finishes when it is released.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let core: BroadcastCore<Element>
 
     /// Creates a broadcast.
     ///
     /// - Parameters:
-    ///   - replaysLatest: Whether a new observer begins with the latest value, if there was one.
+    ///   - replaysLatest: Whether a new observer begins with the latest value, if there is one; `true` by default.
     ///   - latest: The value that the first observer begins with, as if it had been sent.
     package init(replaysLatest: Bool = true, latest: Element? = nil) {
         core = BroadcastCore(replaysLatest: replaysLatest, latest: latest)
@@ -21,19 +22,19 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// The latest value, if one was sent and is replayed.
     package var latest: Element? { core.latest }
 
-    /// Hands a value to everyone who observes; does nothing once finished.
+    /// Sends a value to all observers; does nothing once finished.
     package func send(_ element: Element) {
         core.send(element)
     }
 
-    /// Ends every sequence after the values that wait in it; also those asked for later.
+    /// Ends every sequence after its buffered values, including sequences that are created later.
     package func finish() {
         core.finish()
     }
 
     /// Returns a sequence that begins now.
     ///
-    /// The hook is called once for each observation that has ended, by the code that ended it, without a lock held.
+    /// The hook is called once for each observation that has ended, by the code that ended it, without a lock.
     package func stream(
         bufferingPolicy: StreamBufferingPolicy,
         onTermination: (@Sendable (StreamTermination) -> Void)? = nil
@@ -41,7 +42,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
         let subscribe = { @Sendable [core] in
             core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination)
         }
-        // The first loop has what was sent since the sequence was asked for.
+        // The first loop receives the values that were sent since the sequence was created.
         let first = Locked<StreamSubscription<Element>?>(subscribe())
         return StreamOf { first.withLock { $0.take() } ?? subscribe() }
     }
@@ -52,23 +53,23 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ) -> any StreamSource<Element> { core.subscribe(bufferingPolicy: bufferingPolicy, onTermination: onTermination) }
 }
 
-/// How an observation ended.
+/// The way in which an observation ended.
 package enum StreamTermination: Hashable, Sendable {
     /// The broadcast finished.
     case finished
-    /// The observer left: its loop was left, or its task was cancelled.
+    /// The loop was left, or its task was cancelled.
     case cancelled
 }
 
-/// What a ``Broadcast`` and its observers share: one lock around everything that is waiting.
+/// The state that a ``Broadcast`` and its observers share.
 ///
-/// One lock for all observers, so that every one of them sees concurrent sends in the same order.
+/// All observers share one lock, so that every observer sees concurrent sends in the same order.
 final class BroadcastCore<Element: Sendable>: Sendable {
-    /// What an observer that asks for a value gets at once.
+    /// The answer to an observer that requests a value.
     enum NextValue {
         case element(Element)
         case ended
-        /// Nothing yet.
+        /// There is no value yet.
         case none
     }
 
@@ -78,11 +79,11 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     private struct Observer {
         let id: UInt64
         var buffer: StreamBuffer<Element>
-        /// More than one only when copies of an iterator are used at once.
+        /// More than one only if copies of an iterator are used at once.
         var waiting: [Continuation] = []
         var onTermination: Hook?
 
-        /// Keeps a value, or returns whom to resume with it; and returns the value that had to make room.
+        /// Buffers a value, or returns the continuation to resume with it; also returns the value that was dropped.
         mutating func receive(_ element: Element) -> (continuation: Continuation?, dropped: Element?) {
             guard waiting.isEmpty else { return (waiting.removeFirst(), nil) }
             return (nil, buffer.append(element))
@@ -93,12 +94,12 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         let replaysLatest: Bool
         var latest: Element?
         var isFinished = false
-        /// Seldom more than a few.
+        /// Rarely more than a few.
         var observers: [Observer] = []
         var nextID: UInt64 = 0
 
         mutating func take(_ id: UInt64) -> NextValue {
-            // An observer that is not there was ended by its cancellation.
+            // A missing observer was ended by its cancellation.
             guard let index = index(of: id) else { return .ended }
             if let element = observers[index].buffer.popFirst() { return .element(element) }
             return isFinished ? .ended : .none
@@ -131,7 +132,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 
     func send(_ element: Element) {
-        // What is dropped goes when the lock is released: it may be of the user's.
+        // Dropped values are released after the lock: their deinitializers may be user code.
         let (waiting, _) = state.withLock { state -> ([Continuation], TinyArray<Element>) in
             var dropped = TinyArray<Element>()
             guard !state.isFinished else { return ([], dropped) }
@@ -159,7 +160,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         for observer in ended { observer.hook?(.finished) }
     }
 
-    /// Ends one observer; what waits for it is dropped.
+    /// Ends one observer; its buffered values are dropped.
     func endObserver(_ id: UInt64) {
         let observer = state.withLock { state in state.index(of: id).map { state.observers.remove(at: $0) } }
         guard let observer else { return }
@@ -167,7 +168,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
         observer.onTermination?(.cancelled)
     }
 
-    /// Takes the next value of an observer if there is one.
+    /// Takes the next value of an observer, if there is one.
     func takeNow(_ id: UInt64) -> NextValue {
         state.withLock { $0.take(id) }
     }
@@ -189,7 +190,7 @@ final class BroadcastCore<Element: Sendable>: Sendable {
     }
 }
 
-/// One observation of a ``Broadcast``; ends when it is dropped.
+/// One observation of a ``Broadcast``; it ends when it is released.
 package final class StreamSubscription<Element: Sendable>: StreamSource {
     private let core: BroadcastCore<Element>
     private let id: UInt64
@@ -203,9 +204,9 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
         core.endObserver(id)
     }
 
-    /// Returns the next value, waiting for it, or `nil` when there is none to come.
+    /// Waits for the next value; returns `nil` when there are no more.
     package nonisolated(nonsending) func next() async -> Element? {
-        // Most values are there already, and then nothing needs to be set up for waiting.
+        // Most values are available at once, so the cancellation handler is only set up for a wait.
         switch Task.isCancelled ? .ended : core.takeNow(id) {
         case .element(let element): return element
         case .ended:
@@ -223,7 +224,7 @@ package final class StreamSubscription<Element: Sendable>: StreamSource {
     }
 }
 
-/// The values that wait for one observer, oldest first, as many as its policy allows.
+/// The buffered values of one observer, oldest first, as many as its policy allows.
 private struct StreamBuffer<Element> {
     private let policy: StreamBufferingPolicy
     private var elements: [Element?] = []
@@ -233,10 +234,10 @@ private struct StreamBuffer<Element> {
         self.policy = policy
     }
 
-    /// How many values wait.
+    /// The number of buffered values.
     var count: Int { elements.count - head }
 
-    /// Adds a value, which may drop another one or be dropped itself; returns the other.
+    /// Adds a value, unless the policy drops it; returns the older value that was dropped for it.
     mutating func append(_ element: Element) -> Element? {
         var dropped: Element?
         switch policy {
@@ -251,12 +252,12 @@ private struct StreamBuffer<Element> {
         return dropped
     }
 
-    /// Takes the oldest value.
+    /// Removes and returns the oldest value.
     mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        // Moving what is left once half is used up costs each value at most one move on average.
+        // Moving the remaining values once half of the buffer is used costs at most one move per value on average.
         if head * 2 >= elements.count {
             elements.removeFirst(head)
             head = 0

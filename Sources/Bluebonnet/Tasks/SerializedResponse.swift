@@ -1,29 +1,30 @@
 public import FoundationEssentials
 
-/// Everything about a finished ``DataRequest``.
+/// The complete result of a ``DataRequest``.
 public typealias DataResponse<Success: Sendable, Failure: Error> = SerializedResponse<DataRequest, Success, Failure>
 
-/// Everything about a finished ``DownloadRequest``.
+/// The complete result of a ``DownloadRequest``.
 public typealias DownloadResponse<Success: Sendable, Failure: Error> =
     SerializedResponse<DownloadRequest, Success, Failure>
 
-/// Everything about a finished request: what was sent, what came back, and the value made of it.
+/// The complete result of a request: the request, the response and the value made from it.
 ///
-/// Written ``DataResponse`` and ``DownloadResponse``, by the kind of the request.
+/// Use the type aliases ``DataResponse`` and ``DownloadResponse``.
 public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, Failure: Error>: Sendable {
-    /// The request of the last attempt, without the fields that the session adds; `nil` when there was none to send.
+    /// The request of the last attempt, without the header fields that the session adds; `nil` if no request could be
+    /// made.
     public var request: HTTPRequest? { attempt.request }
 
-    /// The head of the response; `nil` when none came.
+    /// The head of the response; `nil` if no response arrived.
     public var response: HTTPResponse? { attempt.response }
 
-    /// What was measured of the last attempt; `nil` when it never reached the network, or was answered by a cache.
+    /// The metrics of the last attempt; `nil` if it never reached the network, or if a cache answered it.
     public var metrics: TransferMetrics? { attempt.metrics }
 
-    /// How long making the value took, the preprocessor included.
+    /// The time that serialization took, including the preprocessor and, for a download, reading the file.
     public let serializationDuration: Duration
 
-    /// The value, or why there is none.
+    /// The value or the error.
     public let result: Result<Success, Failure>
 
     /// The exchange, shared by all responses that were made of it.
@@ -36,16 +37,16 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
         self.result = result
     }
 
-    /// The value, or `nil` when there is none.
+    /// The value, or `nil` if there is an error.
     public var value: Success? { try? result.get() }
 
-    /// Why there is no value, or `nil` when there is one.
+    /// The error, or `nil` if there is a value.
     public var error: Failure? { if case .failure(let error) = result { error } else { nil } }
 
     /// Returns the response with its value transformed.
     ///
-    /// - Parameter transform: Makes the new value; not called when there is none.
-    /// - Returns: The response with the new value, or with the error that it has.
+    /// - Parameter transform: A closure that makes the new value. It is not called if there is no value.
+    /// - Returns: A response with the new value, or with the existing error.
     public func map<NewSuccess: Sendable>(
         _ transform: (Success) -> NewSuccess
     ) -> SerializedResponse<Source, NewSuccess, Failure> {
@@ -54,8 +55,9 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 
     /// Returns the response with its value transformed by a closure that may throw.
     ///
-    /// - Parameter transform: Makes the new value; not called when there is none. What it throws is the new error.
-    /// - Returns: The response with the new value, with what was thrown, or with the error that it has.
+    /// - Parameter transform: A closure that makes the new value. It is not called if there is no value. If it throws,
+    ///   that error becomes the response's error.
+    /// - Returns: A response with the new value, with the thrown error, or with the existing error.
     public func tryMap<NewSuccess: Sendable>(
         _ transform: (Success) throws -> NewSuccess
     ) -> SerializedResponse<Source, NewSuccess, any Error> {
@@ -64,8 +66,8 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 
     /// Returns the response with its error transformed.
     ///
-    /// - Parameter transform: Makes the new error; not called when there is none.
-    /// - Returns: The response with the new error, or with the value that it has.
+    /// - Parameter transform: A closure that makes the new error. It is not called if there is no error.
+    /// - Returns: A response with the new error, or with the existing value.
     public func mapError<NewFailure: Error>(
         _ transform: (Failure) -> NewFailure
     ) -> SerializedResponse<Source, Success, NewFailure> {
@@ -74,8 +76,9 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 
     /// Returns the response with its error transformed by a closure that may throw.
     ///
-    /// - Parameter transform: Makes the new error; not called when there is none. What it throws is the new error.
-    /// - Returns: The response with the new error, with what was thrown, or with the value that it has.
+    /// - Parameter transform: A closure that makes the new error. It is not called if there is no error. If it throws,
+    ///   the thrown error becomes the response's error.
+    /// - Returns: A response with the new error, with the thrown error, or with the existing value.
     public func tryMapError<NewFailure: Error>(
         _ transform: (Failure) throws -> NewFailure
     ) -> SerializedResponse<Source, Success, any Error> {
@@ -94,21 +97,21 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
 }
 
 extension SerializedResponse where Source == DataRequest {
-    /// The body, decoded from its content coding; `nil` when no response came.
+    /// The body, decoded from its content coding; `nil` if no response arrived.
     public var data: Data? { attempt.data }
 
-    /// Where the response came from: the network, unless the session has a cache.
+    /// The origin of the response: the network, or the session's cache if it has one.
     public var source: ResponseSource { attempt.source }
 
-    /// Creates a response.
+    /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The request.
+    ///   - request: The request of the last attempt.
     ///   - response: The head of the response.
-    ///   - data: The body.
-    ///   - metrics: What was measured.
-    ///   - serializationDuration: How long making the value took.
-    ///   - result: The value, or why there is none.
+    ///   - data: The decoded body.
+    ///   - metrics: The metrics of the exchange.
+    ///   - serializationDuration: The time that serialization took.
+    ///   - result: The value or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
         serializationDuration: Duration, result: Result<Success, Failure>
@@ -123,22 +126,23 @@ extension SerializedResponse where Source == DataRequest {
 }
 
 extension SerializedResponse where Source == DownloadRequest {
-    /// Where the body is; `nil` when it did not come to its destination.
+    /// The URL of the downloaded file; `nil` if the file did not reach its destination.
     public var fileURL: URL? { attempt.fileURL }
 
-    /// The data for ``Session/download(resumingWith:headers:interceptor:to:)``; `nil` if there is nothing to resume.
+    /// The data for ``Session/download(resumingWith:headers:interceptor:to:)``; `nil` if the download cannot be
+    /// resumed.
     public var resumeData: Data? { attempt.resumeData }
 
-    /// Creates a response.
+    /// Creates a response, for example for a test.
     ///
     /// - Parameters:
-    ///   - request: The request.
+    ///   - request: The request of the last attempt.
     ///   - response: The head of the response.
-    ///   - fileURL: Where the body is.
-    ///   - resumeData: The data to resume a later download with.
-    ///   - metrics: What was measured.
-    ///   - serializationDuration: How long making the value took.
-    ///   - result: The value, or why there is none.
+    ///   - fileURL: The URL of the downloaded file.
+    ///   - resumeData: The data for resuming the download later.
+    ///   - metrics: The metrics of the exchange.
+    ///   - serializationDuration: The time that serialization took.
+    ///   - result: The value or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, resumeData: Data?, metrics: TransferMetrics?,
         serializationDuration: Duration, result: Result<Success, Failure>
@@ -154,14 +158,14 @@ extension SerializedResponse where Source == DownloadRequest {
 // MARK: Descriptions
 
 extension SerializedResponse: Described, CustomDebugStringConvertible {
-    /// The value, or why there is none.
+    /// The value or the error.
     package var text: String { "\(result)" }
 
-    /// What was sent and what came back, in blocks.
+    /// The request, the response and the result, as blocks of text.
     ///
-    /// Fields that carry secrets, and what looks like one in bodies that are forms or JSON, are redacted. Bodies are shown
-    /// where they are text of up to 100,000 bytes. Of a download, the file is named, not shown, and of the resume data
-    /// there is only the size.
+    /// Header fields that carry secrets are redacted, and so are values that look like secrets in form and JSON bodies.
+    /// Text bodies of up to 100,000 bytes are shown. For a download, the path of the file is shown instead of its
+    /// content, and the size of the resume data instead of the data.
     public var debugDescription: String {
         var lines: [String] = []
         if let request {
@@ -202,7 +206,7 @@ private enum DescriptionBlock {
         return ["    [\(name)]:"] + text.split { $0.isNewline }.map { "        \($0)" }
     }
 
-    /// The lines about a body that is in memory; it is shown where it is text and not too long.
+    /// The lines about a body in memory, which is shown if it is text and not too long.
     static func body(_ body: Data?, of headers: HTTPHeaders) -> [String] {
         guard let body, !body.isEmpty else { return text("Body", "") }
         guard let mediaType = headers["Content-Type"].flatMap({ MediaType($0) }), isText(mediaType),

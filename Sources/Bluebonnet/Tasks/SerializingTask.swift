@@ -1,16 +1,16 @@
 import FoundationEssentials
 
-/// A value that a ``DataRequest`` is about to deliver.
+/// The value that a ``DataRequest`` will deliver.
 public typealias DataTask<Value: Sendable> = SerializingTask<DataRequest, Value>
 
-/// A value that a ``DownloadRequest`` is about to deliver.
+/// The value that a ``DownloadRequest`` will deliver.
 public typealias DownloadTask<Value: Sendable> = SerializingTask<DownloadRequest, Value>
 
-/// A value that a request is about to deliver; it is serialized once, and can be awaited any number of times.
+/// The value that a request will deliver; it is serialized once, and you can await it any number of times.
 ///
-/// Made by the `serializing…` methods of ``SerializingRequest``; written ``DataTask`` and ``DownloadTask``. Awaiting it in
-/// a task that is cancelled cancels the request, and so answers with `.cancelled`, unless it was made with
-/// `automaticallyCancelling: false`.
+/// The `serializing…` methods of ``SerializingRequest`` create it. Use the type aliases ``DataTask`` and
+/// ``DownloadTask``. If a task that awaits it is cancelled, the request is cancelled and the result is `.cancelled`,
+/// unless it was made with `automaticallyCancelling: false`.
 public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Sendable {
     /// The request that delivers the value.
     public let request: Source
@@ -22,7 +22,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
         pending = PendingResult(request: request, slot: slot, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Everything about the exchange: request, response, body or file, metrics and the value or the error.
+    /// The complete result: request, response, body or file, metrics, and the value or the error.
     public var response: SerializedResponse<Source, Value, RequestError> {
         get async { Self.response(from: await pending.get()) }
     }
@@ -34,25 +34,27 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     /// The value.
     ///
-    /// Throws the ``RequestError`` that ended the request or kept its response from becoming a value.
+    /// Awaiting it throws the ``RequestError`` of a request that failed, or of a response that could not be serialized.
     public var value: Value {
         get async throws(RequestError) { try await pending.get().result(Value.self).get() }
     }
 
-    /// Has a closure called with the response, for code that cannot await it.
+    /// Calls a closure with the response, for code that cannot await it.
     ///
-    /// Returns at once. The closure is called exactly once, whatever happens, also when the response has been there
-    /// before; the closures of one task in the order in which they were added. No task awaits the request for that, so
-    /// only its own `cancel()` cancels it; make the task with `automaticallyCancelling: false` where the caller may be
-    /// a task that is cancelled already.
+    /// This method returns at once. The closure is called exactly once, even if the request has already finished.
+    /// Several closures of one task are called in the order in which they were added.
     ///
-    /// - Parameter handler: Gets the response. Runs on the global pool, or on the executor that a task prefers that
-    ///   awaits the same request; it must return quickly and not block.
+    /// No task awaits the request for the closure, so the request is only cancelled by its own `cancel()`. If the
+    /// caller may be a task that is already cancelled, make this task with `automaticallyCancelling: false`.
+    ///
+    /// - Parameter handler: A closure that receives the response. It runs on the global pool, or on the executor
+    ///   preferred by a task that awaits the same request. It must return quickly and must not block.
     public func onCompletion(_ handler: @escaping @Sendable (SerializedResponse<Source, Value, RequestError>) -> Void) {
         pending.handle { handler(Self.response(from: $0)) }
     }
 
-    // For the types that most are of: to ask the runtime for the types of generic code takes longer than all this does.
+    // Specialized for the most common types: looking up generic types at run time takes longer than the rest of this
+    // function.
     @specialized(where Source == DataRequest, Value == Data)
     @specialized(where Source == DataRequest, Value == String)
     static func response(
@@ -62,29 +64,31 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
             attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
     }
 
-    /// Cancels the request; the partial file of a download is kept, to be resumed.
+    /// Cancels the request; the partial file of a download is kept, so that the download can be resumed.
     public func cancel() { request.cancel() }
 
-    /// Holds the request back.
+    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
     public func suspend() { request.suspend() }
 
-    /// Starts the request, or lets it go on.
+    /// Starts the request, or resumes it after ``suspend()``.
     public func resume() { request.resume() }
 
-    /// Returns the progress of the response's body; see ``Request/downloadProgressUpdates(bufferingPolicy:)``.
+    /// Returns a sequence that reports the progress of the response body; see
+    /// ``Request/downloadProgressUpdates(bufferingPolicy:)``.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
-    /// - Returns: The sequence of values.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Returns: The sequence of progress values.
     public func downloadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
     ) -> StreamOf<TransferProgress> {
         request.downloadProgressUpdates(bufferingPolicy: bufferingPolicy)
     }
 
-    /// Returns the progress of the request's body; see ``Request/uploadProgressUpdates(bufferingPolicy:)``.
+    /// Returns a sequence that reports the progress of the request body; see
+    /// ``Request/uploadProgressUpdates(bufferingPolicy:)``.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; the latest by default.
-    /// - Returns: The sequence of values.
+    /// - Parameter bufferingPolicy: The values to keep for an observer that falls behind; only the latest by default.
+    /// - Returns: The sequence of progress values.
     public func uploadProgressUpdates(
         bufferingPolicy: StreamBufferingPolicy = .latest
     ) -> StreamOf<TransferProgress> {
@@ -93,13 +97,13 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 }
 
 extension SerializingTask where Source == DownloadRequest {
-    /// Cancels the request and says whether its partial file is kept.
+    /// Cancels the request, and keeps or removes its partial file.
     ///
-    /// - Parameter producingResumeData: Whether the partial file is kept, and the data to resume with is made.
+    /// - Parameter producingResumeData: Whether to keep the partial file and create resume data.
     public func cancel(producingResumeData: Bool) { request.cancel(producingResumeData: producingResumeData) }
 }
 
-/// What the tasks of all kinds await: the answer of one serializer, whatever the type of its value.
+/// The pending answer of one serializer, whatever the type of its value.
 private struct PendingResult: Sendable {
     let request: any Request
     let slot: SerializationSlot
@@ -110,7 +114,7 @@ private struct PendingResult: Sendable {
         if let answer = slot.answer { return answer }
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
-            // The awaiting task drives the request if it can, which saves the request a task of its own.
+            // The awaiting task drives the request if it can, so the request needs no task of its own.
             if var loop = request.core.claim() { await loop.run() }
             return await wait()
         } onCancel: {
@@ -119,7 +123,7 @@ private struct PendingResult: Sendable {
         }
     }
 
-    /// Has a closure called with the answer; no task awaits the request.
+    /// Calls a closure with the answer, although no task awaits the request.
     func handle(_ handler: @escaping @Sendable (SerializationSlot.Answer) -> Void) {
         request.core.awaitedUnbegun(request)
         slot.handle(handler)
@@ -133,11 +137,11 @@ private struct PendingResult: Sendable {
 }
 
 extension SerializationSlot.Answer {
-    /// The value in an answer; the code that attached the serializer knows its type.
+    /// The value in an answer; the caller that attached the serializer knows its type.
     @inline(__always)
     func result<Value: Sendable>(_ type: Value.Type) -> Result<Value, RequestError> {
         switch result {
-        // Safety: the slot was made with a serializer of this very type.
+        // Safety: the slot was made with a serializer of exactly this type.
         case .success(let holder): .success(unsafe unsafeDowncast(holder, to: ValueBox<Value>.self).value)
         case .failure(let error): .failure(error)
         }

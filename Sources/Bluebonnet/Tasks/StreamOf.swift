@@ -1,50 +1,51 @@
 /// A sequence of values that a request sends while it runs.
 ///
-/// The values of which an observer has not asked for the next one yet are kept by a ``StreamBufferingPolicy``, so that a
-/// slow observer costs bounded memory and never slows the request. The sequence ends when the request has ended; one that
-/// is asked for afterwards yields the latest value, if there is one to replay, and ends.
+/// A ``StreamBufferingPolicy`` decides which values are kept for an observer that falls behind. A slow observer
+/// therefore uses bounded memory, unless the policy is ``StreamBufferingPolicy/unbounded``, and it never slows the
+/// request. The sequence ends when the request ends. A sequence that is requested later yields the latest value, if
+/// there is one to replay, and ends.
 ///
-/// Every `for await` observes by itself, also two of them over the same sequence at once. The first one begins with the
-/// values sent since the sequence was made, later ones with the latest value. Leaving the loop, and cancelling the task
-/// that runs it, ends that observation and no other.
+/// Every `for await` loop observes independently, even if several loops use the same sequence at once. The first loop
+/// begins with the values sent since the sequence was made, later loops with the latest value. Leaving a loop, or
+/// cancelling its task, ends only that observation.
 ///
-/// The events of a streamed body, such as ``DataStreamTask/streamingData(automaticallyCancelling:)``, are another matter:
-/// a reader joins when a loop begins, gets the whole body, and holds the body back when it is slow. See
-/// ``DataStreamTask`` for several readers.
+/// The events of a streamed body behave differently, for example those of
+/// ``DataStreamTask/streamingData(automaticallyCancelling:)``. When a loop begins, a reader joins; it receives the
+/// whole body, and pauses the transfer when it is slow. ``DataStreamTask`` explains how to use several readers.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     private let makeSource: @Sendable () -> any StreamSource<Element>
 
-    /// Creates a sequence each of whose observations begins with its loop.
+    /// Creates a sequence that begins a new observation for each loop.
     package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
         self.makeSource = makeSource
     }
 
-    /// Creates an observation of the sequence.
+    /// Begins an observation of the sequence.
     ///
-    /// - Returns: The iterator; dropping it ends the observation.
+    /// - Returns: The iterator; releasing it ends the observation.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: makeSource())
     }
 
-    /// Observes a ``StreamOf``.
+    /// The iterator of a ``StreamOf``.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any StreamSource<Element>
 
-        /// Returns the next value, when there is one.
+        /// Waits for the next value.
         ///
-        /// Cancelling the task ends the observation: `nil`, now and from then on.
+        /// Cancelling the task ends the observation: this call and all later calls return `nil`.
         ///
-        /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
+        /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
         public mutating func next() async -> Element? {
             await source.next()
         }
 
-        /// Returns the next value, when there is one.
+        /// Waits for the next value.
         ///
-        /// Cancelling the task ends the observation: `nil`, now and from then on.
+        /// Cancelling the task ends the observation: this call and all later calls return `nil`.
         ///
         /// - Parameter actor: The actor that the caller is isolated to.
-        /// - Returns: The next value, or `nil` when the sequence or the observation has ended.
+        /// - Returns: The next value, or `nil` if the sequence or the observation has ended.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
             await source.next()
         }
@@ -52,13 +53,13 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension StreamOf {
-    /// A sequence of the transformed elements; each observation of it is one of this sequence.
+    /// A sequence of transformed elements; each of its observations is one observation of this sequence.
     func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other) -> StreamOf<Other> {
         StreamOf<Other> { MappedSource(self.makeSource(), transform) }
     }
 }
 
-/// Takes values from another source, and makes others of them.
+/// Transforms the values of another source.
 private final class MappedSource<Original: Sendable, Element: Sendable>: StreamSource {
     private let original: any StreamSource<Original>
     private let transform: @Sendable (Original) -> Element
@@ -71,27 +72,27 @@ private final class MappedSource<Original: Sendable, Element: Sendable>: StreamS
     nonisolated(nonsending) func next() async -> Element? { await original.next().map(transform) }
 }
 
-/// Says which elements of a sequence are kept for an observer that is slower than they come.
+/// Decides which values of a sequence are kept for an observer that falls behind.
 public enum StreamBufferingPolicy: Hashable, Sendable {
-    /// Keeps all of them.
+    /// Keeps all values.
     case unbounded
-    /// Keeps the newest ones, this many.
+    /// Keeps this many of the newest values.
     case newest(Int)
-    /// Keeps the oldest ones, this many, and drops what comes while they are waiting.
+    /// Keeps this many of the oldest values, and drops new values while the buffer is full.
     case oldest(Int)
 
-    /// Keeps the newest one: right for values of which only the latest counts, such as progress.
+    /// Keeps only the newest value, for values such as progress where only the latest matters.
     @usableFromInline package static let latest = StreamBufferingPolicy.newest(1)
 
-    /// Keeps the newest 256: for events of which each one counts.
+    /// Keeps the newest 256 values, for events where each one matters.
     package static let events = StreamBufferingPolicy.newest(256)
 }
 
-/// What an observer of a ``StreamOf`` takes its values from; dropping it ends the observation.
+/// The source of the values of one ``StreamOf`` observation; releasing it ends the observation.
 package protocol StreamSource<Element>: AnyObject, Sendable {
-    /// What it has.
+    /// The type of its values.
     associatedtype Element: Sendable
 
-    /// Returns the next value, waiting for it, or `nil` when there is none to come.
+    /// Waits for the next value; returns `nil` when there are no more.
     nonisolated(nonsending) func next() async -> Element?
 }

@@ -2,29 +2,29 @@ package import FoundationEssentials
 
 /// Accepts or refuses a response.
 package enum ResponseValidator: Sendable {
-    /// Looks at the request as it was sent, the head of the response, and the body where it is at hand.
+    /// Checks the request as it was sent, the head of the response, and the body if it is in memory.
     package typealias Check = @Sendable (HTTPRequest?, HTTPResponse, Data?) throws -> ValidationResult
 
     /// Accepts these status codes.
     case statusCodes(StatusCodes)
     /// Accepts these content types, such as `application/json`, `text/*` or `*/*`.
     case contentTypes([String])
-    /// Accepts the content types that the request's `Accept` names; all of them when it names none.
+    /// Accepts the content types that the `Accept` field of the request names; all of them if it names none.
     case accepted
-    /// Accepts what a closure accepts.
+    /// Accepts the responses that a closure accepts.
     case custom(Check)
 
-    /// Accepts 200 to 299.
+    /// Accepts the status codes 200 to 299.
     package static let success = ResponseValidator.statusCodes(.range(200..<300))
 
-    /// Checks a response; the error has the reason, but not yet the response.
+    /// Checks a response; the error contains the reason, but not yet the response.
     package func check(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
         switch self {
         case .statusCodes(let codes):
             guard !codes.contains(response.statusCode) else { return }
             throw RequestError(.validation(.unacceptableStatusCode(response.statusCode)))
         case .contentTypes(let types):
-            // A body that is not at hand (a stream, a file) counts as there.
+            // A body that is not in memory (a stream, a file) is assumed not to be empty.
             if data?.isEmpty != true { try ContentTypeRule.check(response, acceptable: types) }
         case .accepted:
             if data?.isEmpty != true { try ContentTypeRule.check(response, accept: request?.headers["Accept"]) }
@@ -39,18 +39,19 @@ package enum ResponseValidator: Sendable {
 }
 
 extension RequestError {
-    /// Returns the error of a request whose validator threw or returned an error of any type.
+    /// Returns the error of a request if its validator threw or returned an error of any type.
     ///
-    /// A ``RequestError`` may be that of another request, whose kind, URL and status say nothing about this one.
+    /// A thrown ``RequestError`` may belong to another request. Its kind, URL and status would say nothing about this
+    /// request.
     package static func wrappingValidator(_ error: any Error) -> RequestError {
         RequestError(.validation(.customValidationFailed), underlying: error)
     }
 }
 
 extension [ResponseValidator] {
-    /// Runs the validators up to the first that refuses the response.
+    /// Runs the validators in order, until one refuses the response.
     ///
-    /// - Throws: That one's error, with the response and the first 64 KiB of the body in it.
+    /// - Throws: The error of that validator, with the response and the first 64 KiB of the body.
     package func run(request: HTTPRequest?, response: HTTPResponse, data: Data?) throws(RequestError) {
         for validator in self {
             do {
@@ -67,14 +68,15 @@ package enum StatusCodes: Hashable, Sendable {
     case range(Range<Int>)
     case set(Set<Int>)
 
-    /// How many elements of a sequence are looked at: more than there are status codes, and an end to endless ones.
+    /// The maximum number of elements to read from a sequence: more than there are status codes, in case the sequence
+    /// is endless.
     static let sequenceLimit = 10_000
 
     init(_ codes: some Sequence<Int>) {
         switch codes {
         case let range as Range<Int>: self = .range(range)
         case let range as ClosedRange<Int>:
-            // Int.max is no status code; leaving it out keeps the conversion from overflowing.
+            // Int.max is not a status code; leaving it out avoids an overflow.
             self = .range(range.lowerBound..<(range.upperBound == .max ? .max : range.upperBound + 1))
         case let range as PartialRangeFrom<Int>: self = .range(range.lowerBound..<Int.max)
         default: self = .set(Set(codes.prefix(Self.sequenceLimit)))
@@ -89,21 +91,21 @@ package enum StatusCodes: Hashable, Sendable {
     }
 }
 
-/// Decides whether a response's media type is one that was asked for (RFC 9110 §12.5.1).
+/// Decides whether the media type of a response is acceptable (RFC 9110 §12.5.1).
 ///
-/// Runs for every response that is validated, so it compares slices of the fields and makes nothing new of them.
+/// This runs for every validated response, so it compares slices of the fields and allocates no memory.
 enum ContentTypeRule {
     /// Checks the media type of a response that has a body.
     ///
-    /// Parameters, `q` among them, do not count. A response without a media type, or with one that cannot be parsed,
-    /// passes only where everything does.
+    /// Parameters such as `q` are ignored. A response without a media type, or with a malformed one, passes only if
+    /// every type is acceptable.
     static func check(_ response: HTTPResponse, acceptable: [String]) throws(RequestError) {
         let mediaType = mediaType(of: response)
         guard !acceptable.contains(where: { accepts(Substring($0), mediaType) }) else { return }
         throw refusal(response, acceptable)
     }
 
-    /// Checks the media type of a response against an `Accept` field; no field, or an empty one, takes everything.
+    /// Checks the media type of a response against an `Accept` field; a missing or empty field accepts every type.
     static func check(_ response: HTTPResponse, accept: String?) throws(RequestError) {
         guard let accept else { return }
         let mediaType = mediaType(of: response)
@@ -135,5 +137,5 @@ enum ContentTypeRule {
     }
 }
 
-/// What a validator thinks of a response: success, or the error that refuses it.
+/// The result of a validator: success, or the error with which it refuses the response.
 public typealias ValidationResult = Result<Void, any Error>

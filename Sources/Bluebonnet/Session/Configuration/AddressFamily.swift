@@ -1,14 +1,15 @@
 extension Session.Configuration {
-    /// Says which versions of IP connections use.
+    /// The IP versions that connections use.
     @nonexhaustive
     public enum AddressFamily: Hashable, Sendable {
-        /// IPv6 and IPv4, whichever connects first (RFC 8305); the first address that name lookup gives has a head start.
+        /// IPv6 and IPv4, whichever connects first (RFC 8305).
         ///
-        /// Which one that is, is for the system to say: `/etc/gai.conf`, by RFC 6724.
+        /// The first address from name lookup gets a head start. The system decides which address is first, in
+        /// `/etc/gai.conf` (RFC 6724).
         case any
-        /// IPv4 alone.
+        /// Only IPv4.
         case ipv4
-        /// IPv6 alone.
+        /// Only IPv6.
         case ipv6
     }
 }

@@ -1,21 +1,23 @@
 extension Session.Configuration {
-    /// Says whether a host's alternative services are used (RFC 7838): other hosts and ports that serve the same.
+    /// The storage for alternative services (RFC 7838): other hosts and ports that serve the same resources.
     ///
-    /// A host names them in the field `Alt-Svc` of a response over TLS. The connection then leads to one of them, whose
-    /// certificate must be for the host of the URL. One that cannot be reached fails the request.
+    /// A host names its services in the `Alt-Svc` field of a response over TLS. Later connections then go to one of
+    /// them, whose certificate must be valid for the host of the URL. If the service cannot be reached, the request
+    /// fails.
     ///
-    /// Libcurl remembers them for each of its handles, of which a session has as many as it has had requests in flight at
-    /// once: each may have to learn of a service for itself. It uses those with HTTP/1.1 and HTTP/2; Debian's speaks no
-    /// HTTP/3.
+    /// Each libcurl handle has its own storage. A session has as many handles as it has had requests running at the
+    /// same time. Each handle may have to learn a service separately. Services for HTTP/1.1 and HTTP/2 are used;
+    /// Debian's libcurl does not support HTTP/3.
     @nonexhaustive
     public enum AltSvc: Hashable, Sendable {
-        /// They are not.
+        /// Alternative services are not used.
         case off
-        /// They are, for as long as the session lives.
+        /// Alternative services are remembered until the session ends.
         case memory
-        /// They are, and those in the file at a path are known from the beginning, in the format of `curl --alt-svc`.
+        /// Alternative services are remembered until the session ends, in addition to those in the file at a path.
         ///
-        /// The file is read by each handle, on the loop's thread, and never written.
+        /// The file has the format of `curl --alt-svc`. Each handle reads it, on the loop's thread. It is never
+        /// written.
         case file(String)
     }
 }

@@ -1,27 +1,33 @@
 extension Session.Configuration {
-    /// Limits how many connections a session opens and keeps.
+    /// The limits for the number and the lifetime of a session's connections.
     public struct ConnectionLimits: Hashable, Sendable {
-        /// How many connections there may be to one host, at least 1; `nil`, the default, for no limit.
+        /// The maximum number of connections to one host, at least 1; `nil`, the default, for no limit.
         ///
-        /// Further requests wait; the time they wait counts as connecting.
+        /// Further requests wait for a connection. The wait counts towards ``Timeouts/pool`` and ``Timeouts/total``,
+        /// but not towards ``Timeouts/connect``.
         public var perHost: Int?
 
-        /// How many connections there may be in all, at least 1; `nil`, the default, for no limit.
+        /// The maximum number of connections to all hosts together, at least 1; `nil`, the default, for no limit.
         public var total: Int?
 
-        /// How many connections are kept open, the ones in use included, once a request has ended; 1,024 by default.
+        /// The maximum number of open connections after a request has ended, at least 1; 1,024 by default.
         ///
-        /// Above that, the one that has been unused for longest is closed.
+        /// Connections in use count as well. Above the limit, the connection that has been idle for longest is closed.
         public var idle = 1024
 
-        /// How long an unused connection may be used again, in whole seconds; 118 s by default, as in libcurl.
+        /// The time after which an idle connection is no longer reused, at least 1 second; 118 seconds by default, as
+        /// in libcurl.
+        ///
+        /// A fraction of a second is dropped.
         public var idleLifetime: Duration = .seconds(118)
 
-        /// How long after its beginning a connection may be used for another request, in whole seconds; `nil`, the
-        /// default, for no limit.
+        /// The age at which a connection is no longer reused, at least 1 second; `nil`, the default, for no limit.
+        ///
+        /// A fraction of a second is dropped.
         public var lifetime: Duration?
 
-        /// Creates the default limits: 1,024 kept connections, unused for 118 s at most.
+        /// Creates the default limits: 1,024 open connections, and 118 seconds before an idle connection is no longer
+        /// reused.
         public init() {}
     }
 }

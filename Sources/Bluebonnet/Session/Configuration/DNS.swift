@@ -1,26 +1,27 @@
 extension Session.Configuration {
-    /// Says where connections lead in place of what name lookup would say.
+    /// Settings that override name lookup.
     public struct DNS: Hashable, Sendable {
-        /// The addresses of hosts, by `host:port`; these names are not looked up.
+        /// The addresses of hosts, by `host:port`; empty by default.
         ///
-        /// `["example.com:443": ["127.0.0.1", "::1"]]` has requests to `https://example.com` go to this machine, with the
-        /// name in TLS and in the `Host` field unchanged. The host may be `*`, which is every host that has no entry of
-        /// its own.
+        /// These hosts are not looked up. With `["example.com:443": ["127.0.0.1", "::1"]]`, requests to
+        /// `https://example.com` go to the local machine. The name in TLS and in the `Host` field does not change. The
+        /// host `*` stands for every host without its own entry.
         public var overrides: [String: [String]] = [:]
 
-        /// Where to connect instead, by `host:port`: another `host:port`, which is looked up.
+        /// The hosts and ports to connect to instead, by the `host:port` that they replace; empty by default.
         ///
-        /// An empty host or port on the left stands for every one, on the right for that of the URL. The name in TLS and
-        /// in the `Host` field stays that of the URL. IPv6 addresses are in brackets.
+        /// The new host is looked up. In a key, an empty host or port matches all hosts or ports. In a value, an empty
+        /// host or port means that of the URL. The name in TLS and in the `Host` field does not change. IPv6 addresses
+        /// are written in brackets.
         public var connectTo: [String: String] = [:]
 
-        /// The servers to ask, as `address` or `address:port`; those of the system when empty, as by default.
+        /// The DNS servers, as `address` or `address:port`; empty, the default, for those of the system.
         ///
-        /// This needs a libcurl built with c-ares, unlike Debian's. Without c-ares, requests fail with
-        /// `.invalidRequest(.configuration)`, which names this option.
+        /// This requires a libcurl that was built with c-ares, unlike Debian's. Without c-ares, requests fail with
+        /// `.invalidRequest(.configuration)`, whose text names this option.
         public var servers: [String] = []
 
-        /// Creates settings that change nothing.
+        /// Creates the default settings, which override nothing.
         public init() {}
     }
 }

@@ -1,19 +1,22 @@
 extension Session.Configuration {
-    /// Says whether hosts are remembered that want to be spoken to over TLS only (RFC 6797).
+    /// The storage for hosts that require TLS (RFC 6797).
     ///
-    /// Such a host sends the field `Strict-Transport-Security` in a response over TLS. Requests to its `http` URLs then
-    /// use `https`, as the response's URL shows; a port that the URL names stays. Hosts that are named by their
-    /// addresses are left out. A redirect from `https` to `http` is evaluated by the URL as it stands.
+    /// Such a host sends the `Strict-Transport-Security` field in a response over TLS. Requests to its `http` URLs then
+    /// use `https`, which the response's URL shows. A port in the URL does not change. Hosts that are IP addresses are
+    /// never remembered.
+    ///
+    /// A redirect from `https` to `http` is checked before its URL is changed.
     @nonexhaustive
     public enum HSTS: Hashable, Sendable {
-        /// They are not; requests use the scheme of their URL.
+        /// Hosts are not remembered; requests use the scheme of their URL.
         case off
-        /// They are, for as long as the session lives.
+        /// Hosts are remembered until the session ends.
         case memory
-        /// They are, in the file at a path, in the format of libcurl and `curl --hsts`.
+        /// Hosts are remembered in the file at a path, in the format of `curl --hsts`.
         ///
-        /// It is read with the session's first request and written when the session has ended, on the loop's thread. It
-        /// need not exist, but its folder must. It becomes its owner's only (mode 0600).
+        /// The file is read before the session's first request and written when the session has ended, on the loop's
+        /// thread. The file need not exist, but its directory must. Its mode becomes 0600: only its owner can read and
+        /// write it.
         case file(String)
     }
 }

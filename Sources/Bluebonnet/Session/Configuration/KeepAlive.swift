@@ -1,19 +1,19 @@
 extension Session.Configuration {
-    /// Says when TCP asks whether a silent peer is still there (RFC 9293 §3.8.4).
+    /// The settings of TCP keep-alive probes, which detect a peer that is no longer there (RFC 9293 §3.8.4).
     ///
-    /// Both times are whole seconds from 1 to 32,767; a fraction of a second is dropped.
+    /// Both times must be from 1 to 32,767 seconds; a fraction of a second is dropped.
     public struct KeepAlive: Hashable, Sendable {
-        /// How long a connection is silent before the first probe; 60 s by default.
+        /// The idle time of a connection before the first probe; 60 seconds by default.
         public var idle: Duration
 
-        /// How long between probes; 60 s by default.
+        /// The time between two probes; 60 seconds by default.
         public var interval: Duration
 
-        /// Creates settings.
+        /// Creates settings for keep-alive probes.
         ///
         /// - Parameters:
-        ///   - idle: How long a connection is silent before the first probe.
-        ///   - interval: How long between probes.
+        ///   - idle: The idle time of a connection before the first probe; 60 seconds by default.
+        ///   - interval: The time between two probes; 60 seconds by default.
         public init(idle: Duration = .seconds(60), interval: Duration = .seconds(60)) {
             self.idle = idle
             self.interval = interval

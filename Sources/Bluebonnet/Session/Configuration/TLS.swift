@@ -1,67 +1,69 @@
 extension Session.Configuration {
-    /// Says how servers are authenticated and what TLS may be spoken.
+    /// The TLS settings of a session.
     public struct TLS: Hashable, Sendable {
-        /// The lowest version of TLS to accept; 1.2 by default.
+        /// The lowest TLS version to accept; TLS 1.2 by default.
         public var minimumVersion: Version = .v1_2
 
-        /// The highest version of TLS to speak; `nil`, the default, for the highest that OpenSSL knows.
+        /// The highest TLS version to use; `nil`, the default, for the highest version that OpenSSL supports.
         public var maximumVersion: Version?
 
-        /// The ciphers that may be used with TLS 1.2, best first, by OpenSSL's names, such as
-        /// `ECDHE-ECDSA-AES256-GCM-SHA384`; empty, the default, for OpenSSL's choice.
+        /// The ciphers for TLS 1.2, in order of preference; empty, the default, for OpenSSL's choice.
         ///
-        /// What `openssl ciphers` knows beside names, such as `HIGH` or `!aNULL`, may be used as well. A name that
-        /// OpenSSL does not know fails every request with `.invalidRequest(.configuration)`.
+        /// Use OpenSSL's names, such as `ECDHE-ECDSA-AES256-GCM-SHA384`. Other elements of an `openssl ciphers` list
+        /// are allowed as well, such as `HIGH` or `!aNULL`. If OpenSSL does not know a name, every request fails with
+        /// `.invalidRequest(.configuration)`.
         public var ciphers: [String] = []
 
-        /// The cipher suites that may be used with TLS 1.3, best first, such as `TLS_AES_256_GCM_SHA384`; empty, the
-        /// default, for OpenSSL's choice.
+        /// The cipher suites for TLS 1.3, such as `TLS_AES_256_GCM_SHA384`, in order of preference; empty, the default,
+        /// for OpenSSL's choice.
         ///
-        /// A name that OpenSSL does not know fails every request with `.invalidRequest(.configuration)`.
+        /// If OpenSSL does not know a name, every request fails with `.invalidRequest(.configuration)`.
         public var cipherSuites: [String] = []
 
         /// The client certificate for servers that request one; `nil`, the default, for none.
         ///
-        /// Hosts listed in ``clientIdentities`` get that identity instead.
+        /// Hosts in ``clientIdentities`` receive their own certificate instead.
         public var clientIdentity: ClientIdentity?
 
-        /// The same for a few hosts; empty by default.
+        /// The client certificates for some hosts, by host name without a port; empty by default.
         ///
-        /// Hosts have no ports. `*.` stands for exactly one label, and a host's own identity goes before that of a
-        /// wildcard, as with ``ServerTrustManager``. What an identity is for follows from the host of each request,
-        /// also of those that a redirect leads to: no other host is shown it. A key that is not a host fails every
-        /// request with `.invalidRequest(.configuration)`, and so do two that are the same host.
+        /// `*.` stands for exactly one label. An entry for the host itself takes precedence over a wildcard, as with
+        /// ``ServerTrustManager``. Each request, and each redirect, uses the entry for its own host; no other host
+        /// receives that certificate. If a key is not a valid host, or if two keys are the same host, every request
+        /// fails with `.invalidRequest(.configuration)`.
         public var clientIdentities: [String: ClientIdentity] = [:]
 
         /// The client certificate for an HTTPS proxy that requests one; `nil`, the default, for none.
         ///
-        /// Servers are not shown it, and a proxy is not shown theirs.
+        /// Servers never receive this certificate, and a proxy never receives those of servers.
         public var proxyClientIdentity: ClientIdentity?
 
-        /// A file of PEM certificates, the authorities to trust instead of the system's; `nil` by default.
+        /// A PEM file with the certificate authorities to trust instead of the system's; `nil` by default.
         ///
-        /// Whatever is said here of authorities holds for proxies, too. Files and directories are read when a connection needs
-        /// them, and again when they have changed; a directory when a file was added or removed. One that cannot be read, or
-        /// that holds no certificate, fails the requests that need a connection with `.trust(.configuration)`.
+        /// These authorities also apply to HTTPS proxies. Files and directories are read when a connection first needs
+        /// them. They are read again after a file has changed, or after a file was added to or removed from the
+        /// directory. If one cannot be read, or contains no certificate, requests that need a connection fail with
+        /// `.trust(.configuration)`.
         public var caFile: String?
 
-        /// A directory of certificates, the authorities to trust instead of the system's, or beside ``caFile``; `nil` by
-        /// default.
+        /// A directory with the certificate authorities to trust instead of the system's, in addition to those of
+        /// ``caFile``; `nil` by default.
         ///
-        /// Its files are those that ``Certificate/all(inDirectory:)`` reads, and those that OpenSSL finds by the hash of a
-        /// subject, as `openssl rehash` names them.
+        /// The directory is read as by ``Certificate/all(inDirectory:)``. In addition, files are used whose names are
+        /// the hash of a subject, as `openssl rehash` names them.
         public var caDirectory: String?
 
-        /// The certificates of authorities to trust instead of the system's, or beside ``caFile`` and ``caDirectory``; `nil` by
-        /// default.
+        /// The certificate authorities to trust instead of the system's, in addition to those of ``caFile`` and
+        /// ``caDirectory``; `nil` by default.
         ///
-        /// Without any, an array fails every connection with `.trust(.configuration)`: it does not stand for the system's.
+        /// An empty array does not stand for the system's authorities: it fails every connection with
+        /// `.trust(.configuration)`.
         public var caCertificates: [Certificate]?
 
-        /// Whether the system's authorities are trusted beside those of ``caFile``, ``caDirectory`` and ``caCertificates``;
-        /// `false` by default.
+        /// Whether the system's authorities are trusted in addition to those of ``caFile``, ``caDirectory`` and
+        /// ``caCertificates``; `false` by default.
         ///
-        /// They are trusted in any case if those are all `nil`.
+        /// If all three are `nil`, the system's authorities are trusted in any case.
         public var includesSystemAuthorities = false
 
         /// Creates the default settings.

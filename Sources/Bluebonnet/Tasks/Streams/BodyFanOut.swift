@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// Hands the bytes of a streamed body to all who read it, within bounds.
+/// Delivers the bytes of a streamed body to all readers, with a limit on the waiting bytes.
 ///
-/// The transport writes on its thread; readers read where they run. What they share is one lock for a moment.
+/// The transport writes on its thread, and readers read in their own tasks. They share only one lock, for a moment.
 final class BodyFanOut: BodyReceiver {
     typealias ReaderID = BodyFanOutState.ReaderID
 
     private struct State {
         var body: BodyFanOutState
         var waiting: [(id: ReaderID, continuation: Resumption<Void>)] = []
-        /// Lets more of the body come.
+        /// Resumes the transfer of the body.
         var demand: (@Sendable () -> Void)?
-        /// Ends the request after its last reader left.
+        /// Cancels the request after its last reader has left.
         var cancel: (@Sendable () -> Void)?
 
         mutating func takeWaiting() -> [Resumption<Void>] {
@@ -30,20 +30,20 @@ final class BodyFanOut: BodyReceiver {
     /// Creates a body without readers.
     ///
     /// - Parameters:
-    ///   - highWatermark: From how many waiting bytes on the transport pauses.
-    ///   - lowWatermark: At how many waiting bytes or fewer it goes on.
+    ///   - highWatermark: The number of waiting bytes at which the transport pauses.
+    ///   - lowWatermark: The number of waiting bytes at which it resumes.
     init(highWatermark: Int, lowWatermark: Int) {
         state = Locked(State(body: BodyFanOutState(highWatermark: highWatermark, lowWatermark: lowWatermark)))
     }
 
     // MARK: For the request
 
-    /// Says how the last reader's leaving ends the request.
+    /// Sets the closure that cancels the request after its last reader has left.
     func onAbandonment(_ cancel: @escaping @Sendable () -> Void) {
         _ = state.withLock { exchange(&$0.cancel, with: cancel) }
     }
 
-    /// Says how more of the body is asked for: by the exchange under way.
+    /// Sets the closure that resumes the transfer of the running exchange.
     func onDemand(_ demand: @escaping @Sendable () -> Void) {
         _ = state.withLock { exchange(&$0.demand, with: demand) }
     }
@@ -54,7 +54,7 @@ final class BodyFanOut: BodyReceiver {
         return action
     }
 
-    /// Ends the body after what came in, for good or with an error.
+    /// Ends the body after the bytes received so far, as complete or with an error.
     func finish(with error: RequestError? = nil) {
         let (waiting, _, _) = state.withLock { state in
             state.body.ended(with: error)
@@ -65,31 +65,31 @@ final class BodyFanOut: BodyReceiver {
 
     // MARK: For tasks
 
-    /// A task has asked for the head, and may read the body.
+    /// A task has requested the head, and may read the body.
     func taskBegan() {
         state.withLock { $0.body.taskBegan() }
     }
 
-    /// A task is gone that might have read the body.
+    /// A task was released that might have read the body.
     func taskEnded(cancelsRequest: Bool) {
         leave { $0.taskEnded(cancelsRequest: cancelsRequest) }
     }
 
     // MARK: For readers
 
-    /// Keeps the beginning of the body for a reader that has not joined; `nil` if it was handed out.
+    /// Keeps the beginning of the body for a later reader; returns `nil` if it was already delivered.
     func reserve(cancelsRequest: Bool) -> BodyPlace? {
         guard state.withLock({ $0.body.reserved() }) else { return nil }
         return BodyPlace(in: self, cancelsRequest: cancelsRequest)
     }
 
-    /// Begins to read, from the beginning of the body; the reader fails if that was handed out.
+    /// Adds a reader from the beginning of the body; the reader fails if the beginning was already delivered.
     func join(cancelsRequest: Bool, place: BodyPlace? = nil) -> ReaderID {
         let isInPlace = place?.take() ?? false
         return state.withLock { $0.body.joined(cancelsRequest: cancelsRequest, inPlace: isInPlace) }
     }
 
-    /// Gives up a place that no reader took.
+    /// Gives up a place that no reader has used.
     fileprivate func leavePlace(cancelsRequest: Bool) {
         leave { $0.placeLeft(cancelsRequest: cancelsRequest) }
     }
@@ -111,9 +111,9 @@ final class BodyFanOut: BodyReceiver {
         effect?()
     }
 
-    /// What there is for a reader without waiting: bytes, the end as `nil`, or the failure; `nil` if it has to wait.
+    /// Returns bytes, the end (a `nil` value) or the failure without waiting; `nil` if the reader has to wait.
     ///
-    /// A reader whose task is cancelled stops reading, and gets `.cancelled`.
+    /// A reader whose task is cancelled stops reading, and receives `.cancelled`.
     func readNow(_ id: ReaderID) -> Result<Data?, RequestError>? {
         guard !Task.isCancelled else {
             leave(id)
@@ -132,7 +132,7 @@ final class BodyFanOut: BodyReceiver {
         }
     }
 
-    /// Takes bytes, waiting for some; `nil` is the end.
+    /// Waits for the next bytes; returns `nil` at the end.
     nonisolated(nonsending) func read(_ id: ReaderID) async throws(RequestError) -> Data? {
         while true {
             if let result = readNow(id) { return try result.get() }
@@ -156,7 +156,7 @@ final class BodyFanOut: BodyReceiver {
     }
 }
 
-/// The beginning of a body, kept for one reader that has not joined; given up when the last reference to it goes.
+/// The beginning of a body, which is kept for one later reader until the last reference to this place is released.
 final class BodyPlace: Sendable {
     private let body: BodyFanOut
     private let cancelsRequest: Bool
@@ -171,19 +171,19 @@ final class BodyPlace: Sendable {
         if !isUsed.isTaken { body.leavePlace(cancelsRequest: cancelsRequest) }
     }
 
-    /// Uses the place; returns whether this is the first to do so.
+    /// Uses the place; returns whether this call was the first.
     fileprivate func take() -> Bool { isUsed.take() }
 }
 
-/// What a sequence over a streamed body needs to begin to read it.
+/// The settings with which a sequence reads a streamed body.
 struct BodyReading: Sendable {
     let request: DataStreamRequest
     let cancelsRequest: Bool
     let place: BodyPlace?
 
-    /// Joins the readers, then starts the request, so that the reader misses nothing.
+    /// Joins the readers and then starts the request, so that the reader misses nothing.
     func begin() -> StreamReader {
-        // A task that is cancelled already is not going to read anything.
+        // A task that is already cancelled will not read anything.
         if cancelsRequest, Task.isCancelled { request.cancel() }
         let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
         request.core.observe(request)
@@ -191,7 +191,7 @@ struct BodyReading: Sendable {
     }
 }
 
-/// One reader of a streamed body; stops reading when the last reference to it goes.
+/// One reader of a streamed body; it stops when the last reference to it is released.
 final class StreamReader: Sendable {
     let request: DataStreamRequest
     private let id: BodyFanOut.ReaderID
@@ -205,17 +205,17 @@ final class StreamReader: Sendable {
         leave()
     }
 
-    /// The next bytes, or `nil` at the end; throws what ended the request.
+    /// Waits for the next bytes; returns `nil` at the end, and throws the error of the request.
     nonisolated(nonsending) func next() async throws(RequestError) -> Data? {
         if let result = request.body.readNow(id) {
             do throws(RequestError) {
                 return try result.get()
             } catch {
-                // Only the reader's own error does not say yet which request it is about.
+                // Only the reader's own error does not contain its request yet.
                 throw error.url == nil ? error.during(request.request, attempts: request.retryCount + 1) : error
             }
         }
-        // The request may not have been started; then its session has to know that a task waits.
+        // If the request was not started, its session has to know that a task waits.
         request.core.awaitedUnbegun(request)
         return try await request.body.read(id)
     }
@@ -226,10 +226,10 @@ final class StreamReader: Sendable {
     }
 }
 
-/// Makes elements of what one reader reads of a streamed body.
+/// Converts the bytes of one reader to elements.
 final class FramedReader<Framer: BodyFramer> {
     let streamReader: StreamReader
-    /// Makes the framer when the head is known.
+    /// Makes the framer once the head is known.
     private let makeFramer: @Sendable (HTTPResponse?) -> Framer
     private var framer: Framer?
     private var isComplete = false
@@ -239,10 +239,10 @@ final class FramedReader<Framer: BodyFramer> {
         self.makeFramer = makeFramer
     }
 
-    /// The next element, if all of it has been received.
+    /// The next element, if it has been received completely.
     func next() throws(RequestError) -> Framer.Element? { try framer?.next() }
 
-    /// Waits for more of the body, or its end; returns whether there may be more elements now.
+    /// Waits for more of the body, or for its end; returns whether there may be more elements now.
     nonisolated(nonsending) func receive() async throws(RequestError) -> Bool {
         guard !isComplete else { return false }
         if let piece = try await streamReader.next() {

@@ -1,21 +1,23 @@
 import FoundationEssentials
 
-/// Decides what happens to the bytes of a streamed body between the transport and its readers, as a value.
+/// The state of a streamed body between the transport and its readers, as a value.
 ///
-/// Every reader gets the whole body: a reader may join until the first byte has been handed out, and a place keeps the
-/// beginning for a reader that has not joined. The slowest reader sets the pace: when more than the high watermark
-/// waits for it, the transport pauses, and at the low watermark it resumes. Bytes that came in are never lost: before
-/// there is a reader they wait for the first, and an end or a failure comes after the last byte.
+/// Every reader receives the whole body. A reader may join until the first byte was delivered; a place keeps the
+/// beginning for a later reader. The slowest reader sets the pace: the transport pauses when the high watermark of
+/// bytes waits for it, and resumes at the low watermark.
+///
+/// Received bytes are never lost. They wait for the first reader, and the end or a failure is delivered after the last
+/// byte.
 struct BodyFanOutState {
-    /// Names a reader.
+    /// The identifier of a reader.
     typealias ReaderID = UInt64
 
-    /// A reader that would miss the beginning, and gets nothing.
+    /// The identifier of readers that joined too late and receive nothing.
     static let lateReader = ReaderID.max
 
-    /// What a reader gets.
+    /// The result of a read.
     enum ReadAction: Equatable {
-        /// Bytes; with `demandsMore`, the transport is to resume.
+        /// Bytes; with `demandsMore`, the caller resumes the transport.
         case take(Data, demandsMore: Bool)
         case wait
         case end
@@ -24,12 +26,12 @@ struct BodyFanOutState {
         var demandsMore: Bool { if case .take(_, demandsMore: true) = self { true } else { false } }
     }
 
-    /// What follows when a reader or a place is given up.
+    /// The action after a reader or a place was given up.
     enum LeaveAction: Equatable {
         case nothing
-        /// The transport is to resume: the other readers have room.
+        /// Resume the transport: the other readers have room.
         case demandMore
-        /// There is no reader left, and the request is to be cancelled.
+        /// Cancel the request: there is no reader left.
         case cancel
     }
 
@@ -41,22 +43,22 @@ struct BodyFanOutState {
     private struct Reader {
         let id: ReaderID
         let cancelsRequest: Bool
-        /// The number of the piece that it reads next.
+        /// The number of the next piece to read.
         var next = 0
         var bytesRead = 0
     }
 
     private var readers: [Reader] = []
     private var nextID: ReaderID = 0
-    /// How many readers that have not joined the beginning is kept for.
+    /// The number of places: readers that have not joined, for which the beginning is kept.
     private var places = 0
     private var hadReaders = false
-    /// The pieces that a reader, or one who may still join, has not read.
+    /// The pieces that some current or later reader has not read.
     private var pieces = PieceQueue()
     private var bytesReceived = 0
-    /// Whether bytes were handed out or dropped: from then on, a reader without a place would miss the beginning.
+    /// Whether bytes were delivered or dropped, so that a new reader without a place would miss the beginning.
     private var isBegun = false
-    /// How many tasks that have read the head alone may still read the body.
+    /// The number of tasks that have only read the head and may still read the body.
     private var tasks = 0
     private var hadTasks = false
     private var isPaused = false
@@ -69,7 +71,7 @@ struct BodyFanOutState {
         self.lowWatermark = min(max(0, lowWatermark), self.highWatermark)
     }
 
-    /// How many bytes wait for the slowest reader.
+    /// The number of bytes that wait for the slowest reader.
     var heldBytes: Int { bytesReceived - (slowest?.bytesRead ?? bytesReceived) }
 
     /// The position of the slowest reader, including readers that may still join; `nil` if there are neither.
@@ -80,14 +82,14 @@ struct BodyFanOutState {
         return (slowest.next, slowest.bytesRead)
     }
 
-    /// What ended the body, if it failed.
+    /// The error of the body, if it failed.
     var failure: RequestError? { if case .failed(let error) = end { error } else { nil } }
 
-    /// Bytes came in.
+    /// Bytes were received.
     mutating func received(_ bytes: Data) -> ReceiveAction {
         guard end == nil else { return .stop }
         bytesReceived += bytes.count
-        // All readers have left, and want the request to finish: the rest is dropped.
+        // All readers have left, and the request continues: the rest is dropped.
         guard slowest != nil else { return .proceed }
         pieces.append(bytes, joiningFrom: readers.reduce(0) { max($0, $1.next) })
         guard readers.isEmpty || heldBytes >= highWatermark else { return .proceed }
@@ -95,7 +97,7 @@ struct BodyFanOutState {
         return .pause
     }
 
-    /// Nothing more will come, for good or with an error; only the first such report counts.
+    /// The body is complete or has failed; only the first report counts.
     mutating func ended(with error: RequestError?) {
         guard end == nil else { return }
         end = error.map(End.failed) ?? .complete
@@ -103,13 +105,13 @@ struct BodyFanOutState {
 
     // MARK: Tasks
 
-    /// A task has asked for the head, and may read the body.
+    /// A task has requested the head, and may read the body.
     mutating func taskBegan() {
         tasks += 1
         hadTasks = true
     }
 
-    /// A task is gone that might have read the body.
+    /// A task was released that might have read the body.
     mutating func taskEnded(cancelsRequest: Bool) -> LeaveAction {
         tasks -= 1
         guard tasks == 0, !hadReaders, places == 0 else { return .nothing }
@@ -118,18 +120,18 @@ struct BodyFanOutState {
 
     // MARK: Places
 
-    /// Keeps the beginning for a reader; returns whether that is still possible.
+    /// Keeps the beginning for a later reader; returns whether that is still possible.
     mutating func reserved() -> Bool {
         guard !isBegun else { return false }
         places += 1
         return true
     }
 
-    /// A place was given up without having been used.
+    /// A place was given up unused.
     mutating func placeLeft(cancelsRequest: Bool) -> LeaveAction {
         places -= 1
         if hadReaders { return changedReaders(cancelsRequest: cancelsRequest) }
-        // A request that was not begun, or whose head alone was asked for, may still be read.
+        // A request that was not started may still be read, and so may one whose head a task has requested.
         guard hadTasks, tasks == 0, places == 0 else { return .nothing }
         return abandoned(cancelsRequest: cancelsRequest)
     }
@@ -146,7 +148,7 @@ struct BodyFanOutState {
         return nextID
     }
 
-    /// A reader wants bytes.
+    /// A reader requests bytes.
     mutating func wanted(by id: ReaderID) -> ReadAction {
         guard let index = readers.firstIndex(where: { $0.id == id }) else {
             return id == Self.lateReader ? .fail(failure?.kind ?? .bodyAlreadyRead) : .end
@@ -172,7 +174,7 @@ struct BodyFanOutState {
         return reader.next == pieces.endNumber
     }
 
-    /// A reader has no use for more.
+    /// A reader stops.
     mutating func left(_ id: ReaderID) -> LeaveAction {
         guard let index = readers.firstIndex(where: { $0.id == id }) else { return .nothing }
         return changedReaders(cancelsRequest: readers.remove(at: index).cancelsRequest)
@@ -184,7 +186,7 @@ struct BodyFanOutState {
         return demandsMore() ? .demandMore : .nothing
     }
 
-    /// There is no reader, and none can join: the request is cancelled, or the rest of the body dropped.
+    /// There is no reader, and none can join: the request is cancelled, or the rest of the body is dropped.
     private mutating func abandoned(cancelsRequest: Bool) -> LeaveAction {
         hadReaders = true
         dropWhatIsRead()
@@ -207,21 +209,21 @@ struct BodyFanOutState {
     }
 }
 
-/// The pieces of a body that wait for readers, each by its number since the beginning of the body.
+/// The pieces of a body that wait for readers, numbered from the beginning of the body.
 struct PieceQueue {
     private var pieces: [Data] = []
-    /// Where in the array the oldest piece is; what stands before it is empty.
+    /// The index of the oldest piece; the elements before it are empty.
     private var first = 0
     /// The number of the oldest piece.
     private(set) var startNumber = 0
 
-    /// Pieces smaller than this are joined: a thousand of one byte each would take a hundred times their size.
+    /// Pieces up to this size are joined, because a thousand pieces of one byte would take a hundred times their size.
     private static let smallPiece = 4 * 1024
 
-    /// The number of the piece that comes next.
+    /// The number of the next piece to arrive.
     var endNumber: Int { startNumber + pieces.count - first }
 
-    /// Adds a piece, which is joined with the one before if both are small and no reader has taken that yet.
+    /// Adds a piece; joins it with the previous piece if both are small and no reader has taken the previous one.
     mutating func append(_ piece: Data, joiningFrom unread: Int) {
         if unread < endNumber, pieces[pieces.count - 1].count + piece.count <= Self.smallPiece {
             pieces[pieces.count - 1].append(piece)
@@ -238,8 +240,8 @@ struct PieceQueue {
             first += 1
             startNumber += 1
         }
-        // Moving what is left once half is used up costs each piece at most one move on average; a queue that is never
-        // quite empty would otherwise grow without a limit.
+        // Moving the remaining pieces once half of the array is used costs at most one move per piece on average.
+        // Otherwise, a queue that is never quite empty would grow without a limit.
         if first > 0, first * 2 >= pieces.count {
             pieces.removeFirst(first)
             first = 0

@@ -1,71 +1,74 @@
 public import FoundationEssentials
 
-/// Makes a value of each piece of a streamed body, as it comes in.
+/// Converts each piece of a streamed body to a value, as the pieces arrive.
 ///
-/// The pieces are what the network makes of the body: their borders mean nothing. For a format with borders of its own,
-/// ``DataStreamTask`` has sequences of lines, of values and of events.
+/// The network decides where pieces begin and end, so their boundaries have no meaning. For formats with their own
+/// boundaries, ``DataStreamTask`` has sequences of lines, values and events.
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
-    /// What is made of a piece.
+    /// The type of value that a piece is converted to.
     associatedtype SerializedObject: Sendable
 
-    /// Makes a value of a piece of the body.
+    /// Converts a piece of the body to a value.
     ///
-    /// Runs on the global pool, for one piece after the other.
+    /// It is called on the global pool, with one piece after the other.
     ///
-    /// - Parameter data: The piece; never empty.
-    /// - Returns: The value.
-    /// - Throws: Why there is none; reported as `.serialization(.customSerializationFailed)` unless it is a
-    ///   ``RequestError``.
+    /// - Parameter data: A piece of the body, which is never empty.
+    /// - Returns: The value for the piece.
+    /// - Throws: Any error, if the piece cannot be converted. An error that is not a ``RequestError`` becomes the
+    ///   underlying error of `.serialization(.customSerializationFailed)`.
     @concurrent
     func serialize(_ data: Data) async throws -> SerializedObject
 }
 
-/// Hands the pieces on as they are.
+/// Returns each piece unchanged.
 public struct PassthroughStreamSerializer: DataStreamSerializer {
     /// Creates a serializer.
     public init() {}
 
-    /// Returns the piece.
+    /// Returns the piece unchanged.
     ///
-    /// - Parameter data: The piece.
-    /// - Returns: The same.
+    /// - Parameter data: A piece of the body.
+    /// - Returns: The same bytes.
     public func serialize(_ data: Data) async -> Data { data }
 }
 
-/// Takes each piece for text by itself: UTF-8, with U+FFFD for what is malformed, or cut apart by the network.
+/// Decodes each piece by itself as UTF-8 text.
+///
+/// Malformed bytes are replaced with U+FFFD, and so are characters that are split between two pieces.
 public struct StringStreamSerializer: DataStreamSerializer {
     /// Creates a serializer.
     public init() {}
 
     /// Returns the piece as text.
     ///
-    /// - Parameter data: The piece.
-    /// - Returns: The text.
+    /// - Parameter data: A piece of the body.
+    /// - Returns: The text of the piece.
     public func serialize(_ data: Data) async -> String { String(decoding: data, as: UTF8.self) }
 }
 
-/// Decodes each piece by itself, for servers that flush a whole value at a time.
+/// Decodes each piece by itself, for servers that send each value in one piece.
 public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStreamSerializer {
-    /// The decoder of a piece.
+    /// The decoder for each piece.
     package let decoder: any DataDecoder
-    /// What a piece goes through first.
+    /// The preprocessor that each piece passes through before decoding.
     package let dataPreprocessor: any DataPreprocessor
 
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - decoder: The decoder of a piece; JSON by default.
-    ///   - dataPreprocessor: What a piece goes through first; nothing by default.
+    ///   - decoder: The decoder for each piece; a `JSONDecoder` by default.
+    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
     public init(decoder: any DataDecoder = JSONDecoder(), dataPreprocessor: any DataPreprocessor = .passthrough) {
         self.decoder = decoder
         self.dataPreprocessor = dataPreprocessor
     }
 
-    /// Returns the value in a piece.
+    /// Decodes the value in a piece.
     ///
-    /// - Parameter data: The piece.
-    /// - Returns: The value.
-    /// - Throws: The preprocessor's error, and `.serialization(.decodingFailed)`.
+    /// - Parameter data: A piece of the body.
+    /// - Returns: The decoded value.
+    /// - Throws: The preprocessor's error, or `.serialization(.decodingFailed)` with the decoder's error as the
+    ///   underlying error.
     public func serialize(_ data: Data) async throws -> Value {
         let data = try dataPreprocessor.preprocess(data)
         do {
@@ -77,23 +80,23 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
 }
 
 extension DataStreamSerializer where Self == PassthroughStreamSerializer {
-    /// Hands the pieces on as they are.
+    /// A serializer that returns each piece unchanged.
     public static var passthrough: PassthroughStreamSerializer { PassthroughStreamSerializer() }
 }
 
 extension DataStreamSerializer where Self == StringStreamSerializer {
-    /// Takes each piece for text by itself.
+    /// A serializer that decodes each piece by itself as UTF-8 text.
     public static var string: StringStreamSerializer { StringStreamSerializer() }
 }
 
 extension DataStreamSerializer {
-    /// Decodes each piece by itself.
+    /// Returns a serializer that decodes each piece by itself.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a piece; JSON by default.
-    ///   - dataPreprocessor: What a piece goes through first; nothing by default.
-    /// - Returns: The serializer.
+    ///   - decoder: The decoder for each piece; a `JSONDecoder` by default.
+    ///   - dataPreprocessor: The preprocessor that each piece passes through before decoding; none by default.
+    /// - Returns: A serializer for values of the type.
     public static func decodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
         dataPreprocessor: any DataPreprocessor = .passthrough

@@ -1,11 +1,13 @@
 public import FoundationEssentials
 
 extension DataStreamTask {
-    /// Returns the body in pieces, as events that end with the completion.
+    /// Returns a sequence of the pieces of the body, with the completion as its last event.
     ///
-    /// Never throws: the completion has the request's error.
+    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
+    /// error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingData(
         automaticallyCancelling: Bool? = nil
@@ -13,11 +15,14 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in PieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns the body as text in pieces, as events that end with the completion.
+    /// Returns a sequence of the pieces of the body as text, with the completion as its last event.
     ///
-    /// UTF-8, with U+FFFD for what is malformed; a character that is cut apart by the network comes whole. Never throws: the completion has the request's error.
+    /// The text is decoded as UTF-8, with U+FFFD for malformed bytes. A character that is split between two pieces is
+    /// kept whole. The request starts when a loop over the sequence begins. The sequence never throws; the completion
+    /// carries the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingStrings(
         automaticallyCancelling: Bool? = nil
@@ -25,11 +30,14 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in TextPieceFramer() }) { $0.withoutFailure }
     }
 
-    /// Returns the body as text line by line, as events that end with the completion.
+    /// Returns a sequence of the lines of the body, with the completion as its last event.
     ///
-    /// Lines are those of ``lines``. One of more than 16 MiB is an error, and the last event but the completion. Never throws: the completion has the request's error.
+    /// Lines are the same as in ``lines``. A line of more than 16 MiB becomes an error event, followed only by the
+    /// completion. The request starts when a loop over the sequence begins. The sequence never throws; the completion
+    /// carries the error of the request.
     ///
-    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    /// - Parameter automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the
+    ///   task's setting.
     /// - Returns: The sequence of events.
     public func streamingLines(
         automaticallyCancelling: Bool? = nil
@@ -37,15 +45,20 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { TextLineFramer(charset: $0?.textEncoding) }) { $0 }
     }
 
-    /// Returns the values in a body of newline-delimited JSON, as events that end with the completion.
+    /// Returns a sequence of the values in a newline-delimited JSON body, with the completion as its last event.
     ///
-    /// A line that cannot be decoded is an event with an error, after which the next one follows; one of more than 16 MiB is
-    /// the last event but the completion. Blank lines are skipped. Values are decoded on the global pool. Never throws: the completion has the request's error.
+    /// Blank lines are skipped. A line that cannot be decoded becomes an error event, and the sequence continues with
+    /// the next line. A line of more than 16 MiB also becomes an error event, but only the completion follows. Values
+    /// are decoded on the global pool.
+    ///
+    /// The request starts when a loop over the sequence begins. The sequence never throws; the completion carries the
+    /// error of the request.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
@@ -54,13 +67,15 @@ extension DataStreamTask {
         stream(automaticallyCancelling, framer: { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }) { $0 }
     }
 
-    /// Returns the values in a body of newline-delimited JSON; see
-    /// ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
+    /// Returns a sequence of the values in a newline-delimited JSON body.
+    ///
+    /// This is the same as ``streamingDecodables(_:decoder:automaticallyCancelling:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingDecodables<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: any DataDecoder = JSONDecoder(), automaticallyCancelling: Bool? = nil
@@ -68,14 +83,17 @@ extension DataStreamTask {
         streamingDecodables(type, decoder: decoder, automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns what a serializer of your own makes of the body's pieces, as events that end with the completion.
+    /// Returns a sequence of the values that your serializer makes from pieces of the body, with the completion as its
+    /// last event.
     ///
-    /// A piece of which the serializer makes no value is an event with an error, after which the next one follows. Starts
-    /// the request. Never throws: the completion has the request's error.
+    /// If the serializer fails, the piece becomes an error event, and the sequence continues with the next piece. The
+    /// request starts when a loop over the sequence begins. The sequence never throws; the completion carries the error
+    /// of the request.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of each piece, on the global pool.
-    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; as the task says by default.
+    ///   - serializer: The serializer that converts each piece to a value, on the global pool.
+    ///   - automaticallyCancelling: Whether leaving the loop cancels the request; `nil`, the default, uses the task's
+    ///     setting.
     /// - Returns: The sequence of events.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         using serializer: Serializer, automaticallyCancelling: Bool? = nil
@@ -102,15 +120,15 @@ extension DataStreamTask {
 }
 
 extension Result where Failure == RequestError {
-    /// The success; of a framer that does not fail, there is nothing else.
+    /// The success; a framer that never fails has no other result.
     fileprivate var withoutFailure: Result<Success, Never>? {
         if case .success(let element) = self { .success(element) } else { nil }
     }
 }
 
-/// Reads a streamed body for one reader as events: an element or an error for each, and the completion last.
+/// Reads a streamed body for one reader, as events: an element or an error each, and finally the completion.
 ///
-/// Runs here: the framer. The serializer runs on the global pool.
+/// The framer runs on this actor, and the serializer on the global pool.
 private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Error>: StreamSource {
     typealias Element = DataStreamRequest.Stream<Success, Failure>
     typealias Transform = @Sendable (Result<Framer.Element, RequestError>) async -> Result<Success, Failure>?
@@ -120,7 +138,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private let transform: Transform
     private var isBodyComplete = false
     private var isComplete = false
-    /// Why this reader got nothing, if it came too late.
+    /// The error of a reader that joined too late.
     private var lateReaderError: RequestError?
 
     init(
@@ -143,7 +161,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
             }
             guard isBodyComplete else { continue }
             isComplete = true
-            // A loop that was cancelled ends without the request's completion, which is yet to come.
+            // A cancelled loop ends without the completion, because the request has not ended yet.
             guard !Task.isCancelled else { return nil }
             let completion = request.completion(failingWith: lateReaderError)
             return Element(event: .complete(completion), request: request)
@@ -160,19 +178,19 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         }
     }
 
-    /// The next element, or the error in its place; nothing when there may be more, or the body is complete.
+    /// The next element or its error; `nil` if there may be more elements, or if the body is complete.
     private func nextResult() async -> Result<Success, Failure>? {
         do throws(RequestError) {
             if let element = try reader.next() { return await transform(.success(element)) }
         } catch {
-            // A framer that cannot go on is done with.
+            // A framer cannot continue after this error.
             if case .invalidResponse = error.kind { reader.close() }
             return await transform(.failure(error))
         }
         do throws(RequestError) {
             isBodyComplete = try await !reader.receive()
         } catch {
-            // The completion says why.
+            // The completion carries the error.
             if error.kind == .bodyAlreadyRead { lateReaderError = error }
             reader.close()
         }
@@ -180,7 +198,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     }
 }
 
-/// Passes the pieces on as they are.
+/// Returns the pieces unchanged.
 private struct PieceFramer: BodyFramer {
     private var piece: Data?
 
@@ -191,7 +209,7 @@ private struct PieceFramer: BodyFramer {
     mutating func next() -> Data? { piece.take() }
 }
 
-/// Makes text of the pieces: UTF-8, with U+FFFD for what is malformed.
+/// Decodes the pieces as UTF-8, with U+FFFD for malformed bytes.
 private struct TextPieceFramer: BodyFramer {
     private var decoder = TextFramer(encoding: .utf8)
     private var text = ""

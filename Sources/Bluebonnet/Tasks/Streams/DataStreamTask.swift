@@ -1,19 +1,21 @@
 public import FoundationEssentials
 
-/// Reads a response while it comes in: the head first, then the body, as sequences.
+/// Reads a response while it arrives: first the head, then the body as sequences.
 ///
-/// Made by ``DataStreamRequest/streamTask(automaticallyCancelling:)``. Asking for a sequence has no effect. When a loop
-/// over it begins, a reader joins, and the request starts unless its session or a suspension holds it back.
+/// ``DataStreamRequest/streamTask(automaticallyCancelling:)`` creates it. Getting a sequence from the task has no
+/// effect. When a loop over the sequence begins, a reader joins, and the request starts unless the session or a
+/// suspension prevents that.
 ///
-/// Every reader gets the whole body. Several readers may join until the first byte is handed out; the slowest sets the
-/// pace. A reader that joins later gets a ``RequestError`` whose kind is `.bodyAlreadyRead`, or the request's own error if
-/// that has failed. Readers that share a body reserve their places with ``readers(_:)`` and need not begin together.
+/// Every reader receives the whole body, and the slowest reader sets the pace. A reader can join until the first byte
+/// has been delivered. After that, a new reader receives a ``RequestError`` of the kind `.bodyAlreadyRead`, or the
+/// error of the request if the request has failed. To begin several loops at different times, reserve the readers with
+/// ``readers(_:)``.
 ///
-/// A loop that is left early ends its reading, and the last to do so cancels the request. A task that was asked for the
-/// head alone cancels the request when it goes. With `automaticallyCancelling: false` the rest of the body is received and
-/// dropped instead.
+/// Leaving a loop early ends its reader. When the last reader ends, the request is cancelled. If the task was only used
+/// for the head, the request is cancelled when the task is released. With `automaticallyCancelling: false`, the request
+/// continues instead, and the rest of the body is received and dropped.
 public struct DataStreamTask: Sendable {
-    /// The request that is read.
+    /// The request whose response this task reads.
     public let request: DataStreamRequest
 
     let automaticallyCancelling: Bool
@@ -27,7 +29,7 @@ public struct DataStreamTask: Sendable {
         lifetime = Lifetime(body: request.body, cancelsRequest: automaticallyCancelling)
     }
 
-    /// Returns tasks that share the body: each reads all of it, whenever its loop begins.
+    /// Returns tasks that share the body: each receives all of it, whenever its loop begins.
     ///
     /// ```swift
     /// let readers = task.readers(2)
@@ -35,13 +37,14 @@ public struct DataStreamTask: Sendable {
     /// for try await line in readers[1].lines { print(line) }
     /// ```
     ///
-    /// The beginning of the body is kept until each of them has begun, and the slowest sets the pace: a reader that
-    /// never begins holds the others back once ``Session/Configuration/bodyHighWatermark`` bytes wait for it. A reader
-    /// that is released, with its sequences, holds nothing back. Does not start the request.
+    /// The beginning of the body is kept until all of these readers have begun. The slowest reader sets the pace: once
+    /// ``Session/Configuration/bodyHighWatermark`` bytes wait for a reader that never begins, the others have to wait
+    /// too. A reader stops delaying the others when its task and its sequences are released. This method does not start
+    /// the request.
     ///
-    /// - Parameter count: How many readers; none if it is not positive.
-    /// - Returns: The tasks, each for one loop. Their loops fail with `.bodyAlreadyRead` if the beginning of the body was
-    ///   handed out before.
+    /// - Parameter count: The number of readers; 0 or less for none.
+    /// - Returns: One task for each reader; each task is for one loop. Their loops fail with `.bodyAlreadyRead` if the
+    ///   beginning of the body was delivered before this call.
     public func readers(_ count: Int) -> [DataStreamTask] {
         (0..<max(0, count)).map { _ in
             DataStreamTask(
@@ -50,12 +53,13 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// The head of the response, as soon as it is there and the validators have accepted it.
+    /// The head of the response, as soon as the validators have accepted it.
     ///
-    /// Starts the request. The body waits until a task reads it. If the awaiting task is cancelled, the request is,
-    /// unless the task was made with `automaticallyCancelling: false`.
+    /// Awaiting it starts the request, unless the session or a suspension prevents that. The body is held back until a
+    /// reader begins. If the awaiting task is cancelled, the request is cancelled too, unless this task was made with
+    /// `automaticallyCancelling: false`.
     ///
-    /// - Throws: A ``RequestError`` if there is no such response.
+    /// - Throws: The ``RequestError`` of a request that failed before its head was accepted.
     public var response: HTTPResponse {
         get async throws(RequestError) {
             request.core.observe(request)
@@ -78,22 +82,22 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// Cancels the request; every sequence ends with `.cancelled`, after what has come in.
+    /// Cancels the request; every sequence ends with `.cancelled`, after the bytes that have already arrived.
     public func cancel() { request.cancel() }
 
-    /// Holds the request back: nothing is read from or written to the network.
+    /// Suspends the request: nothing is read from or written to the network until ``resume()``.
     public func suspend() { request.suspend() }
 
-    /// Lets the request go on, or starts it.
+    /// Starts the request, or resumes it after ``suspend()``.
     public func resume() { request.resume() }
 
-    /// What a sequence of this task reads.
+    /// The settings with which a sequence of this task reads the body.
     func reading(automaticallyCancelling: Bool? = nil) -> BodyReading {
         BodyReading(
             request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place)
     }
 
-    /// Ends a request that was begun for its head, and whose body was never read, when the task goes.
+    /// Ends a request that was started for its head, and whose body was never read, when the task is released.
     private final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
@@ -115,25 +119,32 @@ public struct DataStreamTask: Sendable {
 }
 
 extension DataStreamTask {
-    /// The body as text, line by line, without the line ends.
+    /// The lines of the body as text, without their line endings.
     ///
-    /// Lines end with LF or CRLF, the last one also with the body. The text is decoded as the response's `charset` says,
-    /// as UTF-8 by default, with U+FFFD for what is malformed. The loop throws a ``RequestError`` if
-    /// the request fails, and `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB. Lines are split where the
-    /// loop runs.
+    /// A line ends with LF or CRLF, or at the end of the body. The encoding is that of a byte order mark, otherwise
+    /// that of the response's `charset`, and UTF-8 without either. Malformed bytes become U+FFFD. Lines are split in
+    /// the task that runs the loop.
+    ///
+    /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
+    /// is longer than 16 MiB.
     public var lines: some AsyncSequence<String, RequestError> & Sendable {
         FramedBody(reading: reading()) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
-    /// The values in a body of newline-delimited JSON, or of any other format that has a value in each line.
+    /// Returns a sequence of the values in a newline-delimited JSON body, or in any other format with one value per
+    /// line.
     ///
-    /// Blank lines are skipped. The loop throws a ``RequestError`` if the request fails,
-    /// `.invalidResponse(.bodyTooLarge)` if a line has more than 16 MiB, and `.serialization(.decodingFailed)`, with the
-    /// line's number in the detail, if one cannot be decoded; it ends with that. Values are decoded where the loop runs.
+    /// The loop throws a ``RequestError`` and ends in these cases:
+    ///
+    /// - The request fails.
+    /// - A line is longer than 16 MiB: `.invalidResponse(.bodyTooLarge)`.
+    /// - A line cannot be decoded: `.serialization(.decodingFailed)`, with the number of the line in the detail.
+    ///
+    /// Blank lines are skipped. Values are decoded in the task that runs the loop.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder of a line; JSON by default.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
     /// - Returns: The sequence of values.
     public func decodables<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
@@ -141,56 +152,56 @@ extension DataStreamTask {
         FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) }
     }
 
-    /// The body as server-sent events (WHATWG HTML §9.2).
+    /// The server-sent events in the body (WHATWG HTML §9.2).
     ///
-    /// Of this one response: the sequence ends with it, and an event that is not complete then is dropped. An
-    /// ``EventSource`` reconnects. The content type is not looked at, unless a validator does. The loop
-    /// throws a ``RequestError`` if the request fails, and `.invalidResponse(.bodyTooLarge)` if a line or the data of an
-    /// event has more than 16 MiB.
+    /// The sequence ends with this response; an event that is incomplete at that point is dropped. Use an
+    /// ``EventSource`` to reconnect. The content type of the response is not checked, unless you add a validator.
+    ///
+    /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
+    /// or the data of an event is longer than 16 MiB.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, RequestError> & Sendable {
         FramedBody(reading: reading()) { _ in ServerSentEventParser() }
     }
 }
 
 extension DataStreamTask {
-    /// The body, in pieces as they come in.
+    /// The pieces of the body, as they arrive.
     ///
     /// ```swift
     /// for try await piece in task.bytes { count += piece.count }
     /// ```
     ///
-    /// None of them is empty, and each has any size up to some hundred KiB. The loop throws a ``RequestError`` if the
+    /// No piece is empty, and a piece can be as large as a few hundred KiB. The loop throws a ``RequestError`` if the
     /// request fails.
     public var bytes: Bytes { Bytes(reading: reading()) }
 
-    /// The body of a response in pieces: none of them empty, and of any size up to some hundred KiB.
+    /// A sequence of the pieces of a response body: no piece is empty, and a piece can be as large as a few hundred
+    /// KiB.
     public struct Bytes: AsyncSequence, Sendable {
         let reading: BodyReading
 
-        /// Begins a loop.
+        /// Begins to read: a reader joins, and the request starts unless the session or a suspension prevents that.
         ///
-        /// A reader joins, and the request starts.
-        ///
-        /// - Returns: The iterator; dropping it ends the reading.
+        /// - Returns: The iterator; releasing it ends the reader.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: reading.begin()) }
 
-        /// Takes the pieces one after the other.
+        /// The iterator of the pieces.
         public struct Iterator: AsyncIteratorProtocol {
             let reader: StreamReader
 
             /// Waits for the next piece.
             ///
-            /// - Returns: The piece, or `nil` at the end of the body.
-            /// - Throws: Why the request failed; `.cancelled` when the task is.
+            /// - Returns: The next piece, or `nil` at the end of the body.
+            /// - Throws: The error of the request, or `.cancelled` if the current task is cancelled.
             public mutating func next() async throws(RequestError) -> Data? {
                 try await reader.next()
             }
 
             /// Waits for the next piece.
             ///
-            /// - Parameter actor: The actor that the caller is on.
-            /// - Returns: The piece, or `nil` at the end of the body.
-            /// - Throws: Why the request failed; `.cancelled` when the task is.
+            /// - Parameter actor: The actor that the caller is isolated to.
+            /// - Returns: The next piece, or `nil` at the end of the body.
+            /// - Throws: The error of the request, or `.cancelled` if the current task is cancelled.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(RequestError) -> Data? {
@@ -200,13 +211,13 @@ extension DataStreamTask {
     }
 }
 
-/// A streamed body as a sequence of what a framer makes of it.
+/// A streamed body as a sequence of the elements that a framer makes from it.
 private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
     typealias Element = Framer.Element
     typealias Failure = RequestError
 
     let reading: BodyReading
-    /// Makes the framer when the head is known.
+    /// Makes the framer once the head is known.
     let makeFramer: @Sendable (HTTPResponse?) -> Framer
 
     func makeAsyncIterator() -> Iterator {
