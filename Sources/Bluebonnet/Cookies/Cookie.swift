@@ -182,7 +182,7 @@ extension Cookie {
 
     static let httpOnlyMark = "#HttpOnly_"
 
-    /// The expiry date in seconds since 1970; 0 means no expiry date, so a date in the far past becomes the first second.
+    /// The expiry date in seconds since 1970; 0 means none, so a date in the far past becomes the first second.
     private var expirySeconds: Int64 {
         guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
         // A date that is not a number is in the past.
