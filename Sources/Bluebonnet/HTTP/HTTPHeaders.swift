@@ -275,8 +275,10 @@ extension HTTPHeader {
 
     /// Returns an `Accept-Encoding` field.
     ///
-    /// With this field, a request may receive its body in the content codings that the field names. Codings that
-    /// Bluebonnet supports are decoded, unless ``Session/Configuration/decodesContent`` is `false`.
+    /// With this field, a request may receive its body in the content codings that the field names. Bluebonnet decodes
+    /// gzip and deflate, and br and zstd where the system has their libraries. A body in any other coding fails the
+    /// request with `.invalidResponse(.undecodableContent)`. If ``Session/Configuration/decodesContent`` is `false`,
+    /// all bodies stay encoded.
     ///
     /// - Parameter value: The content codings, such as `gzip`.
     /// - Returns: The `Accept-Encoding` field.
