@@ -8,7 +8,7 @@ import FoundationEssentials
 ///     prepare                           once; finds problems with the destination before anything is fetched
 ///     ├─ fields(for:)                   before each exchange: the fields to add to the request
 ///     │   └─ headReceived               the head, before the validators; does not change the file yet
-///     │       ├─ .write                 validators; then write(_:) for each piece; then complete() at the end of the body
+///     │       ├─ .write                 validators; then write(_:) for each piece; then complete() at the end
 ///     │       │     ├─ .file(URL)       done
 ///     │       │     └─ .sendAgain       the server sent less than requested: the next exchange requests the rest
 ///     │       ├─ .complete              no bytes are missing: no validators, no body; complete()
