@@ -84,13 +84,13 @@ extension RequestError {
         case clientCertificateRequired
         /// The server refused the client's certificate, or refused a client without a certificate.
         case clientCertificateRefused
-        /// A certificate, private key, list of authorities or cipher in the configuration cannot be used.
+        /// A certificate, private key, authority, revocation list or cipher in the configuration cannot be used.
         case configuration
         /// The session's ``ServerTrustManager`` requires an evaluator for the host, but has none.
         case noRequiredEvaluator(host: String)
-        /// No certificate is pinned for the host, or a file or text contains no certificate.
+        /// No certificate is pinned for the host, or the given file or data contains no valid certificate.
         case noCertificatesFound
-        /// No public key is pinned for the host, or a file or text contains no public key.
+        /// No public key is pinned for the host, or the given file or data contains no valid public key.
         case noPublicKeysFound
         /// None of the server's certificates is pinned.
         case certificatePinningFailed
