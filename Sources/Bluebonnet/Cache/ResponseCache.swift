@@ -85,7 +85,7 @@ public final class ResponseCache: Sendable {
 
     // MARK: For everyone
 
-    /// Removes all responses, and ensures that responses still in transit are not stored.
+    /// Removes all responses; responses that are being received at this time are not stored.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -93,7 +93,7 @@ public final class ResponseCache: Sendable {
         disk?.removeAll()
     }
 
-    /// Removes the responses for a URL, and ensures that responses still in transit are not stored.
+    /// Removes the responses for a URL; responses that are being received at this time are not stored.
     ///
     /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent
@@ -119,7 +119,7 @@ public final class ResponseCache: Sendable {
         return entry.map { CachedResponse(response: $0.response, data: $0.body, storagePolicy: $0.storagePolicy) }
     }
 
-    /// Counts of what the cache has done so far, and its current size.
+    /// The counters of the cache, and its current size.
     public var statistics: Statistics {
         var statistics = counts.withLock { $0 }
         statistics.memoryBytes = memory.withLock { $0.bytes }
@@ -166,8 +166,7 @@ public final class ResponseCache: Sendable {
         if self.epoch(of: key) != epoch { discard([key]) }
     }
 
-    /// Removes all responses for the keys, and keeps those still in transit from being stored; blocks if there are
-    /// files.
+    /// Removes all responses for the keys, and does not store those being received; blocks if there are files.
     func forget(_ keys: [CacheKey]) {
         guard !keys.isEmpty else { return }
         epochs.withLock { epochs in
@@ -176,7 +175,7 @@ public final class ResponseCache: Sendable {
         discard(keys)
     }
 
-    /// Removes all responses for the key, but lets those still in transit be stored; blocks if there are files.
+    /// Removes all responses for the key, but lets those being received be stored; blocks if there are files.
     func drop(_ key: CacheKey) { discard([key]) }
 
     /// Removes one response; blocks if there are files.
@@ -202,7 +201,7 @@ public final class ResponseCache: Sendable {
 }
 
 extension ResponseCache {
-    /// Counts of what a cache has done so far, and its current size.
+    /// The counters of a cache, and its current size.
     public struct Statistics: Hashable, Sendable {
         /// The number of requests answered with a stored response, without the network.
         public internal(set) var hits = 0

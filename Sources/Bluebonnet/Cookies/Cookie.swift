@@ -33,7 +33,7 @@ public struct Cookie: Hashable, Sendable {
     /// It is stored, but has no effect on a client without scripts.
     public var isHTTPOnly: Bool
 
-    /// The expiry date in whole seconds; `nil` for a cookie that lasts as long as its session.
+    /// The expiry date, which is stored in whole seconds; `nil` for a cookie that lasts as long as its session.
     public var expires: Date?
 
     /// Creates a cookie.

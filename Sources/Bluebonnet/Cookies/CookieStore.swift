@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import Glibc
 
-/// The cookies of a session: reads, sets, deletes, loads and saves them.
+/// Reads, sets, deletes, loads and saves the cookies of a session.
 ///
 /// The session handles the cookies of its requests and responses automatically; use a store to access them yourself. A
 /// store is a handle that you can keep and use from any task. It reads and changes cookies on the session's event loop,
@@ -53,7 +53,7 @@ public struct CookieStore: Sendable {
         try await set([cookie])
     }
 
-    /// Stores cookies, replacing stored cookies with the same name, domain and path; stores all of them or none.
+    /// Stores all of the cookies or none; they replace stored cookies with the same name, domain and path.
     ///
     /// - Parameter cookies: The cookies to store.
     /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if one of the cookies
@@ -243,7 +243,7 @@ extension Session.Configuration {
         /// Which sites may set cookies and receive them.
         @nonexhaustive
         public enum Policy: Hashable, Sendable {
-            /// Every host may set cookies and receives them.
+            /// All hosts may set cookies, and receive their cookies.
             case always
             /// Only the site of a request may set cookies and receive them; other sites that it is redirected to may
             /// not.

@@ -1,8 +1,8 @@
 extension RequestError {
-    /// The kind of failure, with the reason where there are several.
+    /// The kind of failure; most kinds include a reason.
     @nonexhaustive
     public enum Kind: Hashable, Sendable, Described {
-        /// The text or URL cannot be requested; ``RequestError/url`` has it in redacted form.
+        /// The text is not a URL, or the URL cannot be requested; ``RequestError/url`` has it in redacted form.
         case invalidURL
         /// The request or the session's configuration is invalid, so the request cannot be sent.
         case invalidRequest(InvalidRequestReason)

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The error of a failed request: what went wrong, at which stage, and for which URL.
+/// The error of a failed request: what went wrong, where in Bluebonnet, and for which URL.
 ///
 /// Bluebonnet reports every failure as a `RequestError`. ``kind`` is the kind of failure. If your code caused the
 /// failure, for example in an encoder, a validator or a serializer, ``underlying`` is the error it threw.
@@ -10,7 +10,7 @@ public struct RequestError: Error, Sendable {
     /// The kind of failure.
     public var kind: Kind { storage.kind }
 
-    /// The error that caused this error, if it came from code outside Bluebonnet.
+    /// The error that caused this error, such as an error of your own code or an earlier error of the request.
     public var underlying: (any Error)? { storage.underlying }
 
     /// A sentence with details, such as libcurl's error text.

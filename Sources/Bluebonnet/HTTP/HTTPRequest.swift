@@ -47,7 +47,7 @@ public struct HTTPRequest: Sendable {
         set { parts.httpVersion = newValue }
     }
 
-    /// The credential for the server's challenges; with `nil`, the default, a 401 response is returned.
+    /// The credential for the server's challenges; with `nil`, the default, a 401 response is delivered like any other.
     ///
     /// A redirect to another origin drops the credential. If the request or the session has an `Authorization` field,
     /// the credential is not used. User info in the URL is different: it is sent with the Basic scheme, without a
@@ -360,8 +360,8 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for a period in which no bytes are sent or received; 60 seconds by default.
     ///
-    /// The timeout is detected up to an eighth of the limit late. A period does not count while the request is
-    /// suspended, or while it waits for a reader of the response or for the next bytes of its body.
+    /// The timeout is detected up to an eighth of the limit late. Time does not count while the request is suspended,
+    /// or while it waits for a reader of the response body or for the next bytes of the request body.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }
