@@ -83,7 +83,7 @@ public final class ResponseCache: Sendable {
     /// A response may take up the capacity divided by this number.
     static let shareOfEntry = 8
 
-    // MARK: For everyone
+    // MARK: Public operations
 
     /// Removes all responses; responses that are being received at this time are not stored.
     @concurrent
@@ -128,7 +128,7 @@ public final class ResponseCache: Sendable {
         return statistics
     }
 
-    // MARK: For transports
+    // MARK: Operations for transports
 
     /// Whether a lookup may block, because it reads files.
     var hasDisk: Bool { disk != nil }

@@ -40,7 +40,7 @@ struct ResumeData: Hashable, Sendable {
         ResumeDecision(size: size, validator: validator, total: total)
     }
 
-    // MARK: What is left out
+    // MARK: Omitted parts
 
     /// The names of fields that belong to a single exchange or to a body, or make a request conditional.
     private static let passing: Set<String> = [

@@ -135,7 +135,7 @@ final class CachingExchange: Exchange {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
     /// Delivers the outcome, unless one has been delivered.
     func finish(_ outcome: ExchangeOutcome) {

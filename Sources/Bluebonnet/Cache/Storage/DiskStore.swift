@@ -134,7 +134,7 @@ final class DiskStore: Sendable {
         do throws(SystemError) { try directory.remove(name) } catch { countFailures(1) }
     }
 
-    // MARK: The books
+    // MARK: Bookkeeping
 
     /// Checks the directory, and on the first call also its files.
     ///
