@@ -1,33 +1,33 @@
 public import FoundationEssentials
 
-/// A response as a cache is to keep it.
+/// A response in the form in which a cache stores it.
 public struct CachedResponse: Sendable {
-    /// Says where a response may be kept.
+    /// The places where a response may be stored.
     @nonexhaustive
     public enum StoragePolicy: Hashable, Sendable {
-        /// In memory and in files.
+        /// The response may be stored in memory and in files.
         case memoryAndDisk
-        /// In memory only.
+        /// The response may be stored in memory only.
         case memoryOnly
-        /// Nowhere.
+        /// The response must not be stored.
         case notAllowed
     }
 
-    /// The head of the response.
+    /// The status and the header fields of the response.
     public var response: HTTPResponse
 
-    /// The body, decoded from its content coding.
+    /// The body of the response; it is decoded, unless ``Session/Configuration/decodesContent`` is `false`.
     public var data: Data
 
-    /// Where the response may be kept.
+    /// The place where the response may be stored.
     public var storagePolicy: StoragePolicy
 
-    /// Creates a response.
+    /// Creates a response for storage.
     ///
     /// - Parameters:
-    ///   - response: The head.
+    ///   - response: The status and the header fields.
     ///   - data: The body.
-    ///   - storagePolicy: Where it may be kept; everywhere by default.
+    ///   - storagePolicy: The place where the response may be stored; in memory and in files by default.
     package init(response: HTTPResponse, data: Data, storagePolicy: StoragePolicy = .memoryAndDisk) {
         self.response = response
         self.data = data
@@ -36,91 +36,93 @@ public struct CachedResponse: Sendable {
 }
 
 extension HTTPRequest {
-    /// Says how a request uses the session's response cache.
+    /// How a request uses the session's response cache.
     ///
-    /// The directives of the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy adds nothing to
-    /// the request that is sent, except the conditions that validate a stored response. A session without a cache ignores
-    /// all policies except ``returnCacheDontLoad``.
+    /// The directives of the request's own `Cache-Control` field apply as well (RFC 9111 §5.2.1). A policy changes the
+    /// request only by adding the conditions that validate a stored response. A session without a cache ignores all
+    /// policies except ``returnCacheDontLoad``.
     @nonexhaustive
     public enum CachePolicy: Hashable, Sendable {
-        /// Answers with a fresh stored response, and validates a stale one (RFC 9111 §4).
+        /// Uses a fresh stored response, validates a stale one, and otherwise sends the request (RFC 9111 §4).
         case useProtocolCachePolicy
-        /// Ignores stored responses, asks the network, and stores the answer.
+        /// Ignores stored responses, sends the request, and stores the response.
         case reloadIgnoringCache
-        /// Answers with a stored response of any age, and asks the network when there is none.
+        /// Uses a stored response of any age; if there is none, sends the request.
         case returnCacheElseLoad
-        /// Answers with a stored response of any age, and never asks the network.
+        /// Uses a stored response of any age, and never uses the network.
         ///
-        /// When nothing is stored for the request, it fails with `.cache(.notStored)`. Streams and downloads always fail so,
-        /// and so do all requests of a session without a cache.
+        /// If no response is stored for the request, it fails with `.cache(.notStored)`. Streams and downloads always
+        /// fail with this error, as do all requests of a session without a cache.
         case returnCacheDontLoad
-        /// Validates every stored response with the server, except a fresh one that is `immutable` (RFC 8246).
+        /// Validates every stored response with the server, except a fresh response that is `immutable` (RFC 8246).
         case reloadRevalidating
     }
 }
 
-/// Says where a response came from.
+/// The origin of a response: the server or the cache.
 @nonexhaustive
 public enum ResponseSource: Hashable, Sendable {
-    /// From the server.
+    /// The server sent the response.
     case network
-    /// From the session's cache, without the server.
+    /// The response comes from the session's cache, without a request to the server.
     case cache
-    /// From the session's cache, after the server confirmed that it is still good.
+    /// The response comes from the session's cache, and the server confirmed that it is still valid.
     case validated
 }
 
 /// Decides whether a response is stored in the session's cache, and in which form.
 ///
-/// A request's own handler goes before its session's. Without one, responses are stored as they are.
+/// A request's own handler replaces the session's handler. Without a handler, responses are stored unchanged.
 ///
-/// A handler is asked about each response that may be stored by the rules of RFC 9111 §3, those that redirect included,
-/// before the request is answered. It is not asked when the server confirms a stored response.
+/// A handler is called for each response to a ``DataRequest`` that RFC 9111 §3 allows to be stored, before the request
+/// completes. This includes redirects if their `Content-Length` is at most 64 KiB. A handler is not called when the
+/// server confirms a stored response.
 public protocol CachedResponseHandler: Sendable {
-    /// Returns what to store.
+    /// Returns the response to store.
     ///
-    /// Runs on the global pool, never on the network's loop, and may take its time: the request is answered after it,
-    /// with the response as it came. When the request is cancelled meanwhile, the task that runs this is cancelled, its
-    /// result is ignored, and nothing is stored.
+    /// The method runs on the global pool, never on the network's loop, and may take its time. The request completes
+    /// after it, with the original response. If the request is cancelled, the task that runs this method is cancelled,
+    /// its result is ignored, and nothing is stored.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - response: What would be stored.
-    /// - Returns: What to store, or `nil` for nothing.
+    ///   - request: The request that the response answers.
+    ///   - response: The response that would be stored.
+    /// - Returns: The response to store, or `nil` to store nothing. RFC 9111 §3 must allow storing the returned
+    ///   response; otherwise, nothing is stored.
     @concurrent
     func request(_ request: any Request, willCacheResponse response: CachedResponse) async -> CachedResponse?
 }
 
-/// Stores all responses, none, or those that a closure returns.
+/// A handler that stores all responses, none of them, or the responses that a closure returns.
 public struct ResponseCacher: CachedResponseHandler {
-    /// What to do with a response that may be stored.
+    /// How to handle a response that may be stored.
     public enum Behavior: Sendable {
-        /// Store it as it is.
+        /// Stores the response unchanged.
         case cache
-        /// Store nothing.
+        /// Stores nothing.
         case doNotCache
-        /// Store what a closure returns, or nothing if that is `nil`.
+        /// Stores the response that a closure returns, or nothing if the closure returns `nil`.
         ///
-        /// It gets the request and what would be stored, and runs on the global pool.
+        /// The closure receives the request and the response that would be stored. It runs on the global pool.
         case modify(@Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?)
     }
 
-    /// What to do with a response that may be stored.
+    /// How to handle a response that may be stored.
     package let behavior: Behavior
 
-    /// Creates a handler.
+    /// Creates a handler with a behavior.
     ///
-    /// - Parameter behavior: What to do with a response that may be stored.
+    /// - Parameter behavior: How to handle a response that may be stored.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }
 
-    /// Returns what to store, as the behavior says.
+    /// Returns the response to store, according to the behavior.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - response: What would be stored.
-    /// - Returns: What to store, or `nil` for nothing.
+    ///   - request: The request that the response answers.
+    ///   - response: The response that would be stored.
+    /// - Returns: The response to store, or `nil` to store nothing.
     @concurrent
     public func request(
         _ request: any Request, willCacheResponse response: CachedResponse
@@ -134,16 +136,17 @@ public struct ResponseCacher: CachedResponseHandler {
 }
 
 extension CachedResponseHandler where Self == ResponseCacher {
-    /// A handler that has responses stored as they are.
+    /// A handler that stores responses unchanged.
     public static var cache: ResponseCacher { ResponseCacher(behavior: .cache) }
 
-    /// A handler that has nothing stored.
+    /// A handler that stores nothing.
     public static var doNotCache: ResponseCacher { ResponseCacher(behavior: .doNotCache) }
 
-    /// A handler that has stored what a closure returns, or nothing if that is `nil`.
+    /// Returns a handler that stores the response that a closure returns, or nothing if the closure returns `nil`.
     ///
-    /// - Parameter modify: Gets the request and what would be stored. Runs on the global pool.
-    /// - Returns: The handler.
+    /// - Parameter modify: A closure that receives the request and the response that would be stored. It runs on the
+    ///   global pool.
+    /// - Returns: The handler with this closure.
     public static func modify(
         using modify: @escaping @Sendable (_ request: any Request, _ response: CachedResponse) async -> CachedResponse?
     ) -> ResponseCacher { ResponseCacher(behavior: .modify(modify)) }

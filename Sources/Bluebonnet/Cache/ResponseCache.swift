@@ -1,12 +1,19 @@
 public import FoundationEssentials
 
-/// Keeps responses, so that requests can be answered without the network, or with less of it (RFC 9111).
+/// A cache of responses, which answers requests without the network or with less traffic (RFC 9111).
 ///
-/// A private cache: it may keep what was made for one user. So share one among sessions that act for the same user only,
-/// and trust the same servers; requests that differ in their `Authorization` or `Cookie` fields, in their credential or in
-/// the user info of their URLs do not get each other's responses unless those are `public`, but the cookies that sessions
-/// keep are not looked at. Sessions that differ in what a URL means to them (``Session/Configuration/decodesContent``,
-/// ``Session/Configuration/unixSocketPath``, ``Session/Configuration/dns``) do not get each other's either.
+/// This is a private cache: it may store responses that were made for a particular user. Share a cache only among
+/// sessions that act for the same user and trust the same servers.
+///
+/// Two requests for the same URL do not receive each other's responses if they differ in one of these respects:
+///
+/// - the `Authorization` or `Cookie` field, the credential, or the user info of the URL, unless the response is
+///   `public`;
+/// - the session's ``Session/Configuration/decodesContent``, ``Session/Configuration/unixSocketPath`` or
+///   ``Session/Configuration/dns``.
+///
+/// The comparison does not include the cookies that a session keeps. If the session may send such cookies, responses
+/// whose `Vary` field names `Cookie` are neither stored nor used.
 ///
 /// ```swift
 /// var configuration = Session.Configuration()
@@ -14,45 +21,49 @@ public import FoundationEssentials
 /// let session = Session(configuration: configuration)
 /// ```
 ///
-/// The cache keeps complete responses to the GET requests of ``DataRequest``, as servers allow it, and none to streams and
-/// downloads. When it is full, it drops the least recently used first. It never keeps a response that takes more than an
-/// eighth of its capacity.
+/// The cache stores complete responses to GET requests of ``DataRequest`` if the server allows it. It does not store
+/// responses to streams and downloads. When the cache is full, it removes the least recently used responses first. A
+/// response is stored in memory only if it takes up at most an eighth of the memory capacity; the same rule applies to
+/// files and the disk capacity.
 ///
-/// In memory, and with a directory also in files, which outlast the process and may be shared by several. Nothing that
-/// goes wrong with files fails a request; ``Statistics/diskFailures`` counts it. A file that cannot be replaced or removed
-/// is emptied, or not read again by this process.
+/// Responses are stored in memory and, if the cache has a directory, also in files. Files outlast the process, and
+/// several processes may share a directory. A file error never fails a request, but counts in
+/// ``Statistics/diskFailures``. A file that cannot be replaced or removed is emptied, or this process no longer reads
+/// it.
 public final class ResponseCache: Sendable {
-    /// How many bytes of memory the responses may take, about.
+    /// The approximate number of bytes of memory that the responses may take up.
     package let memoryCapacity: Int
 
-    /// How many bytes the files may have; 0 without a directory.
+    /// The number of bytes that the files may take up; 0 without a directory.
     package let diskCapacity: Int
 
-    /// Where the files are; `nil` when there are none.
+    /// The directory of the files; `nil` if there are no files.
     package let directory: URL?
 
-    /// The present.
+    /// Returns the current time.
     let now: @Sendable () -> Date
     private let memory: Locked<MemoryStore>
     private let disk: DiskStore?
     private let epochs = Locked(CacheEpochs())
     private let counts = Locked(Statistics())
 
-    /// Creates a cache.
+    /// Creates a cache in memory and, optionally, in files.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: How many bytes of memory the responses may take; 16 MiB by default, none if it is 0.
-    ///   - diskCapacity: How many bytes the files may have; 256 MiB by default.
-    ///   - directory: Where to keep files, and nothing else; made when it is first needed, for this user only. A directory
-    ///     that exists must belong to this user, and only this user may write to it. Otherwise no file is kept, and
-    ///     ``Statistics/diskFailures`` counts. `nil`, the default, for no files.
+    ///   - memoryCapacity: The approximate number of bytes of memory that the responses may take up; 16 MiB by default.
+    ///     With 0, nothing is stored in memory.
+    ///   - diskCapacity: The number of bytes that the files may take up; 256 MiB by default.
+    ///   - directory: A directory for the files of caches only; `nil`, the default, means no files. The cache creates
+    ///     the directory when it first needs it, for this user only. An existing directory must belong to this user and
+    ///     be writable for this user only. Otherwise, no files are stored, and the failures count in
+    ///     ``Statistics/diskFailures``.
     public convenience init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil
     ) {
         self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory) { Date() }
     }
 
-    /// Creates a cache with a clock of its own, for tests.
+    /// Creates a cache with its own clock, for tests.
     package init(
         memoryCapacity: Int = 16 * 1024 * 1024, diskCapacity: Int = 256 * 1024 * 1024, directory: URL? = nil,
         now: @escaping @Sendable () -> Date
@@ -69,12 +80,12 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// One response may take the capacity divided by this.
+    /// A response may take up the capacity divided by this number.
     static let shareOfEntry = 8
 
-    // MARK: For everyone
+    // MARK: Public operations
 
-    /// Forgets all responses, also those that are under way.
+    /// Removes all responses; responses that are being received at this time are not stored.
     @concurrent
     public func removeAll() async {
         epochs.withLock { $0.advanceAll() }
@@ -82,22 +93,22 @@ public final class ResponseCache: Sendable {
         disk?.removeAll()
     }
 
-    /// Forgets the responses for a URL, also those that are under way.
+    /// Removes the responses for a URL; responses that are being received at this time are not stored.
     ///
-    /// - Parameter url: The URL; its fragment and its user do not matter.
+    /// - Parameter url: The URL of the responses; its fragment and user info are ignored.
     @concurrent
     public func remove(for url: URL) async {
         forget([CacheKey(url)])
     }
 
-    /// Returns what is kept for a request, fresh or not.
+    /// Returns the stored response for a request, whether it is fresh or stale.
     ///
-    /// The lookup does not count as a use. It ignores the fields that a session adds: when `Vary` names one of those, the
-    /// request must have it. Responses that were stored by a session with another view of the URL, such as a unix socket,
-    /// are not found.
+    /// The lookup does not count in the ``statistics``, but marks the response as recently used. It does not consider
+    /// header fields that a session adds: if `Vary` names such a field, add the field to the request. Responses stored
+    /// by a session with another view of the URL, such as a Unix domain socket, are not found.
     ///
-    /// - Parameter request: The request, a GET.
-    /// - Returns: The response; `nil` when there is none.
+    /// - Parameter request: A GET request.
+    /// - Returns: The stored response, or `nil` if there is none.
     @concurrent
     public func cachedResponse(for request: HTTPRequest) async -> CachedResponse? {
         let request = CacheRequest(request, settings: CachingTransport.Settings())
@@ -108,7 +119,7 @@ public final class ResponseCache: Sendable {
         return entry.map { CachedResponse(response: $0.response, data: $0.body, storagePolicy: $0.storagePolicy) }
     }
 
-    /// What the cache has done so far, and how large it is.
+    /// The counters of the cache, and its current size.
     public var statistics: Statistics {
         var statistics = counts.withLock { $0 }
         statistics.memoryBytes = memory.withLock { $0.bytes }
@@ -117,20 +128,20 @@ public final class ResponseCache: Sendable {
         return statistics
     }
 
-    // MARK: For transports
+    // MARK: Operations for transports
 
-    /// Whether looking something up may block.
+    /// Whether a lookup may block, because it reads files.
     var hasDisk: Bool { disk != nil }
 
-    /// Counts something.
+    /// Changes the counts.
     func count(_ change: (inout Statistics) -> Void) {
         counts.withLock { change(&$0) }
     }
 
-    /// What is in memory.
+    /// Returns the responses in memory.
     func inMemory(_ key: CacheKey) -> [StoredResponse] { memory.withLock { $0.candidates(for: key) } }
 
-    /// What is in files, which blocks; kept in memory from now on.
+    /// Returns the responses in files and adds them to memory; blocks.
     func onDisk(_ request: CacheRequest) -> [StoredResponse] {
         guard let disk else { return [] }
         let epoch = epoch(of: request.key)
@@ -142,20 +153,20 @@ public final class ResponseCache: Sendable {
         return found
     }
 
-    /// The count to hand back with a response, so that it is stored only if nothing was forgotten meanwhile.
+    /// Returns the epoch of a key; a response that was requested in an earlier epoch is not stored.
     func epoch(of key: CacheKey) -> UInt64 { epochs.withLock { $0[key] } }
 
-    /// Keeps a response, unless the key was forgotten since the epoch; blocks if there are files.
+    /// Stores a response, unless the key was forgotten since the epoch; blocks if there are files.
     func store(_ entry: StoredResponse, for key: CacheKey, since epoch: UInt64) {
         guard entry.storagePolicy != .notAllowed, self.epoch(of: key) == epoch else { return }
         changeMemory { _ = $0.store(entry, for: key) }
         if entry.storagePolicy == .memoryAndDisk { disk?.store(entry, for: key) } else { disk?.remove(entry, for: key) }
         counts.withLock { $0.stores += 1 }
-        // What was forgotten meanwhile is not here again.
+        // The key may have been forgotten while the response was being stored.
         if self.epoch(of: key) != epoch { discard([key]) }
     }
 
-    /// Forgets everything about the keys, also what is under way; blocks if there are files.
+    /// Removes all responses for the keys, and does not store those being received; blocks if there are files.
     func forget(_ keys: [CacheKey]) {
         guard !keys.isEmpty else { return }
         epochs.withLock { epochs in
@@ -164,16 +175,16 @@ public final class ResponseCache: Sendable {
         discard(keys)
     }
 
-    /// Has nothing about the key any more, but keeps what is under way; blocks if there are files.
+    /// Removes all responses for the key, but lets those being received be stored; blocks if there are files.
     func drop(_ key: CacheKey) { discard([key]) }
 
-    /// Has one response no more; blocks if there are files.
+    /// Removes one response; blocks if there are files.
     func drop(_ entry: StoredResponse, for key: CacheKey) {
         changeMemory { $0.remove(entry, for: key) }
         disk?.remove(entry, for: key)
     }
 
-    /// Changes the responses in memory; those removed are released after the lock.
+    /// Changes the responses in memory; removed responses are released outside the lock.
     private func changeMemory(_ change: (inout MemoryStore) -> Void) {
         _ = memory.withLock { memory in
             change(&memory)
@@ -190,27 +201,28 @@ public final class ResponseCache: Sendable {
 }
 
 extension ResponseCache {
-    /// What a cache has done so far, and how large it is.
+    /// The counters of a cache, and its current size.
     public struct Statistics: Hashable, Sendable {
-        /// How many requests were answered with what was stored, without the network.
+        /// The number of requests answered with a stored response, without the network.
         public internal(set) var hits = 0
-        /// How many were answered with a stored response that the server had confirmed.
+        /// The number of requests answered with a stored response that the server had confirmed.
         public internal(set) var validations = 0
-        /// How many were answered with a stale response, since the server could not answer (RFC 5861 §4).
+        /// The number of requests answered with a stale response, because the server could not answer (RFC 5861 §4).
         package internal(set) var staleResponses = 0
-        /// How many were answered by the network, although the cache might have answered them.
+        /// The number of requests that the cache was allowed to answer and the network answered instead.
         public internal(set) var misses = 0
-        /// How many responses were stored, freshened ones included.
+        /// The number of responses stored, including stored responses that the server confirmed.
         public internal(set) var stores = 0
-        /// How often a file operation failed, or the directory could not be trusted; the requests continued without the
-        /// disk.
+        /// The number of file operations that failed, or for which the directory could not be trusted.
+        ///
+        /// The requests continue without files.
         public internal(set) var diskFailures = 0
-        /// How many bytes of memory the responses take, about.
+        /// The approximate number of bytes of memory that the responses take up.
         public internal(set) var memoryBytes = 0
-        /// How many bytes the files have, as far as is known.
+        /// The number of bytes that the files take up, as far as this process knows.
         public internal(set) var diskBytes = 0
 
-        /// Creates statistics of a cache that was not used.
+        /// Creates the statistics of an unused cache.
         package init() {}
     }
 }

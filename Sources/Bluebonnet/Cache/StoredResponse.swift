@@ -1,21 +1,21 @@
 import FoundationEssentials
 
-/// A response in a cache, with its freshness and the request that it answers.
+/// A response in a cache, with its freshness and the digest of the request fields that select it.
 final class StoredResponse: Sendable {
     let response: HTTPResponse
     let body: Data
-    /// When the request was sent that brought the response, or last freshened it.
+    /// The time at which the request was sent that returned the response, or last freshened it.
     let requestTime: Date
-    /// When the response was complete.
+    /// The time at which the response was complete.
     let responseTime: Date
-    /// The request's fields that chose the response, and a digest of their values.
+    /// The request fields that select the response; ``selector`` is a digest of their values.
     let variation: VaryFields
     let selector: Data
     let storagePolicy: CachedResponse.StoragePolicy
     let control: CacheControl
     let freshness: Freshness
 
-    /// Keeps a response; `nil` if no request could be matched with it.
+    /// Creates a stored response; `nil` if no request could match it.
     init?(
         _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
@@ -34,7 +34,7 @@ final class StoredResponse: Sendable {
             responseTime: responseTime)
     }
 
-    /// The response to a request, as it came.
+    /// Creates a stored response from the response to a request.
     convenience init?(
         _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
@@ -45,7 +45,7 @@ final class StoredResponse: Sendable {
             responseTime: responseTime, storagePolicy: storagePolicy)
     }
 
-    /// Whether the request has the same values in the fields that chose the response (RFC 9111 §4.1).
+    /// Whether a request has the same values in the fields that select the response (RFC 9111 §4.1).
     func matches(_ request: CacheRequest) -> Bool {
         request.selects(by: variation) && request.selector(for: variation) == selector
     }
@@ -53,29 +53,29 @@ final class StoredResponse: Sendable {
     var entityTag: String? { response.headers.values(for: "ETag").first }
     var lastModified: String? { response.headers.values(for: "Last-Modified").first }
 
-    /// The time that tells the newest of several responses.
+    /// The time that determines the newest of several responses.
     var date: Date {
         response.headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
     }
 
-    /// How much memory this takes, about.
+    /// The approximate memory that the response takes up, in bytes.
     var cost: Int {
         body.count + response.headers.reduce(into: 512) { $0 += $1.name.utf8.count + $1.value.utf8.count + 64 }
     }
 
-    /// The head that answers a request for the URL now: with its age (RFC 9111 §5.1).
+    /// The head that answers a request now, with the `Age` field (RFC 9111 §5.1).
     func response(at now: Date, url: URL) -> HTTPResponse {
         var headers = response.headers
         headers.update(name: "Age", value: String(Int(min(freshness.age(at: now), Double(CacheControl.anyAge)))))
         return HTTPResponse(url: url, head: response.head.with(headers))
     }
 
-    /// The head that answers the request for which it was just validated, as it is stored.
+    /// The head that answers the request for which the response was just validated, as it is stored.
     func validatedResponse(url: URL) -> HTTPResponse { HTTPResponse(url: url, head: response.head) }
 }
 
 extension HTTPResponse {
-    /// The same with other fields.
+    /// Returns this response with other fields.
     func with(_ headers: HTTPHeaders) -> HTTPResponse {
         HTTPResponse(url: url, head: head.with(headers))
     }

@@ -1,51 +1,55 @@
 public import FoundationEssentials
 
-/// A cookie: a name and a value that a server asked to be sent back (RFC 6265).
+/// A cookie: a name and a value that a server sets and the client sends back (RFC 6265).
 ///
-/// What is printed of a cookie shows no value, which often is as good as a password.
+/// The description of a cookie does not show its value, which is often as sensitive as a password.
 public struct Cookie: Hashable, Sendable {
-    /// The name.
+    /// The name of the cookie.
     ///
-    /// Libcurl keeps one cookie of names that differ in case only.
+    /// Libcurl does not distinguish names that differ only in case: of such cookies it keeps only one.
     public var name: String
 
-    /// The value, as it is sent.
+    /// The value as it is sent.
     public var value: String
 
-    /// The host to which the cookie belongs, in lower case and without a leading dot; an international name in its ASCII
-    /// form (`xn--…`).
+    /// The host that the cookie belongs to, in lower case and without a leading dot.
+    ///
+    /// An international domain name must be in its ASCII form (`xn--…`).
     public var domain: String {
         didSet { domain = Self.canonicalDomain(domain) }
     }
 
-    /// Whether the cookie is sent to the hosts below its domain, too, because it was set with a `Domain` attribute.
+    /// Whether the cookie is also sent to the hosts below its domain, because it was set with a `Domain` attribute.
     public var includesSubdomains: Bool
 
-    /// The path below which the cookie is sent.
+    /// The path that the cookie belongs to; it is sent to this path and to the paths below it.
     public var path: String
 
-    /// Whether the cookie is sent over `https` only, or to this machine itself.
+    /// Whether the cookie is sent only over `https` or to this machine (`localhost`, `127.0.0.1` and `::1`).
     public var isSecure: Bool
 
-    /// Whether scripts of a page may not see the cookie; means nothing to a client that runs none, and is kept.
+    /// The `HttpOnly` attribute, which hides the cookie from page scripts.
+    ///
+    /// It is stored, but has no effect on a client without scripts.
     public var isHTTPOnly: Bool
 
-    /// When the cookie expires, in whole seconds; `nil` for a cookie that lasts as long as its session.
+    /// The expiry date, which is stored in whole seconds; `nil` for a cookie that lasts as long as its session.
     public var expires: Date?
 
     /// Creates a cookie.
     ///
-    /// It is checked when it is given to a session.
+    /// The cookie is validated when it is passed to a session.
     ///
     /// - Parameters:
-    ///   - name: The name.
-    ///   - value: The value, as it is sent.
-    ///   - domain: The host to which the cookie belongs.
-    ///   - includesSubdomains: Whether it is sent to the hosts below the domain, too.
-    ///   - path: The path below which it is sent.
-    ///   - isSecure: Whether it is sent over `https` only.
-    ///   - isHTTPOnly: Whether scripts may not see it.
-    ///   - expires: When it expires; `nil` with the session.
+    ///   - name: The name of the cookie.
+    ///   - value: The value as it is sent.
+    ///   - domain: The host that the cookie belongs to. An international domain name must be in its ASCII form
+    ///     (`xn--…`).
+    ///   - includesSubdomains: Whether the cookie is also sent to the hosts below the domain; `false` by default.
+    ///   - path: The path that the cookie belongs to; `/` by default.
+    ///   - isSecure: Whether the cookie is sent only over `https` or to this machine; `false` by default.
+    ///   - isHTTPOnly: Whether the cookie is hidden from page scripts; `false` by default.
+    ///   - expires: The expiry date; `nil`, the default, for a cookie that lasts as long as its session.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil
@@ -60,16 +64,16 @@ public struct Cookie: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// Whether the cookie is sent to the very host only that set it.
+    /// Whether the cookie is sent only to the host that set it.
     package var isHostOnly: Bool { !includesSubdomains }
 
-    /// Whether the cookie lasts as long as its session.
+    /// Whether the cookie lasts only as long as its session, because it has no expiry date.
     public var isSessionCookie: Bool { expires == nil }
 
     /// Returns whether the cookie has expired.
     ///
-    /// - Parameter date: The time in question; now by default.
-    /// - Returns: Whether the cookie is not sent any more at that time.
+    /// - Parameter date: The time to check; the current time by default.
+    /// - Returns: Whether the cookie has expired at this time.
     package func isExpired(at date: Date = Date()) -> Bool {
         expires.map { $0 <= date } ?? false
     }
@@ -82,7 +86,7 @@ public struct Cookie: Hashable, Sendable {
 }
 
 extension Cookie: SecretKeeping {
-    /// The name and where the cookie is sent, without its value.
+    /// The name and the destination of the cookie, without its value.
     package var text: String {
         let host = includesSubdomains ? "*.\(domain)" : domain
         return "Cookie(\(name)=\(Redaction.placeholder) for \(host)\(path)\(isSecure ? ", secure" : ""))"
@@ -92,14 +96,14 @@ extension Cookie: SecretKeeping {
 }
 
 extension Cookie {
-    /// Checks that a session can keep the cookie and send it as it is.
+    /// Checks that a session can store the cookie and send it unchanged.
     ///
-    /// The limits are those of libcurl, which silently drops a cookie that is beyond them.
+    /// The limits are those of libcurl, which silently drops a cookie that exceeds them.
     func validate() throws(RequestError) {
         if let reason = refusal { throw RequestError(.cookies(reason)) }
     }
 
-    /// Why the cookie cannot be kept, if it cannot.
+    /// The reason why the cookie cannot be stored, if there is one.
     private var refusal: RequestError.CookieReason? {
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != 0x3b && $0 != 0x3d }) else {
             return .invalidName
@@ -108,7 +112,7 @@ extension Cookie {
             return .invalidValue(name: name)
         }
         guard name.utf8.count + value.utf8.count <= Self.sizeLimit else { return .tooLarge(name: name) }
-        // Libcurl would treat two slashes as one, and so send the cookie everywhere.
+        // Libcurl would treat two slashes as one, and therefore send the cookie everywhere.
         guard path.utf8.first == 0x2f, path != "//", path.utf8.count <= Self.sizeLimit,
             path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != 0x3b })
         else { return .invalidPath(name: name) }
@@ -120,7 +124,7 @@ extension Cookie {
         return prefixRefusal
     }
 
-    /// Which promise of the name's prefix the cookie does not keep (RFC 6265bis §4.1.3).
+    /// The refusal of a cookie that violates the requirements of its name's prefix (RFC 6265bis §4.1.3).
     private var prefixRefusal: RequestError.CookieReason? {
         let prefix = name.lowercased()
         if prefix.hasPrefix("__secure-"), !isSecure { return .prefix(name: name) }
@@ -128,7 +132,7 @@ extension Cookie {
         return nil
     }
 
-    /// The most bytes that a name and its value have, as in libcurl and browsers.
+    /// The maximum size of a name and its value together in bytes, as in libcurl and browsers.
     private static let sizeLimit = 4096
 
     private static func isHost(_ domain: String) -> Bool {
@@ -141,17 +145,19 @@ extension Cookie {
 }
 
 extension Cookie {
-    /// Reads a line of a Netscape cookie file, as libcurl and browsers' tools write them.
+    /// Reads a line of a Netscape cookie file, as written by libcurl and browser tools.
     ///
-    /// - Parameter line: Seven fields that tabs separate: domain, whether subdomains are included, path, whether it is
-    ///   secure, expiry in seconds since 1970 or 0, name, value. `#HttpOnly_` may stand in front.
+    /// - Parameter line: Seven fields separated by tabs: the domain, whether subdomains are included, the path, whether
+    ///   the cookie is secure, the expiry date in seconds since 1970 or 0, the name, and the value. `#HttpOnly_` may
+    ///   precede them.
     package init?(netscapeLine line: some StringProtocol) {
         var line = Substring(line)
         while let last = line.utf8.last, last == 0x0a || last == 0x0d { line = Substring(line.utf8.dropLast()) }
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
         if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) }
         guard line.utf8.first != 0x23 else { return nil }
-        // Tabs in a row are one to libcurl: only the value, at the end, can be empty. So may the path, by its look.
+        // Libcurl treats consecutive tabs as one, so only the value at the end can be empty. The path can be empty,
+        // too, because the next field shows that it is missing.
         var fields = line.split(separator: "\t")
         if fields.count > 2, ["TRUE", "FALSE"].contains(fields[2]) { fields.insert("/", at: 2) }
         if fields.count == 6 { fields.append("") }
@@ -162,9 +168,9 @@ extension Cookie {
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
 
-    /// The cookie as a line of a Netscape cookie file, without a line end.
+    /// The cookie as a line of a Netscape cookie file, without a line break.
     ///
-    /// It shows the value.
+    /// The line contains the value.
     package var netscapeLine: String {
         let fields = [
             (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
@@ -176,10 +182,10 @@ extension Cookie {
 
     static let httpOnlyMark = "#HttpOnly_"
 
-    /// The expiry in seconds since 1970; 0 stands for none, so an expiry in the far past becomes the first second.
+    /// The expiry date in seconds since 1970; 0 means none, so a date in the far past becomes the first second.
     private var expirySeconds: Int64 {
         guard let seconds = expires?.timeIntervalSince1970 else { return 0 }
-        // What is no time at all is past.
+        // A date that is not a number is in the past.
         guard !seconds.isNaN else { return 1 }
         return Int64(min(max(seconds.rounded(.down), 1), 9e15))
     }

@@ -5,21 +5,21 @@ extension Cookie {
     ///
     /// - Parameters:
     ///   - url: The URL of a request.
-    ///   - date: The time of the request; now by default.
-    /// - Returns: Whether host and path are those of the cookie, a secure one is asked for by `https` or on this machine,
-    ///   and the cookie has not expired.
+    ///   - date: The time of the request; the current time by default.
+    /// - Returns: Whether the host and the path match the cookie and the cookie has not expired. A secure cookie also
+    ///   requires `https` or this machine as the host.
     package func isSent(to url: URL, at date: Date = Date()) -> Bool {
         guard let target = CookieTarget(url), !isExpired(at: date), !isSecure || target.isSecure else { return false }
         return matches(host: target.host) && matches(path: target.path)
     }
 
-    /// Whether the host is the cookie's domain, or below it if the cookie goes there, too (RFC 6265 §5.1.3).
+    /// Whether the host is the cookie's domain, or below it if the cookie includes subdomains (RFC 6265 §5.1.3).
     func matches(host: String) -> Bool {
         if host == domain { return true }
         return includesSubdomains && !HostName.hasNoDomains(host) && host.hasSuffix(".\(domain)")
     }
 
-    /// Whether the path is the cookie's, or below it (RFC 6265 §5.1.4).
+    /// Whether the path is the cookie's path or below it (RFC 6265 §5.1.4).
     func matches(path requested: String) -> Bool {
         guard requested.hasPrefix(path) else { return false }
         return requested.utf8.count == path.utf8.count || path.hasSuffix("/")
@@ -28,9 +28,10 @@ extension Cookie {
 }
 
 extension [Cookie] {
-    /// The cookies, which are in the order of their coming, in that in which libcurl sends them.
+    /// The cookies in the order in which libcurl sends them; the array must be in the order in which they were set.
     ///
-    /// The longest path goes first (RFC 6265 §5.4), then the longest domain, the longest name, the latest.
+    /// The cookie with the longest path comes first (RFC 6265 §5.4), then the longest domain, the longest name, and the
+    /// latest.
     var inOrderOfSending: [Cookie] {
         enumerated()
             .sorted { left, right in
@@ -42,13 +43,13 @@ extension [Cookie] {
     }
 }
 
-/// What of a request's URL decides about cookies.
+/// The properties of a request's URL that its cookies depend on.
 struct CookieTarget {
-    /// The host in lower case and in ASCII, an IPv6 address without brackets.
+    /// The host in lower case and in ASCII; an IPv6 address has no brackets.
     let host: String
     /// The path as it is sent.
     let path: String
-    /// Whether a secure cookie may go there: over `https`, and to this machine, as in libcurl.
+    /// Whether secure cookies may be sent there: over `https`, and to this machine, as in libcurl.
     let isSecure: Bool
 
     init?(_ url: URL) {
@@ -59,7 +60,7 @@ struct CookieTarget {
         isSecure = url.scheme?.lowercased() == "https" || ["localhost", "127.0.0.1", "::1"].contains(self.host)
     }
 
-    /// The path of a cookie that names none (RFC 6265 §5.1.4).
+    /// The path of a cookie without a `Path` attribute (RFC 6265 §5.1.4).
     var defaultPath: String {
         guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
         return String(path[..<slash])
@@ -67,13 +68,13 @@ struct CookieTarget {
 }
 
 extension Cookie {
-    /// Reads the value of a `Set-Cookie` field of a response (RFC 6265 §5.2, §5.3).
+    /// Reads the value of a response's `Set-Cookie` field (RFC 6265 §5.2, §5.3).
     ///
     /// - Parameters:
     ///   - field: The value of the field.
-    ///   - url: The URL of the request that was answered.
-    /// - Throws: A ``RequestError`` with ``RequestError/Kind-swift.enum/cookies(_:)``: the field has not the form of a
-    ///   cookie, or its host must not set this one.
+    ///   - url: The URL of the request that the response answers.
+    /// - Throws: A ``RequestError`` of the kind ``RequestError/Kind-swift.enum/cookies(_:)`` if the field is not a
+    ///   valid cookie, or if the host must not set it.
     public init(setCookie field: String, for url: URL) throws(RequestError) {
         guard let target = CookieTarget(url), let cookie = Cookie(parsing: field, for: target) else {
             throw RequestError(.cookies(.malformed))
@@ -82,7 +83,7 @@ extension Cookie {
         try checkSetting(by: target)
     }
 
-    /// Reads the value of a field, unchecked; `nil` when it is not a cookie.
+    /// Reads the value of a field without validation; `nil` if it is not a cookie.
     init?(parsing field: String, for target: CookieTarget) {
         let parts = field.split(separator: ";", omittingEmptySubsequences: false)
         let (name, value) = Self.pair(parts[0])
@@ -93,7 +94,7 @@ extension Cookie {
             let (attribute, value) = Self.pair(part)
             switch (attribute.lowercased(), value ?? "") {
             case ("domain", let value) where !value.isEmpty:
-                // Observers of properties are not called here.
+                // Property observers do not run in an initializer.
                 domain = Self.canonicalDomain(value)
                 includesSubdomains = true
             case ("path", let value): path = value.hasPrefix("/") ? value : target.defaultPath
@@ -104,15 +105,15 @@ extension Cookie {
             default: break
             }
         }
-        // One that lives for a time does so whatever date it has.
+        // `Max-Age` takes precedence over `Expires`.
         expires = maximumAge ?? expires
         if includesSubdomains, domain == target.host {
-            // A host that is a public suffix itself has cookies of its own, as does an address (RFC 6265 §5.3).
+            // A host that is a public suffix or an IP address can only have cookies of its own (RFC 6265 §5.3).
             includesSubdomains = !HostName.hasNoDomains(domain) && !PublicSuffixes.isPublicSuffix(domain)
         }
     }
 
-    /// Applies the rules about who may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
+    /// Checks the rules about which host may set which cookie (RFC 6265 §5.3, RFC 6265bis §5.7).
     private func checkSetting(by target: CookieTarget) throws(RequestError) {
         if !matches(host: target.host) {
             throw RequestError(.cookies(.foreignDomain(name: name, domain: domain)))
@@ -121,13 +122,13 @@ extension Cookie {
         try validate()
     }
 
-    /// The name and value around the first equals sign, without white space.
+    /// Returns the name and the value around the first equals sign, without white space.
     private static func pair(_ text: Substring) -> (String, String?) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         return (String(parts[0].trimmed), parts.count > 1 ? String(parts[1].trimmed) : nil)
     }
 
-    /// The time after a number of seconds (RFC 6265 §5.2.2); the past for none or fewer.
+    /// Returns the time after a number of seconds (RFC 6265 §5.2.2); a time in the past for 0 or less.
     private static func expiry(after seconds: String) -> Date? {
         let digits = seconds.hasPrefix("-") ? seconds.dropFirst() : Substring(seconds)
         guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
@@ -136,7 +137,7 @@ extension Cookie {
         }
         return Date(timeIntervalSince1970: min(Date().timeIntervalSince1970 + count, 9e15))
     }
-    /// The time that an `Expires` attribute names, which is read leniently (RFC 6265 §5.1.1).
+    /// Returns the time of an `Expires` attribute, which is parsed leniently (RFC 6265 §5.1.1).
     private static func date(_ text: String) -> Date? {
         var (clock, day, month, year): (Int?, Int?, Int?, Int?)
         for token in text.utf8.split(whereSeparator: isDateDelimiter) {
@@ -151,7 +152,7 @@ extension Cookie {
             }
         }
         guard let clock, let day, let month, let year, year >= 1601 else { return nil }
-        // In libcurl's list of cookies, no time before the first second is one.
+        // Libcurl's cookie lists cannot express a time before the first second of 1970.
         return HTTPDate.date(year, month, day, clock).map { max($0, Date(timeIntervalSince1970: 1)) }
     }
 
@@ -176,20 +177,20 @@ extension Cookie {
         return HTTPDate.months.firstIndex { $0.isSameIgnoringCase(as: name) }
     }
 
-    /// The number that a token begins with, if that has so many digits.
+    /// Returns the number at the beginning of a token, if its count of digits is in the range.
     private static func number(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int? {
         let number = token.prefix { $0 &- 0x30 < 10 }
         return digits.contains(number.count) ? Int(String(decoding: number, as: UTF8.self)) : nil
     }
 }
 
-/// Decides whether an exchange sends and keeps cookies, as a value.
+/// Decides whether an exchange sends and stores cookies, as a pure value.
 struct CookieDecision {
     let policy: Session.Configuration.Cookies.Policy
-    /// Returns the site of a host: what is registered under a public suffix.
+    /// Returns the site of a host: the domain directly below a public suffix.
     var site: (String) -> String = PublicSuffixes.site(of:)
 
-    /// Whether the session's cookies take part in the exchange of a request.
+    /// Whether an exchange for the request sends and stores the session's cookies.
     func includesCookies(in request: HTTPRequest) -> Bool {
         guard request.handlesCookies else { return false }
         switch policy {

@@ -2,12 +2,17 @@ public import FoundationEssentials
 import Glibc
 
 extension DownloadRequest {
-    /// Chooses a place for a file when its response is known.
+    /// The destination of a downloaded file.
     ///
-    /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with
-    /// a small file (`.name.part.resume`) from which a later process can resume. The file under the destination's own
-    /// name is never incomplete. The bytes are not flushed to the disk. The file gets the permissions that the
-    /// process's umask leaves; one in the temporary directory is for its owner only.
+    /// Until the body is complete and valid, it is in a hidden partial file; the destination never contains an
+    /// incomplete file. The partial file of ``file(_:options:)`` is `.name.part` next to the destination, or a hidden
+    /// file with a unique name there if another download uses `.name.part`. The partial file of
+    /// ``directory(_:options:)`` has a unique hidden name in the directory. All other destinations use the temporary
+    /// directory.
+    ///
+    /// If the download can be resumed, a small file next to the partial file, such as `.name.part.resume`, lets a later
+    /// process resume it. The bytes are not flushed to the disk. The file gets the permissions that the process's umask
+    /// allows; a file in the temporary directory is readable only for its owner.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)
@@ -19,51 +24,52 @@ extension DownloadRequest {
         let place: Place
         let options: Options
 
-        /// Returns the destination of a file with a given name.
+        /// Returns a destination with the name of a file.
         ///
         /// - Parameters:
         ///   - url: The URL of the file.
-        ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
-        /// - Returns: The destination.
+        ///   - options: How to handle directories, an existing file and interruptions; no options by default.
+        /// - Returns: The destination with this file.
         public static func file(_ url: URL, options: Options = []) -> Destination {
             Destination(place: .file(url), options: options)
         }
 
-        /// Returns the destination of a file in a directory, under the name that the response suggests.
+        /// Returns a destination in a directory, with the file name that the response suggests.
         ///
-        /// The name is ``HTTPResponse/suggestedFilename``, made harmless: it stays in the directory and is not hidden. When
-        /// there is a file of that name, a number is added (`report 2.pdf`), unless `removePreviousFile` is among the options.
+        /// The name is ``HTTPResponse/suggestedFilename`` in a safe form: the file stays in the directory and is not
+        /// hidden. If the name is taken, a number is added (`report 2.pdf`). With `removePreviousFile`, an existing
+        /// file is replaced instead.
         ///
         /// - Parameters:
         ///   - url: The URL of the directory.
-        ///   - options: What to do about directories and a previous file, and when interrupted; nothing by default.
-        /// - Returns: The destination.
+        ///   - options: How to handle directories, an existing file and interruptions; no options by default.
+        /// - Returns: The destination in this directory.
         public static func directory(_ url: URL, options: Options = []) -> Destination {
             Destination(place: .directory(url), options: options)
         }
 
-        /// A new file in the temporary directory, for its owner only; only its user removes it.
+        /// A new file in the temporary directory, readable only for its owner; you are responsible for deleting it.
         public static var temporary: Destination { temporary(options: []) }
 
-        /// Returns the destination of a new file in the temporary directory.
+        /// Returns a destination with a new file in the temporary directory.
         ///
-        /// - Parameter options: What to do when interrupted.
-        /// - Returns: The destination.
+        /// - Parameter options: How to handle interruptions; all other options are ignored.
+        /// - Returns: The destination in the temporary directory.
         public static func temporary(options: Options) -> Destination {
             Destination(place: .temporary, options: options)
         }
 
-        /// Returns a destination that is chosen when the body is complete.
+        /// Returns a destination that a closure chooses when the body is complete.
         ///
-        /// The partial file is in the temporary directory; from there the body is copied if the destination is on another
-        /// file system.
+        /// The partial file is in the temporary directory. If the chosen destination is on a different file system, the
+        /// file is first copied to a hidden name next to the destination and then moved into place.
         ///
         /// - Parameters:
-        ///   - options: What to do when interrupted; the rest of the options is the closure's to choose.
-        ///   - chooser: Returns the URL of the file and what to do about directories and a previous file. Called once the body
-        ///     is complete, on the global pool, with the URL of the partial file, which it leaves alone, and the head of the
-        ///     response.
-        /// - Returns: The destination.
+        ///   - options: How to handle interruptions; the closure returns all other options.
+        ///   - chooser: A closure that returns the URL of the file and the options for directories and an existing
+        ///     file. It is called on the global pool when the body is complete and valid. It receives the URL of the
+        ///     partial file, which it must not change or move, and the head of the response.
+        /// - Returns: The destination with this closure.
         public static func custom(
             options: Options = [],
             _ chooser:
@@ -77,55 +83,60 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-    /// Says how a download treats the file system, and whether it resumes automatically after an interruption.
+    /// Options for how a download treats the file system and interruptions.
     public struct Options: OptionSet, Sendable, Hashable {
-        /// The options as bits.
+        /// The bits of the options.
         public let rawValue: Int
 
-        /// Creates a set of options.
+        /// Creates options from their bits.
         ///
-        /// - Parameter rawValue: The options as bits.
+        /// - Parameter rawValue: The bits of the options.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
-        /// Makes the directories that lead to the destination and do not exist.
+        /// Creates the missing directories on the path of the destination.
         public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
 
-        /// Replaces a file that is at the destination already, at the moment when the new one is complete.
+        /// Replaces an existing file at the destination, at the moment when the new file is complete.
         ///
-        /// A directory is never replaced; of a symbolic link, the link itself is. Without this option a download to an
-        /// existing file fails before anything is fetched.
+        /// A directory is never replaced. If the destination is a symbolic link, the link itself is replaced. Without
+        /// this option, a download to ``DownloadRequest/Destination/file(_:options:)`` fails before it sends a request
+        /// if the file exists.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
 
-        /// Goes on from where it was when the transfer is interrupted, without beginning again.
+        /// Resumes an interrupted transfer automatically, instead of starting over.
         ///
-        /// Once some of the body is there, a connection that is lost or cannot be made, a time limit for connecting or silence
-        /// that runs out, and a body that ends too early are followed by another attempt for the rest, until five in a row
-        /// have fetched less than 1 KiB; the waits between them grow from half a second. A download to a named file also takes
-        /// up what an earlier one, in this process or another, left beside the destination, if that was asked of the same
-        /// URL. That the bytes belong together is the server's promise: where it gives no strong validator (RFC 9110 §8.8.1),
-        /// an interruption ends the download, and the next one begins again.
+        /// Once part of the body has arrived, these interruptions lead to another attempt for the rest: a connection
+        /// that is lost or cannot be made, a connect or idle timeout, and a body that ends early. Bluebonnet gives up
+        /// after five attempts in a row that each fetch less than 1 KiB. The delay before an attempt is 0.5 seconds; it
+        /// doubles with each attempt that fetches less than 1 KiB, and is extended at random by up to half.
+        ///
+        /// A download to a named file also continues the partial file that an earlier download of the same URL left
+        /// next to the destination, in this process or another.
+        ///
+        /// Resuming relies on a strong validator from the server (RFC 9110 §8.8.1). Without one, an interruption ends
+        /// the download, and the next download starts over.
         public static let automaticallyResume = Options(rawValue: 1 << 2)
     }
 }
 
-/// The name of ``DownloadRequest/Destination`` within the package.
+/// An alias for ``DownloadRequest/Destination`` within the package.
 package typealias DownloadDestination = DownloadRequest.Destination
 
-/// The name of ``DownloadRequest/Options`` within the package.
+/// An alias for ``DownloadRequest/Options`` within the package.
 package typealias DownloadOptions = DownloadRequest.Options
 
-/// A destination as paths, checked.
+/// A validated destination, as file system paths.
 ///
 /// All calls block.
 struct DownloadTarget: Sendable {
     private let place: DownloadDestination.Place
-    /// The path of the file or of the directory, if there is one.
+    /// The path of the file or of the directory; empty if there is none.
     private let path: String
     let options: DownloadOptions
 
-    /// Checks a destination before anything is fetched for it, and makes its directory if that is wanted.
+    /// Checks a destination before anything is fetched, and creates its directory if the options include that.
     ///
     /// - Throws: `.download` with `.destinationInvalid`, `.destinationExists`, `.destinationIsDirectory` or
     ///   `.cannotCreateFile`.
@@ -141,7 +152,7 @@ struct DownloadTarget: Sendable {
         }
     }
 
-    /// Opens the partial file: beside the destination, where that is known.
+    /// Opens the partial file: next to the destination if that is known, otherwise in the temporary directory.
     func openPartialFile() throws(RequestError) -> PartialFile {
         switch place {
         case .file:
@@ -155,7 +166,7 @@ struct DownloadTarget: Sendable {
         }
     }
 
-    /// Moves a complete file to the destination and returns its path there.
+    /// Moves a complete file to the destination and returns its final path.
     func place(_ partial: PartialFile, _ response: HTTPResponse) throws(RequestError) -> String {
         let isReplacing = options.contains(.removePreviousFile)
         switch place {
@@ -176,7 +187,7 @@ struct DownloadTarget: Sendable {
         }
     }
 
-    /// Moves a file into a directory, under the name or, where that is taken, under one with a number.
+    /// Moves a file into a directory, adding a number to the name if the name is taken.
     private static func place(
         _ partial: PartialFile, in directory: String, _ name: String, _ isReplacing: Bool
     ) throws(RequestError) -> String {
@@ -200,17 +211,17 @@ struct DownloadTarget: Sendable {
 
     // MARK: Checks
 
-    /// Returns the path of a file's URL.
+    /// Returns the path of a file URL.
     static func path(of url: URL) throws(RequestError) -> String {
         let path = url.absoluteURL.path(percentEncoded: false)
-        // C would take a NUL for the end of the path.
+        // C functions would treat a NUL as the end of the path.
         guard url.isFileURL, path.utf8.first == 0x2f, !path.utf8.contains(0) else {
             throw RequestError(.download(.destinationInvalid(url.redactedDescription)))
         }
         return FileSystem.withoutSlashes(path)
     }
 
-    /// Returns the path of a file's URL, if a file may come to be there.
+    /// Returns the path of a file URL, if a file may be created there.
     private static func checkedPath(of url: URL, _ options: DownloadOptions) throws(RequestError) -> String {
         let path = try path(of: url)
         try checkFree(path, replacing: options.contains(.removePreviousFile))
@@ -218,7 +229,7 @@ struct DownloadTarget: Sendable {
         return path
     }
 
-    /// Checks that a file may come to be at a path.
+    /// Checks that a file may be created at a path.
     static func checkFree(_ path: String, replacing: Bool) throws(RequestError) {
         guard let status = FileSystem.status(path, followingLinks: false) else { return }
         guard !status.isDirectory, FileSystem.status(path, followingLinks: true)?.isDirectory != true else {
@@ -244,7 +255,7 @@ struct DownloadTarget: Sendable {
 }
 
 extension SystemError {
-    /// The error as an error of a download; the detail has the system's error text.
+    /// The error as a download error; the detail has the system's error text.
     func during(
         _ reason: RequestError.DownloadReason, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
@@ -252,15 +263,15 @@ extension SystemError {
     }
 }
 
-/// Makes names of files: harmless ones from servers' suggestions, hidden ones for partial files.
+/// Creates file names: safe names from suggestions of servers, and hidden names for partial files.
 enum FileName {
-    /// How many bytes a name may have on the file systems of Linux.
+    /// The maximum length of a name in bytes on Linux file systems.
     static let limit = 255
 
-    /// The name of a file for which the response has no usable one.
+    /// The name of a file if the response suggests no usable name.
     static let fallback = "download"
 
-    /// Returns a name that stays in its directory, is not hidden and leaves room for a number.
+    /// Returns a name that stays in its directory, is not hidden, and leaves room for a number.
     static func harmless(_ suggestion: String?) -> String {
         let last = (suggestion ?? "").unicodeScalars.split { $0 == "/" || $0 == "\\" }.last.map { Array($0) } ?? []
         let kept = last.filter { $0.properties.generalCategory != .control && !isDirectionMark($0) }
@@ -279,7 +290,7 @@ enum FileName {
         return "\(stem) \(number)\(suffix)"
     }
 
-    /// Returns the name of the partial file of a file; always the same, so that a later process finds it.
+    /// Returns the name of a file's partial file, which is always the same, so that a later process finds it.
     static func partial(of name: String) -> String {
         guard name.utf8.count > limit - 40 else { return ".\(name).part" }
         return ".\(prefix(of: name, limit: 180))-\(String(fingerprint(name), radix: 16)).part"
@@ -296,7 +307,7 @@ enum FileName {
         return String(repeating: "0", count: max(0, 13 - number.count)) + number
     }
 
-    /// Marks that turn the direction of text can make `gpj.exe` of `exe.jpg`.
+    /// Marks that change the direction of text can make `gpj.exe` look like `exe.jpg`.
     private static func isDirectionMark(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x200e, 0x200f, 0x061c, 0x202a...0x202e, 0x2066...0x2069: true
@@ -304,7 +315,7 @@ enum FileName {
         }
     }
 
-    /// Takes off the extension; `.tar.gz` is one.
+    /// Splits off the extension; `.tar.gz` counts as one extension.
     private static func parts(of name: String) -> (stem: String, suffix: String) {
         guard var dot = name.lastIndex(of: "."), dot > name.startIndex else { return (name, "") }
         let stem = name[..<dot]
@@ -312,7 +323,7 @@ enum FileName {
         return (String(name[..<dot]), String(name[dot...]))
     }
 
-    /// Returns as many characters as fit in a number of bytes.
+    /// Returns as many characters as fit into a number of bytes.
     private static func prefix(of text: String, limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var count = 0
@@ -323,18 +334,18 @@ enum FileName {
         return String(text[..<(end ?? text.endIndex)])
     }
 
-    /// FNV-1a of 64 bits: the same in every process, which `Hasher` is not.
+    /// The 64-bit FNV-1a hash, which is the same in every process, unlike `Hasher`.
     private static func fingerprint(_ text: String) -> UInt64 {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
 
-/// Reads a file that was downloaded, for serializers that want its bytes.
+/// Reads a downloaded file, for serializers that need its bytes.
 enum DownloadedFile {
     /// Returns the bytes of a file; blocks.
     ///
-    /// - Throws: `.invalidResponse(.bodyTooLarge)` when there are more than the limit, `.download(.cannotReadFile)` when
-    ///   they cannot be read.
+    /// - Throws: `.invalidResponse(.bodyTooLarge)` if there are more bytes than the limit, or
+    ///   `.download(.cannotReadFile)` if they cannot be read.
     static func read(_ url: URL, limit: Int64?) throws(RequestError) -> Data {
         let data: Data?
         do throws(FileError) {

@@ -1,23 +1,23 @@
 import FoundationEssentials
 
-/// Receives a downloaded body into its file, and continues it where an earlier exchange ended.
+/// Writes a downloaded body to its file, and continues where an earlier exchange ended.
 ///
-/// Belongs to the task that drives the request; its calls block, so that is never the loop. One sink serves all attempts
-/// of a request. The order of calls:
+/// The sink belongs to the task that drives the request. Its calls block, so they never run on the event loop. One sink
+/// serves all attempts of a request. This is the order of calls:
 ///
-///     prepare                           once; what is wrong with the destination is known before anything is fetched
-///     ├─ fields(for:)                   before every exchange: what to add to the request
-///     │   └─ headReceived               the head, before the validators see it; nothing is done to the file yet
-///     │       ├─ .write                 validators; then write(_:) for each piece; then complete(), the end of the body
+///     prepare                           once; finds problems with the destination before anything is fetched
+///     ├─ fields(for:)                   before each exchange: the fields to add to the request
+///     │   └─ headReceived               the head, before the validators; does not change the file yet
+///     │       ├─ .write                 validators; then write(_:) for each piece; then complete() at the end
 ///     │       │     ├─ .file(URL)       done
-///     │       │     └─ .sendAgain       the server gave less than was asked for: the next exchange asks for the rest
-///     │       ├─ .complete              nothing is missing: no validators, no body; complete()
-///     │       ├─ .sendAgain             no validators, no body; the next exchange, at once, asks for all of it
-///     │       └─ .refuse(error)         validators, whose error goes before this one; the attempt fails
-///     │   an exchange may fail anywhere: canResume and fetched are for who decides about another one
-///     └─ interrupted()                  once, when there is no other: the data to resume with later
+///     │       │     └─ .sendAgain       the server sent less than requested: the next exchange requests the rest
+///     │       ├─ .complete              no bytes are missing: no validators, no body; complete()
+///     │       ├─ .sendAgain             no validators, no body; the next exchange, at once, requests the whole body
+///     │       └─ .refuse(error)         validators, whose error takes precedence; the attempt fails
+///     │   an exchange may fail at any time: canResume and fetched help to decide about another exchange
+///     └─ interrupted()                  once, if there is no further exchange: returns the data for resuming later
 ///
-/// A file that was written to by an attempt that is not gone on from is emptied when the next one has a body.
+/// If an attempt is not resumed, the file keeps its bytes until the next attempt has a body.
 final class DownloadSink {
     /// The next step after the head of an exchange.
     enum HeadAction: Sendable {
@@ -33,39 +33,39 @@ final class DownloadSink {
         case sendAgain
     }
 
-    /// Where the partial file is.
+    /// The URL of the partial file.
     var partialFileURL: URL { URL(filePath: partial.path, directoryHint: .notDirectory) }
 
-    /// Whether the partial file is still where it was made; what is written to one that is not is lost.
+    /// Whether the partial file is still in its place; otherwise, written bytes are lost.
     var isInPlace: Bool { partial.isInPlace }
 
-    /// How many bytes of the file are before the body of the exchange under way.
+    /// The number of bytes in the file before the body of the current exchange.
     var positionOfBody: Int64 { if case .append(let position) = pending { position } else { 0 } }
 
-    /// How many bytes the file has; where a download was resumed, those of before included.
+    /// The size of the file in bytes, including bytes from before a resumption.
     var completed: Int64 { partial.size }
 
-    /// How many bytes the file will have, if that is known; from the head on.
+    /// The final size of the file in bytes, if it is known; set when the head arrives.
     private(set) var total: Int64?
 
-    /// How many bytes the exchange under way, or the last one, has brought.
+    /// The number of bytes fetched by the current or the last exchange.
     private(set) var fetched: Int64 = 0
 
     private let target: DownloadTarget
     private let partial: PartialFile
-    /// Whether the next exchange asks for the bytes behind those in the file.
+    /// Whether the next exchange may request only the bytes after those in the file.
     private let isResuming: Bool
-    /// Whether all of the body must be asked for, whatever is in the file.
+    /// Whether the whole body must be requested, regardless of the file.
     private var startsOver = false
-    /// Whether the file holds bytes of another download, which are of no use to this one.
+    /// Whether the bytes in the file belong to another download and cannot be used.
     private var isForeign: Bool
     private var request: HTTPRequest?
     private var response: HTTPResponse?
-    /// The rest that the exchange under way asked for, if it did not ask for the whole.
+    /// The rest that the current exchange requests; `nil` if it requests the whole body.
     private var decision: ResumeDecision?
-    /// The change of the file that comes before the first byte of the body.
+    /// The change to make to the file before the first byte of the body.
     private var pending: Beginning?
-    /// Where the body of the exchange ends, if it is a part.
+    /// The position at which the body of the exchange ends, if it is partial.
     private var end: Int64?
     private var hasFailed = false
     private var isSettled = false
@@ -89,12 +89,12 @@ final class DownloadSink {
     /// Checks the destination and opens the partial file.
     ///
     /// - Parameters:
-    ///   - destination: Where the file goes.
+    ///   - destination: The destination of the file.
     ///   - request: The request before adaptation, so that it is the same as in an earlier process.
-    ///   - resumeData: What ``interrupted()`` returned; where the file it speaks of is gone or of something else, all of
-    ///     the body is asked for.
-    /// - Returns: The sink.
-    /// - Throws: `.download`: what is wrong with the destination or the data.
+    ///   - resumeData: The data that ``interrupted(discarding:)`` returned. If its file is gone or belongs to something
+    ///     else, the whole body is requested.
+    /// - Returns: A sink for the download.
+    /// - Throws: `.download` with the problem of the destination or the data.
     static func prepare(
         _ destination: DownloadDestination, for request: HTTPRequest, resumeData: Data? = nil
     ) throws(RequestError) -> DownloadSink {
@@ -114,8 +114,9 @@ final class DownloadSink {
     /// Begins an exchange.
     ///
     /// - Parameter request: The request as it would be sent.
-    /// - Returns: Fields to put in the place of those of the same names: what asks for the rest, and that no content coding
-    ///   be applied, so that lengths and ranges are those of the file; unless the request asks for a coding itself.
+    /// - Returns: Fields that replace the request's fields of the same names. They request the rest of the body. They
+    ///   also refuse content codings, so that lengths and ranges refer to the bytes of the file, unless the request
+    ///   itself has an `Accept-Encoding` field.
     func fields(for request: HTTPRequest) -> HTTPHeaders {
         self.request = request
         (response, decision, pending, end, total) = (nil, nil, nil, nil, nil)
@@ -127,9 +128,9 @@ final class DownloadSink {
         return request.headers.contains("Accept-Encoding") ? [:] : ["Accept-Encoding": "identity"]
     }
 
-    /// Decides what to do with the body of a head; see the order of calls above.
+    /// Decides how to handle the body of a response; see the order of calls above.
     ///
-    /// Does not block.
+    /// The method does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
         self.response = response
         guard let decision else { return wholeBegins(response) }
@@ -162,7 +163,8 @@ final class DownloadSink {
 
     /// Writes a piece of the body to the file.
     ///
-    /// - Throws: `.download(.cannotWriteFile)`, as on a full disk; `.invalidResponse` when there is more than was announced.
+    /// - Throws: `.download(.cannotWriteFile)`, for example if the disk is full, or `.invalidResponse` if there are
+    ///   more bytes than announced.
     func write(_ data: Data) throws(RequestError) {
         do throws(RequestError) {
             try begin()
@@ -177,9 +179,10 @@ final class DownloadSink {
         }
     }
 
-    /// Moves the file into its place, if nothing is missing.
+    /// Moves the file to the destination if no bytes are missing; otherwise returns `.sendAgain`.
     ///
-    /// - Throws: `.invalidResponse(.truncated)`, or `.download`: why the file could not be moved. It is kept then.
+    /// - Throws: `.invalidResponse(.truncated)`, or `.download` if the file could not be moved. The file is kept in
+    ///   both cases.
     func complete() throws(RequestError) -> Completion {
         do throws(RequestError) {
             try begin()
@@ -214,24 +217,25 @@ final class DownloadSink {
 
     // MARK: Between exchanges and after the last
 
-    /// Whether the next exchange can continue after the bytes in the file; false unless resuming was requested.
+    /// Whether the next exchange can continue after the bytes in the file; always `false` if resuming was not
+    /// requested.
     var canResume: Bool {
         isResuming && !startsOver && !isForeign && partial.resumeData?.decision(size: partial.size) != nil
     }
 
-    /// The data to resume with later, as it is now; nil if there is nothing to resume.
+    /// The data for resuming in the current state; `nil` if there is nothing to resume.
     var resumeData: Data? { isSettled || isForeign ? nil : partial.keep() }
 
     /// Ends the download without a file at its destination; later calls do nothing.
     ///
-    /// The partial file is kept if it can be resumed, and if the file system failed; otherwise it is removed. A file
-    /// that is no longer in its place leaves nothing.
+    /// The partial file is kept if it can be resumed, or if the file system failed; otherwise, it is removed. If the
+    /// file is no longer in its place, there is nothing to keep.
     ///
-    /// - Parameter isDiscarded: Whether it is removed in any case.
-    /// - Returns: The data to resume with.
+    /// - Parameter isDiscarded: Whether to remove the file in any case.
+    /// - Returns: The data for resuming.
     func interrupted(discarding isDiscarded: Bool = false) -> Data? {
         guard !isSettled else { return nil }
-        // The data may be used to go on before this object is gone.
+        // The data may be used to resume before this object is released.
         defer { partial.release() }
         if !isForeign, isDiscarded || !isInPlace {
             isSettled = true
@@ -240,7 +244,7 @@ final class DownloadSink {
         }
         let data = resumeData
         isSettled = true
-        // A file of an earlier process that this one has not touched is not this one's to remove.
+        // This process must not remove the file of an earlier process that it has not changed.
         if data == nil, !hasFailed, partial.keep() == nil { partial.discard() }
         return data
     }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// One download from its first attempt to its last; belongs to the task that drives the request.
+/// A download from its first attempt to its last; it belongs to the task that drives the request.
 struct FileDownload {
     /// The next step after an interruption.
     enum Interruption {
-        /// All of the body is requested again, at once.
+        /// The whole body is requested again, immediately.
         case startOver
         /// The download resumes automatically.
         case resume(after: Duration)
@@ -15,19 +15,19 @@ struct FileDownload {
 
     let plan: DownloadPlan
     private var sink: DownloadSink?
-    /// Where the file was put.
+    /// The URL of the complete file.
     private var fileURL: URL?
     private var resumption = AutomaticResumption()
     private var startsOver = false
-    /// Whether the file was removed, since a check refused it, or taken away: then there is nothing to resume.
+    /// Whether the file was removed, because validation refused it or it was moved away; it cannot be resumed then.
     private var isGone = false
-    /// How often all of the body was requested again.
+    /// The number of times the whole body was requested again.
     private var restarts = 0
 
-    /// How often all of the body may be requested again, since the rest is not available.
+    /// The maximum number of times the whole body is requested again because the rest is not available.
     private static let restartLimit = 3
 
-    /// Creates the download of a request; `nil` if its body does not go to a file.
+    /// Creates the download of a request; `nil` if its body is not written to a file.
     init?(for sink: ResponseSink) {
         guard case .file(let plan) = sink else { return nil }
         self.plan = plan
@@ -35,10 +35,10 @@ struct FileDownload {
 
     // MARK: An attempt
 
-    /// Adds the fields that ask for the rest of the file, which is opened before the first attempt.
+    /// Adds the fields that request the rest of the file; opens the file before the first attempt.
     ///
-    /// A new file is opened, too, after a file was refused or taken away: the old file could never be moved into its
-    /// place.
+    /// A new file is also opened after the old file was refused or moved away, because the old file could never be
+    /// moved to the destination.
     mutating func prepare(_ request: inout HTTPRequest) throws(RequestError) {
         if sink?.isInPlace == false { (sink, isGone) = (nil, true) }
         if sink == nil {
@@ -53,12 +53,12 @@ struct FileDownload {
 
     var total: Int64? { sink?.total }
 
-    /// How many bytes the file has.
+    /// The size of the file in bytes.
     var completed: Int64 { sink?.completed ?? 0 }
 
     func write(_ piece: Data) throws(RequestError) { try sink?.write(piece) }
 
-    /// Asks the validators about the complete file; one that is refused is removed.
+    /// Runs the validators on the complete file; a refused file is removed.
     mutating func validate(
         _ attempt: CompletedAttempt, _ response: HTTPResponse, _ events: RequestEvents?
     ) throws(RequestError) {
@@ -74,7 +74,7 @@ struct FileDownload {
             } catch {
                 let error = RequestError.wrappingValidator(error).about(response, body: nil)
                 tell(.failure(error))
-                // Resuming would bring the very file that was refused.
+                // Resuming would yield the same file again.
                 _ = sink?.interrupted(discarding: true)
                 (sink, isGone) = (nil, true)
                 throw error
@@ -83,14 +83,14 @@ struct FileDownload {
         tell(.success(()))
     }
 
-    /// Moves the file into its place; returns `nil` if the server gave less than was asked for.
+    /// Moves the file to its destination; returns `nil` if the server sent less than requested.
     mutating func complete() throws(RequestError) -> URL? {
         guard case .file(let url) = try sink?.complete() else { return nil }
         fileURL = url
         return url
     }
 
-    /// The next attempt asks for all of the body.
+    /// Makes the next attempt request the whole body.
     mutating func mustStartOver() { startsOver = true }
 
     // MARK: After an attempt
@@ -99,22 +99,22 @@ struct FileDownload {
     mutating func interrupted(by error: RequestError) -> Interruption {
         if startsOver {
             startsOver = false
-            // A server that sends another representation each time would be asked indefinitely.
+            // A server that sends another representation each time must not cause requests indefinitely.
             restarts += 1
             return restarts > Self.restartLimit ? .end : .startOver
         }
         if error.isCancellation { return .end }
-        // A resumed download resumes automatically only if its own options include that.
+        // A download from resume data resumes automatically only if its own options include that.
         let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
             by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
         return delay.map { .resume(after: $0) } ?? .ask
     }
 
-    /// The data with which the download could be resumed now.
+    /// The data for resuming the download in its current state.
     var resumeData: Data? { sink?.resumeData }
 
-    /// Ends a download that failed; the partial file stays, to be resumed, unless it is to be discarded.
+    /// Ends a failed download; the partial file is kept for resuming, unless it should be discarded.
     func ended(_ attempt: CompletedAttempt) -> CompletedAttempt {
         let isDiscarded = attempt.error?.isCancellation == true && plan.discardsPartialFile.withLock { $0 }
         guard let sink else {
@@ -128,7 +128,7 @@ struct FileDownload {
         return attempt.resumable(with: sink.interrupted(discarding: isDiscarded))
     }
 
-    /// Removes the file from its destination, before all of it is fetched again.
+    /// Deletes the file at the destination before the whole body is fetched again.
     func removeFile() {
         if let fileURL { try? FileManager.default.removeItem(at: fileURL) }
     }

@@ -1,17 +1,17 @@
 import FoundationEssentials
 import Glibc
 
-/// Owns a file that a body is being written to, and the sidecar with the data to resume it.
+/// A file to which a body is being written, and the sidecar with the data to resume it.
 ///
-/// Belongs to one task; its calls block, so they never run on the event loop. While it lives it holds the lock of the
-/// file: no other download, in this process or another, writes to it. The body is not flushed to the disk: the written
-/// bytes survive a crash of the process, but not a power failure.
+/// The object belongs to one task. Its calls block, so they never run on the event loop. As long as the object exists,
+/// it holds a lock on the file: no other download, in this process or another, writes to it. The body is not flushed to
+/// the disk: the written bytes survive a crash of the process, but not a power failure.
 final class PartialFile {
-    /// Where the file is.
+    /// The path of the file.
     let path: String
-    /// How many bytes there are.
+    /// The size of the file in bytes.
     private(set) var size: Int64
-    /// The data to resume with, if the download can be resumed.
+    /// The data for resuming, if the download can be resumed.
     private(set) var resumeData: ResumeData?
 
     private let file: OpenFile
@@ -28,16 +28,16 @@ final class PartialFile {
 
     // MARK: Opening
 
-    /// Opens the partial file of a name, with the bytes that an earlier process left in it, or makes it.
+    /// Opens a partial file by name, with the bytes of an earlier process, or creates it.
     ///
-    /// Returns nil if another download is writing to it, or the file belongs to another user.
+    /// The result is `nil` if another download is writing to the file, or the file belongs to another user.
     static func named(_ name: String, in directory: String) throws(RequestError) -> PartialFile? {
         let path = FileSystem.path(name, in: directory)
-        // The file may come and go while it is being opened: its owner moves it away when it is complete.
+        // The file may appear and disappear at the same time, because its owner moves it away when it is complete.
         for _ in 0..<16 {
             do {
                 let file = try OpenFile.creating(path, mode: 0o666)
-                // It was not there before, so that without locks it is this one's all the same.
+                // The file is new, so this process owns it even on a file system without locks.
                 guard file.lock() != .busy else { return nil }
                 guard isStill(file, at: path) else { continue }
                 return PartialFile(path, file, size: 0)
@@ -45,7 +45,7 @@ final class PartialFile {
                 guard error.isAlreadyThere else { throw error.during(.cannotCreateFile(path: path)) }
             }
             guard let file = try? OpenFile.writing(path) else {
-                // Gone again, or not to be opened: a directory, a link, another user's.
+                // The file is gone again, or cannot be opened because it is a directory, a link or another user's file.
                 guard FileSystem.status(path, followingLinks: false) == nil else { return nil }
                 continue
             }
@@ -56,7 +56,7 @@ final class PartialFile {
         return nil
     }
 
-    /// Makes a partial file with a unique name.
+    /// Creates a partial file with a unique name.
     static func unique(in directory: String, mode: mode_t) throws(RequestError) -> PartialFile {
         let path = FileSystem.path(".\(FileName.unique()).part", in: directory)
         do {
@@ -68,9 +68,9 @@ final class PartialFile {
         }
     }
 
-    /// Opens the partial file that resume data is about.
+    /// Opens the partial file that resume data describes.
     ///
-    /// Returns nil when it is gone, in use, not this user's, or was begun again since.
+    /// The result is `nil` if the file is gone, in use or another user's file, or if it has been restarted since.
     static func left(by data: ResumeData) -> PartialFile? {
         guard let file = try? OpenFile.writing(data.path), file.lock() != .busy, isStill(file, at: data.path),
             let status = try? file.status(), status.isOwn
@@ -79,7 +79,7 @@ final class PartialFile {
         return partial.resumeData?.id == data.id ? partial : nil
     }
 
-    /// Whether the path leads to this very file.
+    /// Whether the path still leads to this file.
     private static func isStill(_ file: OpenFile, at path: String) -> Bool {
         guard let own = try? file.status(), let named = FileSystem.status(path, followingLinks: false) else {
             return false
@@ -87,23 +87,23 @@ final class PartialFile {
         return own.identity == named.identity
     }
 
-    /// Whether the path leads to this very file, so that moving it moves what was written.
+    /// Whether the path still leads to this file, so that moving the path moves the written bytes.
     var isInPlace: Bool { Self.isStill(file, at: path) }
 
     // MARK: Writing
 
-    /// Empties the file for another body, and writes the sidecar for it before any of the body.
+    /// Empties the file for another body, and writes the sidecar before any part of the body.
     func restart(_ data: ResumeData?) throws(RequestError) {
-        // In this order, the sidecar never describes other bytes than those in the file.
+        // The order ensures that the sidecar never describes bytes other than those in the file.
         try truncate(to: 0)
         sidecar.remove()
         resumeData = nil
         guard let data else { return }
-        // If there is no room for the sidecar, writing the body fails, too, and reports the error.
+        // If there is no space for the sidecar, writing the body fails as well and reports the error.
         if (try? sidecar.write(data)) != nil { resumeData = data }
     }
 
-    /// Appends to the file; when it throws, the bytes that could be written stay.
+    /// Appends to the file; if it throws, the bytes that could be written stay in the file.
     func write(_ data: Data) throws(RequestError) {
         do {
             try file.write(data, at: &size)
@@ -112,7 +112,7 @@ final class PartialFile {
         }
     }
 
-    /// Cuts the file.
+    /// Changes the size of the file.
     func truncate(to size: Int64) throws(RequestError) {
         guard size != self.size else { return }
         do {
@@ -125,19 +125,19 @@ final class PartialFile {
 
     // MARK: Ending
 
-    /// Returns the data to resume with later; nil if there is nothing to resume.
+    /// Returns the data for resuming later; `nil` if there is nothing to resume.
     func keep() -> Data? {
         guard var data = resumeData, data.decision(size: size) != nil else { return nil }
         data.bytes = size
         return data.encoded()
     }
 
-    /// Lets others write to the file; it is not written to afterwards.
+    /// Releases the lock, so that another download can write to the file; this object must not write to it afterwards.
     func release() {
         file.unlock()
     }
 
-    /// Removes the file.
+    /// Deletes the file and its sidecar.
     func discard() {
         if isInPlace { FileSystem.remove(path) }
         sidecar.remove()
@@ -146,9 +146,9 @@ final class PartialFile {
 }
 
 extension ResumeData {
-    /// Finds the resume data that an earlier process left beside a destination, as after a crash.
+    /// Finds the resume data that an earlier process left next to a destination, for example after a crash.
     ///
-    /// Blocks. It also finds the data of a process that is still running, which has the lock of the file.
+    /// The call blocks. It also finds the data of a running process, which holds the lock on the file.
     static func left(beside destination: URL) -> ResumeData? {
         guard let path = try? DownloadTarget.path(of: destination) else { return nil }
         let partial = FileSystem.path(
@@ -164,14 +164,14 @@ extension ResumeData {
 }
 
 extension PartialFile {
-    /// Gives the complete file its name.
+    /// Moves the complete file to its destination.
     ///
-    /// At no moment is there less than all of the file under that name. When it fails, the file is still where it was.
+    /// The destination never contains an incomplete file. If the move fails, the file stays in its place.
     ///
     /// - Parameters:
-    ///   - target: The path of the file.
-    ///   - replacing: Whether a file that is there is replaced.
-    ///   - isPrivate: Whether the file stays for its owner only.
+    ///   - target: The path of the destination.
+    ///   - replacing: Whether to replace an existing file.
+    ///   - isPrivate: Whether the file stays readable only for its owner.
     /// - Throws: `.download` with `.destinationExists`, `.destinationIsDirectory` or `.cannotMoveFile`.
     func move(to target: String, replacing: Bool, isPrivate: Bool = false) throws(RequestError) {
         try DownloadTarget.checkFree(target, replacing: replacing)
@@ -202,9 +202,9 @@ extension PartialFile {
         }
     }
 
-    /// Gives a file that is its owner's only the permissions of a new file in the target's directory.
+    /// Gives a private file the permissions of a new file in the directory of the target.
     ///
-    /// The system shows them (the umask, or the directory's own rules) when a file is made there.
+    /// Creating a sample file there reveals these permissions, which depend on the umask or on rules of the directory.
     private func setMode(for target: String, isPrivate: Bool) throws(SystemError) {
         let mode = try file.status().mode
         if isPrivate { return mode == 0o600 ? () : try file.setMode(0o600) }
@@ -215,13 +215,13 @@ extension PartialFile {
         try file.setMode(made.status().mode)
     }
 
-    /// Copies the file to another file system, under a hidden name first.
+    /// Copies the file to another file system, using a hidden name first.
     private func copy(to target: String, replacing: Bool, mode: mode_t) throws(SystemError) {
         let staging = Self.staging(for: target)
         let copy = try OpenFile.creating(staging, mode: mode)
         do {
             try file.copy(to: copy)
-            // Some file systems tell only now that something could not be written.
+            // Some file systems report write errors only when the file is closed.
             try copy.close()
             try Self.rename(staging, to: target, replacing: replacing)
         } catch {
@@ -236,7 +236,7 @@ extension PartialFile {
     }
 }
 
-/// The sidecar: a small file beside a partial file, which holds its resume data.
+/// The sidecar: a small file next to a partial file, which contains its resume data.
 ///
 /// All calls block.
 struct ResumeSidecar {
@@ -246,7 +246,7 @@ struct ResumeSidecar {
         path = partialPath + ".resume"
     }
 
-    /// Reads the file; `nil` if it is missing or belongs to another user.
+    /// Reads the file; `nil` if it is missing, is invalid or belongs to another user.
     func read() -> ResumeData? {
         do {
             let file = try OpenFile.reading(path)
@@ -258,9 +258,9 @@ struct ResumeSidecar {
         }
     }
 
-    /// Writes the file, for its owner only; a reader sees either all of the old or all of the new one.
+    /// Writes the file, readable only for its owner; readers see either the old file or the new one.
     ///
-    /// Writes the file. The caller holds the lock of the partial file, so there is no other writer.
+    /// The caller holds the lock on the partial file, so there is no other writer.
     func write(_ data: ResumeData) throws(SystemError) {
         let unfinished = path + ".new"
         FileSystem.remove(unfinished)

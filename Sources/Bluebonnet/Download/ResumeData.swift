@@ -1,47 +1,48 @@
 import FoundationEssentials
 
-/// The data to resume a download with, in this process or a later one.
+/// The data for resuming a download, in this process or a later one.
 ///
-/// Beside the partial file it is JSON that only the file's owner may read; users carry the same around as `Data`. It holds
-/// no field and no user info that a description would redact: who is to be authenticated again brings the secret along. A
-/// URL's query is kept, because another query is another resource.
+/// Next to the partial file, the data is JSON that only the file's owner can read; users handle the same JSON as
+/// `Data`. The data contains no field and no user info that a description would redact, so a request that needs
+/// authentication must add its secret again. The query of the URL is kept, because a URL with another query is another
+/// resource.
 struct ResumeData: Hashable, Sendable {
-    /// Says which beginning of the partial file this is about: one that began again has another.
+    /// Identifies one beginning of the partial file; each restart creates a new identifier.
     var id: String
-    /// The URL as it was asked for, without user info.
+    /// The requested URL, without user info.
     var url: URL
-    /// The fields of the request that are neither secrets nor conditions.
+    /// The header fields of the request, except secrets and conditions.
     var headers: HTTPHeaders
-    /// The state of the resource that the bytes are of.
+    /// The validator of the representation that the bytes belong to.
     var validator: ResumeValidator
-    /// How many bytes the whole has, if that is known.
+    /// The size of the whole representation in bytes, if it is known.
     var total: Int64?
     /// The path of the partial file.
     var path: String
-    /// How many bytes the partial file had when this was written; beside a file, that file's size counts.
+    /// The size of the partial file when the data was written; if the file exists, its actual size is used.
     var bytes: Int64
 
-    /// Whether a part of the answer to the request could be asked for.
+    /// Whether the rest of a response to the request could be requested.
     static func isResumable(_ request: HTTPRequest) -> Bool {
         request.method == .get && !request.headers.contains("Range")
     }
 
-    /// The request that fetches the representation, without the fields that ask for its rest.
+    /// The request for the representation, without the fields that request its rest.
     var request: HTTPRequest { HTTPRequest(url: url, headers: headers) }
 
-    /// Whether this is of the same resource as a request.
+    /// Whether this data and a request refer to the same resource.
     func isOf(_ request: HTTPRequest) -> Bool {
         Self.isResumable(request) && Self.withoutUserInfo(request.url).absoluteString == url.absoluteString
     }
 
-    /// Returns how to go on, if the partial file has so many bytes.
+    /// Returns how to resume, for a given size of the partial file.
     func decision(size: Int64) -> ResumeDecision? {
         ResumeDecision(size: size, validator: validator, total: total)
     }
 
-    // MARK: What is left out
+    // MARK: Omitted parts
 
-    /// Fields that belong to one exchange or to its body, and those that make a request conditional.
+    /// The names of fields that belong to a single exchange or to a body, or make a request conditional.
     private static let passing: Set<String> = [
         "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "content-length",
         "transfer-encoding", "connection", "expect", "te", "upgrade",
@@ -50,7 +51,7 @@ struct ResumeData: Hashable, Sendable {
     private static func harmless(_ headers: HTTPHeaders) -> HTTPHeaders {
         HTTPHeaders(
             headers.filter {
-                // A field that its description redacts holds a secret.
+                // A field that is redacted in its description contains a secret.
                 !passing.contains($0.name.lowercased()) && $0.description == "\($0.name): \($0.value)"
                     && !SecretNames.isSecretValue($0.value)
             })
@@ -67,10 +68,10 @@ struct ResumeData: Hashable, Sendable {
 }
 
 extension ResumeData {
-    /// Makes the data of an exchange; `nil` if a later request could not ask for the rest of its body.
+    /// Creates the data of an exchange; `nil` if a later request could not ask for the rest of its body.
     ///
-    /// Only the whole of a representation (200) that was asked for by GET (RFC 9110 §14.2), without a range of the user's
-    /// own and without a content coding, with a strong validator.
+    /// The response must be a complete representation (200) with a strong validator and without a content coding. The
+    /// request must be a GET without a `Range` field (RFC 9110 §14.2).
     init?(request: HTTPRequest, response: HTTPResponse, path: String) {
         guard response.statusCode == 200, Self.isResumable(request), response.head.isUncoded,
             let validator = ResumeValidator(response)
@@ -80,26 +81,26 @@ extension ResumeData {
             validator: validator, total: response.expectedContentLength, path: path, bytes: 0)
     }
 
-    /// The version of the format that is written; others are refused.
+    /// The version of the written format; other versions are refused.
     static let version = 1
 
-    /// How large resume data may be, in bytes.
+    /// The maximum size of resume data in bytes.
     static let limit = 1 << 20
 
-    /// The JSON that stands for this.
+    /// The data as JSON.
     func encoded() -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Texts and whole numbers only: there is nothing in it that could not be encoded.
+        // Encoding cannot fail, because the values are only strings and integers.
         return (try? encoder.encode(ResumeDataJSON(self))) ?? Data()
     }
 
-    /// Reads the JSON that ``encoded()`` makes.
+    /// Reads JSON that ``encoded()`` has written.
     ///
-    /// It may come from anywhere: everything in it is checked before anything is done with it.
+    /// The JSON may come from an untrusted source, so everything in it is validated before use.
     ///
-    /// - Parameter data: The JSON.
-    /// - Throws: `.download(.resumeDataInvalid)` when it is not that, or of another version.
+    /// - Parameter data: The JSON to read.
+    /// - Throws: `.download(.resumeDataInvalid)` if the data is invalid or has another version.
     init(decoding data: Data) throws(RequestError) {
         guard data.count <= Self.limit, let coded = try? JSONDecoder().decode(ResumeDataJSON.self, from: data) else {
             throw RequestError(.download(.resumeDataInvalid))
@@ -151,7 +152,7 @@ extension ResumeData {
         }
     }
 
-    /// Whether the path is one that a partial file can have: no other file is ever opened because of resume data.
+    /// Whether the path can be that of a partial file: resume data must not cause any other file to be opened.
     private var hasPartialPath: Bool {
         let name = FileSystem.name(of: path)
         return path.utf8.first == 0x2f && !path.utf8.contains(0) && name.utf8.first == 0x2e && name.hasSuffix(".part")

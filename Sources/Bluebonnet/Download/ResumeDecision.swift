@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// Decides how to ask for the rest of a representation, and what to do with the answer.
+/// Decides how to request the rest of a representation, and how to handle the response.
 ///
-/// A pure value: the facts about the part go in at the beginning, responses later.
+/// This is a pure value: it is created with the facts about the partial file, and later receives responses.
 struct ResumeDecision: Hashable, Sendable {
-    /// How many bytes there are.
+    /// The number of bytes in the partial file.
     let size: Int64
-    /// The state of the resource that they are of.
+    /// The validator of the representation that the bytes belong to.
     let validator: ResumeValidator
-    /// How many bytes the whole has, if that is known.
+    /// The size of the whole representation in bytes, if it is known.
     let total: Int64?
 
-    /// Creates the decision; nil when there is nothing that could be gone on from.
+    /// Creates the decision; `nil` if there is nothing to resume.
     init?(size: Int64, validator: ResumeValidator, total: Int64?) {
         guard size > 0, size <= total ?? .max else { return nil }
         self.size = size
@@ -19,36 +19,37 @@ struct ResumeDecision: Hashable, Sendable {
         self.total = total
     }
 
-    /// The first byte that is asked for.
+    /// The position of the first requested byte.
     ///
-    /// Where nothing is missing, the last byte is fetched again: that it is still there, and still of the same
-    /// representation, makes the part the whole, and the answer is a response like any other.
+    /// If no bytes are missing, the last byte is requested again. If the server still has this byte of the same
+    /// representation, the partial file is complete, and the response is handled like any other.
     var start: Int64 { size == total ? size - 1 : size }
 
-    /// The fields that ask for the rest, or for all of it if it has changed (RFC 9110 §13.1.5, §14.2).
+    /// The fields that request the rest, or the whole representation if it has changed (RFC 9110 §13.1.5, §14.2).
     ///
-    /// Ranges are counted in the coded form where there is a content coding, so none is asked for.
+    /// With a content coding, ranges would count encoded bytes, so the request asks for no coding.
     var fields: HTTPHeaders {
         ["Range": "bytes=\(start)-", "If-Range": validator.fieldValue, "Accept-Encoding": "identity"]
     }
 
-    /// The meaning of an answer.
+    /// The meaning of a response.
     enum Answer: Hashable, Sendable {
-        /// The body continues at a position in the part, which is truncated there.
+        /// The body continues at a position in the partial file, which is truncated there.
         ///
-        /// `end` is where it will end, `total` how many bytes the whole has, if that is known.
+        /// `end` is the position at which the body ends, and `total` the size of the whole representation, if it is
+        /// known.
         case append(at: Int64, end: Int64, total: Int64?)
-        /// The body is the whole representation: the part is of another one, or the server sends no ranges.
+        /// The body is the whole representation: the resource has changed, or the server does not support ranges.
         case whole
-        /// Nothing is missing: the part is the whole.
+        /// No bytes are missing: the partial file is complete.
         case complete
-        /// The answer is of no use: all of it must be asked for.
+        /// The response cannot be used: the whole representation must be requested.
         case startOver
-        /// Neither the rest nor the whole; the part stays.
+        /// The response is neither the rest nor the whole representation; the partial file is kept.
         case refused(statusCode: Int)
     }
 
-    /// Returns the meaning of the response to a request with these fields.
+    /// Returns the meaning of a response to a request with these fields.
     func answer(_ response: HTTPResponse) -> Answer {
         switch response.statusCode {
         case 200: .whole
@@ -65,7 +66,7 @@ struct ResumeDecision: Hashable, Sendable {
         else { return .startOver }
         guard first <= start, total == nil || self.total == nil || total == self.total else { return .startOver }
         let known = total ?? self.total
-        // An answer that gives nothing new could be asked for again and again.
+        // A response without new bytes could lead to the same request again and again.
         guard last >= start, last < known ?? .max else { return .startOver }
         return .append(at: first, end: last + 1, total: known)
     }
@@ -78,22 +79,23 @@ struct ResumeDecision: Hashable, Sendable {
     }
 }
 
-/// Tells one state of a resource from every other, byte for byte (RFC 9110 §8.8.1).
+/// A strong validator, which identifies one version of a representation byte for byte (RFC 9110 §8.8.1).
 enum ResumeValidator: Hashable, Sendable {
-    /// A strong entity tag, with its quotes.
+    /// A strong entity tag, including its quotes.
     case entityTag(String)
-    /// A date as the server wrote it.
+    /// The `Last-Modified` date exactly as the server sent it.
     case lastModified(String)
 
-    /// How long before the response the last change must have been for its date to tell the states apart.
+    /// The minimum time in seconds between the last change and the response that makes the date a strong validator.
     ///
-    /// Two changes within one second have the same date. RFC 9110 §8.8.2.2 wants a second between them if both dates are
-    /// of the same clock, "enough" otherwise; a client cannot know, so this is what RFC 7232 had for enough.
+    /// Two changes within one second have the same date. RFC 9110 §8.8.2.2 requires a difference of one second if both
+    /// dates come from the same clock, and an unspecified longer time otherwise. A client cannot know which case
+    /// applies, so this is the 60 seconds of RFC 7232.
     static let margin: TimeInterval = 60
 
-    /// Takes the strong validator out of a response; nil when there is none.
+    /// Returns the strong validator of a response; `nil` if there is none.
     ///
-    /// A date is not used beside an entity tag, not even beside a weak one (RFC 9110 §13.1.5).
+    /// A date is not used if there is an entity tag, even a weak one (RFC 9110 §13.1.5).
     init?(_ response: HTTPResponse) {
         if let tag = response.headers["ETag"] {
             guard Self.isStrongTag(tag) else { return nil }
@@ -107,14 +109,14 @@ enum ResumeValidator: Hashable, Sendable {
         self = .lastModified(text)
     }
 
-    /// The value of `If-Range`.
+    /// The value of the `If-Range` field.
     var fieldValue: String {
         switch self {
         case .entityTag(let text), .lastModified(let text): text
         }
     }
 
-    /// Whether the validator has the form of one; it may come from anywhere.
+    /// Whether the validator is well-formed; it may come from an untrusted source.
     var isWellFormed: Bool {
         switch self {
         case .entityTag(let tag): Self.isStrongTag(tag)
@@ -122,7 +124,7 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a response speaks of another state of the resource; one that says nothing does not.
+    /// Returns whether a response has a different validator; a response without a validator does not contradict.
     func isContradicted(by response: HTTPResponse) -> Bool {
         switch self {
         case .entityTag(let tag):
@@ -134,7 +136,7 @@ enum ResumeValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether the text is a strong entity tag (RFC 9110 §8.8.3); several joined to one value are not.
+    /// Whether the text is a single strong entity tag (RFC 9110 §8.8.3).
     private static func isStrongTag(_ text: String) -> Bool {
         let bytes = text.utf8
         guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
@@ -142,17 +144,17 @@ enum ResumeValidator: Hashable, Sendable {
     }
 }
 
-/// Says which bytes of a representation a response holds, or that there are none such (RFC 9110 §14.4).
+/// The byte range of a response, or the information that the range is not satisfiable (RFC 9110 §14.4).
 enum ContentRange: Hashable, Sendable {
-    /// The bytes from the first to the last, both included, and how many the whole has, if that is known.
+    /// The range from the first to the last byte, both included, and the size of the whole in bytes, if it is known.
     case bytes(first: Int64, last: Int64, total: Int64?)
-    /// The range that was asked for is beyond the whole, which has so many bytes.
+    /// The requested range is outside the representation, whose size in bytes is `total`.
     case unsatisfied(total: Int64)
 
     /// Parses the value of a `Content-Range` field.
     ///
-    /// `nil` when it breaks the grammar, names another unit than bytes or contradicts itself: a last byte before the first
-    /// or beyond the total, numbers that are too large.
+    /// The result is `nil` in these cases: the value is not well-formed, its unit is not bytes, the last byte is before
+    /// the first or beyond the total, or a number is too large.
     init?(_ text: String) {
         let words = text.split { $0 == " " || $0 == "\t" }
         guard words.count == 2, String(words[0]).isSameIgnoringCase(as: "bytes") else { return nil }
@@ -179,29 +181,29 @@ enum ContentRange: Hashable, Sendable {
 
 /// Decides whether an interrupted download resumes automatically, and when.
 ///
-/// A pure value that receives every interruption. Attempts that make progress may follow each other without end;
-/// attempts without progress are few, at growing intervals.
+/// This is a pure value that receives each interruption. The number of attempts with progress is unlimited. The number
+/// of attempts without progress is limited, and their delays grow.
 struct AutomaticResumption: Hashable, Sendable {
-    /// How many bytes an attempt must fetch to count as progress.
+    /// The number of bytes that an attempt must fetch to count as progress.
     static let minimumProgress: Int64 = 1024
 
-    /// How many attempts in a row may make no progress.
+    /// The number of attempts in a row without progress at which automatic resuming ends.
     static let limit = 5
 
-    /// How long to wait before the first attempt.
+    /// The delay before the next attempt if the last one made progress.
     static let shortestDelay: Duration = .milliseconds(500)
 
-    /// How many attempts in a row made no progress.
+    /// The number of attempts in a row without progress.
     private(set) var fruitless = 0
 
-    /// Takes note of an interruption and returns how long to wait before another attempt; `nil` to give up.
+    /// Notes an interruption and returns the delay before the next attempt; `nil` to give up.
     ///
     /// - Parameters:
-    ///   - kind: Why the attempt failed.
-    ///   - fetched: How many bytes it added to the file.
+    ///   - kind: The kind of failure that ended the attempt.
+    ///   - fetched: The number of bytes that the attempt added to the file.
     ///   - canResume: Whether there is anything to resume.
-    ///   - spread: From 0 to 1, at random: delays grow by up to half, so that clients that were interrupted together do
-    ///     not all come back together.
+    ///   - spread: A random number from 0 to 1. It extends the delay by up to half, so that clients that were
+    ///     interrupted together do not all return at the same time.
     /// - Returns: The delay.
     mutating func interrupted(
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
@@ -213,9 +215,9 @@ struct AutomaticResumption: Hashable, Sendable {
         return delay + delay / 2 * min(max(spread, 0), 1)
     }
 
-    /// Whether the failure is one of the way between here and the server, which the next attempt may not meet.
+    /// Whether the failure happened on the way to the server, so that the next attempt may succeed.
     ///
-    /// The time limit of the exchange as a whole is the user's wish, not an interruption.
+    /// The time limit for the exchange as a whole is the user's choice, not an interruption.
     static func isInterruption(_ kind: RequestError.Kind) -> Bool {
         switch kind {
         case .connection(.nameNotResolved), .connection(.refused), .connection(.lost), .connection(.http2): true

@@ -1,24 +1,26 @@
-// The reasons for which a request failed that was sent, or could not be.
+// Failure reasons of requests that were sent or could not be sent.
 extension RequestError {
-    /// Says what happened to the connection.
+    /// The reason for a connection failure.
     @nonexhaustive
     public enum ConnectionReason: Hashable, Sendable, Described {
         /// The host's name could not be resolved.
         case nameNotResolved
         /// The proxy's name could not be resolved.
         case proxyNameNotResolved
-        /// No connection could be made, to the server or to a proxy: refused, unreachable.
+        /// No connection to the server or to a proxy could be made, for example because it was refused or the host is
+        /// unreachable.
         case refused
-        /// The interface or the address that connections were to leave by is not there.
+        /// The network interface or local address that the session is configured to connect from is not available.
         case interface
-        /// The connection was closed before the response began, or reset while it arrived; a body that just ends too early is
-        /// `.invalidResponse(.truncated)`.
+        /// The connection was closed before the response began, or was reset while the response arrived.
+        ///
+        /// A body that merely ends too early fails with `.invalidResponse(.truncated)` instead.
         case lost
-        /// A proxy was reached, and refused or failed.
+        /// The proxy was reached, but it refused the request or failed.
         case proxy
-        /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), such as by GOAWAY.
+        /// An HTTP/2 connection failed as a whole (RFC 9113 §5.4.1), for example after a GOAWAY frame.
         case http2
-        /// The connection could not be set up for another reason; the detail says which.
+        /// The connection could not be set up for another reason; ``RequestError/detail`` describes it.
         case failed
 
         /// The reason in a few words.
@@ -36,14 +38,15 @@ extension RequestError {
         }
     }
 
-    /// Names the time limit that ran out.
+    /// The time limit that was exceeded.
     @nonexhaustive
     public enum TimeoutStage: Hashable, Sendable, Described {
-        /// Waiting until the session's limits allowed a connection took too long.
+        /// The request waited too long for a connection that the session's connection limits allow; see
+        /// ``Timeouts/pool``.
         case pool
-        /// Name lookup, connecting and TLS together took too long.
+        /// Name lookup, connecting and the TLS handshake together took too long; see ``Timeouts/connect``.
         case connect
-        /// Nothing was sent or received for too long.
+        /// No bytes were sent or received for too long; see ``Timeouts/idle``.
         case idle
         /// One exchange as a whole took too long; see ``Timeouts/total``.
         case total
@@ -59,44 +62,45 @@ extension RequestError {
         }
     }
 
-    /// Says why the server was not trusted.
+    /// The reason why the server was not trusted, or TLS could not be set up.
     @nonexhaustive
     public enum TrustReason: Hashable, Sendable, Described {
         /// The certificate has expired or is not valid yet.
         case certificateExpired
         /// The certificate is not signed by a trusted authority.
         case untrustedIssuer
-        /// The certificate is signed by itself.
+        /// The certificate is self-signed.
         case selfSigned
-        /// The certificate is for other hosts.
+        /// The certificate was issued for other hosts.
         case hostMismatch
-        /// Verifying the chain takes more than 100 signature checks.
+        /// Verifying the certificate chain would take more than 100 signature checks.
         case chainTooLong
-        /// The certificate was refused for another reason; the detail says which.
+        /// The certificate was refused for another reason; ``RequestError/detail`` describes it.
         case certificateRefused
-        /// The handshake failed: no common version or cipher, or an alert from the server.
+        /// The handshake failed, for example because there is no common version or cipher, or because the server sent
+        /// an alert.
         case handshake
-        /// The server demands a certificate of the client, and was shown none.
+        /// The server requires a client certificate, but the client sent none.
         case clientCertificateRequired
-        /// The server does not accept the certificate that it was shown, or that there was none.
+        /// The server refused the client's certificate, or refused a client without a certificate.
         case clientCertificateRefused
-        /// A certificate, a key or authorities of the configuration cannot be used.
+        /// A certificate, private key, authority, revocation list or cipher in the configuration cannot be used.
         case configuration
-        /// The session's ``ServerTrustManager`` has no evaluator for the host, and needs one.
+        /// The session's ``ServerTrustManager`` requires an evaluator for the host, but has none.
         case noRequiredEvaluator(host: String)
-        /// No certificate is pinned, or there is none where one was to be read.
+        /// No certificate is pinned for the host, or the given file or data contains no valid certificate.
         case noCertificatesFound
-        /// No public key is pinned, or there is none where one was to be read.
+        /// No public key is pinned for the host, or the given file or data contains no valid public key.
         case noPublicKeysFound
-        /// None of the certificates is a pinned one.
+        /// None of the server's certificates is pinned.
         case certificatePinningFailed
-        /// None of the certificates has a pinned key.
+        /// None of the server's certificates has a pinned public key.
         case publicKeyPinningFailed
-        /// A certificate was revoked, or it is not known that it was not.
+        /// A certificate was revoked, or its revocation status could not be established.
         case revocationCheckFailed(RevocationReason)
-        /// An evaluator of the user's own refused; see ``RequestError/underlying``.
+        /// A custom evaluator refused the server; its error is in ``RequestError/underlying``.
         case customEvaluationFailed
-        /// The evaluator could not be asked, and so nothing was sent.
+        /// The evaluator could not run, so nothing was sent.
         case notEvaluated
 
         /// The reason in a few words.
@@ -127,17 +131,17 @@ extension RequestError {
     /// The reason why a revocation check refused a certificate.
     @nonexhaustive
     public enum RevocationReason: Hashable, Sendable, Described {
-        /// It was revoked.
+        /// The certificate was revoked.
         case revoked
         /// The responder does not know the certificate (`unknown`, RFC 6960 §2.2).
         case unknown
         /// No revocation information about the certificate was received.
         case noResponse
-        /// The OCSP response or the list has expired or is not valid yet.
+        /// The OCSP response or the revocation list has expired or is not valid yet.
         case stale
-        /// The signer of the OCSP response or the list is not authorized.
+        /// The signer of the OCSP response or the revocation list is not authorized.
         case untrustedResponse
-        /// The OCSP response may be replayed: it lacks the nonce of the request.
+        /// The OCSP response may be a replay, because it lacks the nonce of the request.
         case replayedResponse
 
         /// The reason in a few words.
@@ -153,20 +157,20 @@ extension RequestError {
         }
     }
 
-    /// Says what is wrong with a response.
+    /// The reason why a response is invalid.
     @nonexhaustive
     public enum InvalidResponseReason: Hashable, Sendable, Described {
-        /// The status line, a field or the framing breaks the rules of HTTP.
+        /// The status line, a header field or the framing violates the rules of HTTP.
         case malformed
-        /// The head is larger than the limit, in bytes.
+        /// The head of the response is larger than the limit in bytes.
         case headTooLarge(limit: Int)
-        /// The body is larger than the limit, in bytes; compressed bodies are counted as decoded.
+        /// The body is larger than the limit in bytes; the limit applies to decoded bytes.
         case bodyTooLarge(limit: Int64)
-        /// The body ended before it was complete.
+        /// The body ended too early.
         case truncated
-        /// The body does not decode as its `Content-Encoding` says.
+        /// The body cannot be decoded as its `Content-Encoding` says.
         case undecodableContent
-        /// The HTTP/2 stream was reset or broke the rules (RFC 9113 §5.4.2).
+        /// The HTTP/2 stream was reset or violated the protocol (RFC 9113 §5.4.2).
         case http2Stream
 
         /// The reason in a few words.
@@ -182,16 +186,16 @@ extension RequestError {
         }
     }
 
-    /// Says which check a response failed.
+    /// The reason why validation refused a response.
     @nonexhaustive
     public enum ValidationReason: Hashable, Sendable, Described {
-        /// The status code is not an acceptable one.
+        /// The status code is not acceptable.
         case unacceptableStatusCode(Int)
         /// The response has a body, but no content type.
         case missingContentType(acceptable: [String])
-        /// The content type is not an acceptable one.
+        /// The content type is not acceptable.
         case unacceptableContentType(String, acceptable: [String])
-        /// A validator of the user's own refused it; see ``RequestError/underlying``.
+        /// A custom validator refused the response; its error is in ``RequestError/underlying``.
         case customValidationFailed
 
         /// The reason in a few words.
@@ -207,20 +211,20 @@ extension RequestError {
         }
     }
 
-    /// Says why a response could not be turned into a value.
+    /// The reason why a response could not be converted to a value.
     @nonexhaustive
     public enum SerializationReason: Hashable, Sendable, Described {
-        /// The body is empty, and neither the method nor the status code allows that.
+        /// The body is empty, although neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
-        /// The body is empty, allowed, but the type has no value for that.
+        /// The body is empty and may be, but the type has no value for an empty body.
         case invalidEmptyResponse(type: String)
         /// The body is not text in the named encoding.
         case stringSerializationFailed(encoding: String)
-        /// The body is not JSON.
+        /// The body is not valid JSON.
         case jsonSerializationFailed
-        /// The decoder threw; see ``RequestError/underlying``.
+        /// The decoder failed; its error is in ``RequestError/underlying``.
         case decodingFailed
-        /// A serializer of the user's own threw; see ``RequestError/underlying``.
+        /// A custom serializer failed; its error is in ``RequestError/underlying``.
         case customSerializationFailed
 
         /// The reason in a few words.
@@ -236,26 +240,27 @@ extension RequestError {
         }
     }
 
-    /// Says why a downloaded body could not be kept.
+    /// The reason why a download could not be saved or resumed.
     @nonexhaustive
     public enum DownloadReason: Hashable, Sendable, Described {
-        /// The destination is not the URL of a file.
+        /// The destination is not a file URL.
         case destinationInvalid(String)
-        /// There is a file at the destination already, and it is not to be removed.
+        /// A file already exists at the destination, and the options do not include replacing it.
         case destinationExists(path: String)
         /// The destination is a directory.
         case destinationIsDirectory(path: String)
-        /// The partial file cannot be created; the detail has the system's error text.
+        /// The partial file cannot be created; ``RequestError/detail`` has the system's error text.
         case cannotCreateFile(path: String)
-        /// The partial file cannot be written, as on a full disk; the detail has the system's error text.
+        /// The partial file cannot be written, for example because the disk is full; ``RequestError/detail`` has the
+        /// system's error text.
         case cannotWriteFile(path: String)
-        /// The complete file cannot be moved to its destination; the detail has the system's error text.
+        /// The complete file cannot be moved to its destination; ``RequestError/detail`` has the system's error text.
         case cannotMoveFile(from: String, to: String)
-        /// The file with the body cannot be read; the detail has the system's error text.
+        /// The downloaded file cannot be read; ``RequestError/detail`` has the system's error text.
         case cannotReadFile(path: String)
-        /// The data to resume with is not resume data.
+        /// The data passed to resume a download is not valid resume data.
         case resumeDataInvalid
-        /// The server answered the request for the rest with something that neither is the rest nor the whole.
+        /// The server answered the request for the rest of the body with neither the rest nor the whole body.
         case cannotResume(statusCode: Int)
 
         /// The reason in a few words.
@@ -274,7 +279,7 @@ extension RequestError {
         }
     }
 
-    /// Says why there is no stream of server-sent events.
+    /// The reason why a response is not a stream of server-sent events.
     @nonexhaustive
     public enum EventSourceReason: Hashable, Sendable, Described {
         /// The status code is not 200.

@@ -1,53 +1,56 @@
 extension RequestError {
-    /// Names a failure.
+    /// The kind of failure; most kinds include a reason.
     @nonexhaustive
     public enum Kind: Hashable, Sendable, Described {
-        /// The text is not a URL that can be requested; ``RequestError/url`` has the text, redacted like a URL.
+        /// The text is not a URL, or the URL cannot be requested; ``RequestError/url`` has it in redacted form.
         case invalidURL
-        /// The request cannot be sent as it is.
+        /// The request or the session's configuration is invalid, so the request cannot be sent.
         case invalidRequest(InvalidRequestReason)
         /// The parameters could not be encoded.
         case parameterEncoding(ParameterEncodingReason)
-        /// A multipart form could not be encoded; ``RequestError/underlying`` has the system's error, if there is one.
+        /// A multipart form could not be encoded; ``RequestError/underlying`` has the error of your own sequence, if it
+        /// failed.
         case multipartEncoding(MultipartEncodingReason)
-        /// The request's body could not be read, or not be sent as it is.
+        /// The body of the request could not be read, or could not be sent as specified.
         case requestBody(RequestBodyReason)
-        /// An adapter threw; ``RequestError/underlying`` is what it threw, the detail says which adapter it was.
+        /// An adapter failed; ``RequestError/underlying`` is its error, and ``RequestError/detail`` names the adapter.
         case adaptation
-        /// A retrier reports another error than that which it was asked about; ``RequestError/underlying`` is what it
-        /// reports, and the detail says which retrier it was.
+        /// A retrier replaced the error of the request.
+        ///
+        /// ``RequestError/underlying`` is the new error, and ``RequestError/detail`` names the retrier. `original` is
+        /// the kind of the replaced error.
         indirect case retry(original: Kind)
-        /// The request was redirected to where it cannot or must not go.
+        /// A redirect could not be followed, or is not allowed.
         case redirect(RedirectReason)
-        /// The request was not to be answered by the network, and could not be answered otherwise.
+        /// The request may only be answered from the cache, and the cache has no suitable response.
         case cache(CacheReason)
-        /// A cookie cannot be kept, or a file of cookies not be used.
+        /// A cookie cannot be stored, or a cookie file cannot be read or written.
         case cookies(CookieReason)
-        /// The server's challenge cannot be answered.
+        /// The server's authentication challenge cannot be answered.
         case authentication(AuthenticationReason)
-        /// No connection could be made, or it was lost.
+        /// The connection could not be made or was lost.
         case connection(ConnectionReason)
-        /// A time limit ran out.
+        /// A time limit was exceeded.
         case timedOut(TimeoutStage)
-        /// The server's certificate was refused, or TLS could not be set up.
+        /// The server was not trusted, or TLS could not be set up.
         case trust(TrustReason)
-        /// The server's response is not HTTP, is incomplete, or is more than allowed.
+        /// The response is not valid HTTP, is incomplete, or is larger than the session allows.
         case invalidResponse(InvalidResponseReason)
-        /// The response was refused by a validator.
+        /// Validation refused the response.
         case validation(ValidationReason)
-        /// The response could not be turned into a value.
+        /// The response could not be converted to a value.
         case serialization(SerializationReason)
-        /// A downloaded body could not be kept in its file.
+        /// The download could not be saved to its file, or could not be resumed.
         case download(DownloadReason)
-        /// The stream of server-sent events cannot be had from this server.
+        /// The response is not a stream of server-sent events.
         case eventSource(EventSourceReason)
-        /// A reader of a streamed body began after the beginning of the body had been handed out to others.
+        /// The reader joined a streamed body too late: its beginning had already been delivered to other readers.
         case bodyAlreadyRead
         /// The request was cancelled.
         case cancelled
-        /// The session was shut down before the request began.
+        /// The session was shut down, or no longer exists.
         case sessionShutDown
-        /// The library or libcurl met a condition that should not occur; the detail says which.
+        /// Bluebonnet or libcurl met a condition that should not occur; ``RequestError/detail`` describes it.
         case `internal`
 
         /// The failure in a few words.
@@ -80,22 +83,22 @@ extension RequestError {
         }
     }
 
-    /// Says why a request cannot be sent as it is.
+    /// The reason why a request cannot be sent.
     @nonexhaustive
     public enum InvalidRequestReason: Hashable, Sendable, Described {
         /// The scheme is neither `http` nor `https`.
         case unsupportedScheme(String)
         /// The method is not a token (RFC 9110 §5.6.2).
         case method(String)
-        /// The field's name is not a token (RFC 9110 §5.1).
+        /// The name of the header field is not a token (RFC 9110 §5.1).
         case fieldName(String)
-        /// The value of the named field holds CR, LF or NUL (RFC 9110 §5.5).
+        /// The value of the named header field contains CR, LF or NUL (RFC 9110 §5.5).
         case fieldValue(name: String)
-        /// A GET, HEAD or TRACE request has a body.
+        /// The request has a body, but its method is GET, HEAD or TRACE.
         case bodyDataInGETRequest
-        /// The session's configuration names a file or a value that cannot be used.
+        /// The session's configuration contains a file or a value that cannot be used.
         case configuration(String)
-        /// Converting the user's own type to a request threw; see ``RequestError/underlying``.
+        /// Your own type could not be converted to a request; its error is in ``RequestError/underlying``.
         case conversion
 
         /// The reason in a few words.
@@ -112,44 +115,44 @@ extension RequestError {
         }
     }
 
-    /// Says why parameters could not be encoded.
+    /// The reason why parameters could not be encoded.
     @nonexhaustive
     public enum ParameterEncodingReason: Hashable, Sendable, Described {
-        /// The encoder threw; see ``RequestError/underlying``.
+        /// The encoder failed; its error is in ``RequestError/underlying``.
         case encoderFailed
 
         /// The reason in a few words.
         package var text: String { "the parameters could not be encoded" }
     }
 
-    /// Says why a multipart form could not be encoded.
+    /// The reason why a multipart form could not be encoded.
     @nonexhaustive
     public enum MultipartEncodingReason: Hashable, Sendable, Described {
-        /// The URL is not one of a file.
+        /// The URL of a part is not a file URL.
         case bodyPartURLInvalid(String)
-        /// The file's URL has no last component to make a file name of.
+        /// The URL of a file has no last component that could serve as the file name.
         case bodyPartFilenameInvalid(String)
-        /// There is no such file, or it may not be read.
+        /// The file does not exist, or access to it is denied.
         case bodyPartFileNotReachable(String)
-        /// The path is that of a directory.
+        /// The path belongs to a directory.
         case bodyPartFileIsDirectory(String)
-        /// The file cannot be read; the detail has the system's error text.
+        /// The file cannot be read, or is not a regular file; ``RequestError/detail`` has the system's error text.
         case bodyPartFileUnreadable(String)
-        /// A part has not as many bytes as was stated.
+        /// The number of bytes in a part differs from the stated length.
         case bodyPartLengthMismatch(name: String, expected: Int64, actual: Int64)
-        /// The sequence of a part threw; see ``RequestError/underlying``.
+        /// The sequence of a part failed; its error is in ``RequestError/underlying``.
         case bodyPartSequenceFailed(name: String)
-        /// The sequence of a part has been read before, and cannot be read a second time.
+        /// The sequence of a part has already been read, and can be read only once.
         case bodyPartNotReplayable(name: String)
-        /// The boundary is not one (RFC 2046 §5.1.1), or a part's bytes hold it.
+        /// The boundary is invalid (RFC 2046 §5.1.1), or occurs in the bytes of a part.
         case boundaryInvalid(String)
-        /// The name of a part's field is not a token, or its value holds CR, LF or NUL.
+        /// A header field of a part is invalid: its name is not a token, or its value contains CR, LF or NUL.
         case bodyPartHeaderInvalid(String)
-        /// There is a file already where the form was to be written.
+        /// A file already exists at the URL that the form should be written to.
         case outputFileAlreadyExists(String)
-        /// The place where the form was to be written is not the URL of a file.
+        /// The URL that the form should be written to is not a file URL.
         case outputFileURLInvalid(String)
-        /// The form could not be written; the detail has the system's error text.
+        /// The form could not be written; ``RequestError/detail`` has the system's error text.
         case outputFileWriteFailed(String)
 
         /// The reason in a few words.
@@ -174,20 +177,21 @@ extension RequestError {
         }
     }
 
-    /// Says what is wrong with a request's body.
+    /// The reason why the body of a request cannot be sent.
     @nonexhaustive
     public enum RequestBodyReason: Hashable, Sendable, Described {
-        /// The URL is not one of a file.
+        /// The URL is not a file URL.
         case notAFileURL(String)
-        /// The file cannot be opened or read; the detail has the system's error text.
+        /// The file cannot be opened or read, or is not a regular file; ``RequestError/detail`` has the system's error
+        /// text.
         case fileUnreadable(path: String)
-        /// The path is that of a directory.
+        /// The path belongs to a directory.
         case fileIsDirectory(path: String)
-        /// The body has not as many bytes as was stated, or its file changed its size while it was sent.
+        /// The number of bytes differs from the stated length, or the size of the file changed while it was sent.
         case lengthMismatch(expected: Int64, actual: Int64)
-        /// The sequence of the body threw; see ``RequestError/underlying``.
+        /// The sequence of the body failed; its error is in ``RequestError/underlying``.
         case sequenceFailed
-        /// The body can be read once only, and would have to be sent a second time.
+        /// The body would have to be sent again, but it can be read only once.
         case notReplayable
 
         /// The reason in a few words.
@@ -203,20 +207,20 @@ extension RequestError {
         }
     }
 
-    /// Says why a redirect is not followed.
+    /// The reason why a redirect is not followed.
     @nonexhaustive
     public enum RedirectReason: Hashable, Sendable, Described {
-        /// There were as many redirects as are allowed, and one more.
+        /// The request was redirected more often than the limit allows.
         case tooMany(limit: Int)
-        /// The request was led back to where it had been, in the same way.
+        /// The redirects form a loop: the same request would be sent again.
         case loop(url: String)
-        /// A redirect leads from `https` to `http`, which is not allowed.
+        /// The redirect leads from `https` to `http`, and the session does not allow that.
         case insecure(url: String)
         /// The `Location` is not a URL that can be requested.
         case invalidLocation(String)
-        /// The body would have to be sent a second time, and cannot be.
+        /// The body would have to be sent again, but it can be read only once.
         case bodyNotReplayable
-        /// The handler gave a request that cannot be sent; see ``RequestError/underlying``.
+        /// The redirect handler returned a request that cannot be sent; the reason is in ``RequestError/underlying``.
         case invalidRequest
 
         /// The reason in a few words.
@@ -232,25 +236,26 @@ extension RequestError {
         }
     }
 
-    /// Says why there is no answer without the network.
+    /// The reason why the cache cannot answer a request that must not use the network.
     @nonexhaustive
     public enum CacheReason: Hashable, Sendable, Described {
-        /// Nothing is stored that could be the answer, or the request's kind is not answered with what is stored.
+        /// No suitable response is stored, or the cache never answers this kind of request.
         case notStored
 
         /// The reason in a few words.
         package var text: String { "no stored response can be the answer, and the network must not be asked" }
     }
 
-    /// Says why a challenge cannot be answered.
+    /// The reason why an authentication challenge cannot be answered.
     @nonexhaustive
     public enum AuthenticationReason: Hashable, Sendable, Described {
-        /// The server offers no algorithm for Digest that libcurl gets right: MD5 and SHA-256.
+        /// The server offers only Digest algorithms that libcurl does not implement correctly; MD5 and SHA-256 work.
         case unsupportedDigestAlgorithm(String)
-        /// The server offers no quality of protection for Digest that libcurl gets right: `auth`, or for a request
-        /// without a body `auth-int`.
+        /// The server offers only Digest qualities of protection that libcurl does not implement correctly.
+        ///
+        /// The quality `auth` works. The quality `auth-int` works for requests without a body.
         case unsupportedDigestProtection(String)
-        /// Libcurl is built without a scheme that the credential asks for.
+        /// The installed libcurl supports none of the schemes that the credential allows.
         case unsupportedScheme(String)
 
         /// The reason in a few words.
@@ -265,36 +270,38 @@ extension RequestError {
         }
     }
 
-    /// Says why a cookie is not kept, or a file of cookies cannot be used.
+    /// The reason why a cookie cannot be stored, or a cookie file cannot be used.
     @nonexhaustive
     public enum CookieReason: Hashable, Sendable, Described {
-        /// The session keeps no cookies.
+        /// The session does not keep cookies.
         case disabled
-        /// The value of `Set-Cookie` has not the form of a cookie.
+        /// The value of `Set-Cookie` is not a cookie, or the URL has no host.
         case malformed
-        /// The name is empty, or holds white space, `=`, `;` or a control character.
+        /// The name is empty, or contains white space, `=`, `;` or a control character.
         case invalidName
-        /// The value holds `;` or a control character, or begins or ends with white space.
+        /// The value contains `;` or a control character, or begins or ends with white space.
         case invalidValue(name: String)
-        /// The path does not begin with a slash, or holds `;` or a control character.
+        /// The path is invalid.
+        ///
+        /// It does not begin with a slash, is `//`, is longer than 4,096 bytes, or contains `;` or a control character.
         case invalidPath(name: String)
-        /// The domain is not the name of a host, or is an address and to include subdomains.
+        /// The domain is not a host name, or it is an IP address and the cookie includes subdomains.
         case invalidDomain(name: String)
-        /// The name and the value have more than 4,096 bytes.
+        /// The name and the value together are larger than 4,096 bytes.
         case tooLarge(name: String)
-        /// The cookie was to go to all hosts below a public suffix, such as `co.uk`.
+        /// The cookie would be sent to all hosts below a public suffix, such as `co.uk`.
         case publicSuffix(name: String, domain: String)
-        /// The host that set the cookie does not belong to its domain.
+        /// The host that set the cookie is not in the cookie's domain.
         case foreignDomain(name: String, domain: String)
-        /// A secure cookie was set without TLS.
+        /// A secure cookie was set over a connection without TLS, by a host other than this machine.
         case insecure(name: String)
-        /// The cookie is not what the prefix of its name promises (`__Secure-`, `__Host-`).
+        /// The cookie does not meet the requirements of its name's prefix (`__Secure-` or `__Host-`).
         case prefix(name: String)
-        /// The URL is not one of a file.
+        /// The URL is not a file URL.
         case notAFileURL(String)
-        /// The file of cookies cannot be read; the detail has the system's error text.
+        /// The cookie file cannot be read; ``RequestError/detail`` has the system's error text.
         case fileUnreadable(path: String)
-        /// The file of cookies cannot be written; the detail has the system's error text.
+        /// The cookie file cannot be written; ``RequestError/detail`` has the system's error text.
         case fileUnwritable(path: String)
 
         /// The reason in a few words, without the cookie's value.

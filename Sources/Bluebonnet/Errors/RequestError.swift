@@ -1,43 +1,46 @@
 public import FoundationEssentials
 
-/// Says what went wrong with a request, where, and for which URL.
+/// The error of a failed request: what went wrong, where in Bluebonnet, and for which URL.
 ///
-/// Every failure that Bluebonnet reports is one of these. ``kind`` names the failure; ``underlying`` is the error of the
-/// user's own code (an encoder, a validator, a serializer) that caused it, where one did. The URL is redacted: it shows
-/// no user info and no query values, so that an error can be logged as it is.
+/// Bluebonnet reports every failure as a `RequestError`. ``kind`` is the kind of failure. If your code caused the
+/// failure, for example in an encoder, a validator or a serializer, ``underlying`` is the error it threw.
+///
+/// The URL is redacted: it shows no user info and no query values, so the error is safe to log.
 public struct RequestError: Error, Sendable {
     /// The kind of failure.
     public var kind: Kind { storage.kind }
 
-    /// The error that caused this one, if other code than Bluebonnet's threw it.
+    /// The error that caused this error, such as an error of your own code or an earlier error of the request.
     public var underlying: (any Error)? { storage.underlying }
 
-    /// One sentence of detail, such as libcurl's error text.
+    /// A sentence with details, such as libcurl's error text.
     public var detail: String? { storage.detail }
 
-    /// The method of the request, if it was known by then.
+    /// The method of the request, if it was known when the request failed.
     public var method: HTTPMethod? { storage.method }
 
-    /// The URL of the request without user info and query values, if it was known by then.
+    /// The URL of the request without user info and query values, if it was known when the request failed.
     public var url: String? { storage.url }
 
-    /// How many attempts had been made, this failure's included; 0 when the request ended before it was started.
+    /// The number of attempts, including the failed one; 0 if the request failed before its first attempt.
     public var attempts: Int { storage.attempts }
 
     /// The response that failed validation or could not be serialized, if there was one.
     public var response: HTTPResponse? { storage.response }
 
-    /// The first 64 KiB of the body that came with ``response``.
+    /// The first 64 KiB of the body of ``response``.
     ///
-    /// Of a stream or a download whose head was refused, it holds the bytes that came within 300 ms after that.
+    /// If a stream or a download was refused because of its head, the property holds at most the bytes that arrived
+    /// within the next 300 ms.
     public var body: Data? { storage.body }
 
-    /// The data to resume the failed download with, if it can be resumed.
+    /// The data for resuming the failed download, if it can be resumed.
     ///
-    /// Holds the URL and the fields of the request, without those that carry secrets.
+    /// The data contains the URL and the header fields of the request, but no user info and no fields that carry
+    /// secrets.
     public var resumeData: Data? { storage.resumeData }
 
-    /// Where in Bluebonnet the error was made, as `#fileID:#line`.
+    /// The place in the source code where the error was created, as `#fileID:#line`.
     public var sourceLocation: String { "\(storage.fileID):\(storage.line)" }
 
     private var storage: Storage {
@@ -45,7 +48,7 @@ public struct RequestError: Error, Sendable {
         set { box = Box(newValue) }
     }
 
-    /// On the heap, so that passing the error on is cheap.
+    /// On the heap, so that copying the error is cheap.
     private var box: Box
 
     private final class Box: Sendable {
@@ -74,24 +77,24 @@ public struct RequestError: Error, Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of failure.
-    ///   - detail: What is known about the circumstances. It must hold no secret.
+    ///   - detail: Details of the failure. They must not contain secrets.
     ///   - underlying: The error that caused this one.
-    ///   - fileID: Where the error is made.
-    ///   - line: Where the error is made.
+    ///   - fileID: The file in which the error is created.
+    ///   - line: The line on which the error is created.
     public init(
         _ kind: Kind, detail: String? = nil, underlying: (any Error)? = nil, fileID: String = #fileID, line: Int = #line
     ) {
         box = Box(Storage(kind: kind, detail: detail, underlying: underlying, fileID: fileID, line: line))
     }
 
-    /// Makes the error of a text that is not a URL; the text is redacted already.
+    /// Creates the error for text that is not a URL; the text is already redacted.
     package static func invalidURL(
         _ text: String, detail: String? = nil, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
         RequestError(.invalidURL, detail: detail, fileID: fileID, line: line).with { $0.url = text }
     }
 
-    /// How many bytes of a failed response's body an error keeps.
+    /// The number of bytes of a failed response's body that an error keeps.
     package static let bodyLimit = 64 * 1024
 
     private func with(_ change: (inout Storage) -> Void) -> RequestError {
@@ -100,7 +103,7 @@ public struct RequestError: Error, Sendable {
         return error
     }
 
-    /// Returns the error with the circumstances filled in; what it already says stays.
+    /// Returns the error with the circumstances filled in; a method and a URL that it already has stay.
     package func during(_ request: HTTPRequest?, attempts: Int) -> RequestError {
         with { storage in
             storage.method = storage.method ?? request?.method
@@ -117,29 +120,29 @@ public struct RequestError: Error, Sendable {
         }
     }
 
-    /// Returns the error with what the download can be resumed with.
+    /// Returns the error with the data for resuming the download.
     package func resumable(with resumeData: Data?) -> RequestError { with { $0.resumeData = resumeData } }
 
-    /// Whether the transport gave the request up after it had tried it on several connections.
+    /// Whether the transport gave up on the request after trying it on several connections.
     var wasTriedByTransport: Bool { storage.wasTriedByTransport }
 
-    /// The same error of a request that the transport has tried on several connections.
+    /// This error, marked as one that the transport reports after trying several connections.
     var triedByTransport: RequestError { with { $0.wasTriedByTransport = true } }
 
-    /// Returns a cancellation that keeps an earlier error as the underlying one.
+    /// Returns a cancellation error with an earlier error as the underlying error.
     package static func cancelled(after earlier: RequestError?) -> RequestError {
         RequestError(.cancelled, underlying: earlier)
     }
 
-    /// Decodes the body of the failed response, for an API that describes its errors in it.
+    /// Decodes the body of the failed response, for APIs that describe errors in the body.
     ///
-    /// Only the first 64 KiB of a body are kept. Runs where it is called.
+    /// Only the first 64 KiB of a body are available. The method decodes on the caller's thread.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder to use; a `JSONDecoder` by default.
     /// - Returns: The decoded value.
-    /// - Throws: The decoder's error, or this error itself when there is no body.
+    /// - Throws: The decoder's error, or this error if it has no body.
     public func decodeBody<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws -> Value {
@@ -147,13 +150,13 @@ public struct RequestError: Error, Sendable {
         return try decoder.decode(type, from: body)
     }
 
-    /// Whether a time limit ended the request.
+    /// Whether the request exceeded a time limit.
     public var isTimeout: Bool { if case .timedOut = kind { true } else { false } }
 
     /// Whether the request was cancelled.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// Whether no connection could be made, in time or at all, or the connection was lost.
+    /// Whether a connection failed, could not be made in time, or was lost.
     public var isConnectionFailure: Bool {
         switch kind {
         case .connection, .timedOut(.connect): true
@@ -161,21 +164,21 @@ public struct RequestError: Error, Sendable {
         }
     }
 
-    /// Whether the server could not be trusted.
+    /// Whether the server was not trusted, or TLS could not be set up.
     public var isTrustFailure: Bool { if case .trust = kind { true } else { false } }
 
-    /// The status code that validation refused, if that is the failure.
+    /// The status code that validation refused; `nil` for all other failures.
     public var statusCode: Int? { if case .validation(.unacceptableStatusCode(let code)) = kind { code } else { nil } }
 }
 
 extension RequestError: SecretKeeping {
-    /// The failure, its place and its URL, in one line without secrets.
+    /// The failure, its details and its URL, on one line without secrets.
     package var text: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }
         if let underlying { text += ": \(Self.words(of: underlying))" }
         if let url {
-            // A method that is not a token may hold a line break.
+            // A method that is not a token may contain a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
             text += " [\(method ?? "")\(url)]"
         }
@@ -183,7 +186,8 @@ extension RequestError: SecretKeeping {
         return text
     }
 
-    /// An encoding error names the value that it is about, which may be a password.
+    /// Describes an error without its values: an encoding error contains the value that failed, which may be a
+    /// password.
     private static func words(of error: any Error) -> String {
         guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
         let path = context.codingPath.map(\.stringValue).joined(separator: ".")
@@ -192,7 +196,7 @@ extension RequestError: SecretKeeping {
 }
 
 extension RequestError {
-    /// A mirror without secrets: of the body, only its length, and of the underlying error, its text.
+    /// The parts for a mirror without secrets: only the length of the body, and the text of the underlying error.
     package var shownParts: KeyValuePairs<String, Any> {
         [
             "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,
@@ -205,6 +209,6 @@ extension RequestError {
 }
 
 extension RequestError: LocalizedError {
-    /// The description, so that Foundation's `localizedDescription` says it.
+    /// The description of the error, so that Foundation's `localizedDescription` returns it.
     public var errorDescription: String? { description }
 }

@@ -1,62 +1,63 @@
-/// A user's name and password, with which challenges of a server are answered (RFC 9110 §11).
+/// A user name and a password that answer the authentication challenges of a server or a proxy (RFC 9110 §11).
 ///
-/// Sent only when the server asks, and only to the origin of the request. To send a name and a password, or a token,
-/// without being asked, set the field: `HTTPHeader.authorization(username:password:)`, `.authorization(bearerToken:)`.
+/// An HTTP server or proxy receives the credential only after a challenge. The credential of a request is sent only to
+/// the origin of the request. To send a name and a password or a token without a challenge, set a header field:
+/// `HTTPHeader.authorization(username:password:)` or `.authorization(bearerToken:)`.
 public struct Credential: Hashable, Sendable {
-    /// The user's name; empty for ``negotiate``, which uses the tickets of the process's user.
+    /// The user name; empty for ``negotiate``, which uses the Kerberos tickets of the process's user.
     public let username: String
 
-    /// The password.
+    /// The password of the user.
     public let password: String
 
-    /// The schemes with which a challenge may be answered.
+    /// The schemes that may answer a challenge.
     public let schemes: Schemes
 
     /// Creates a credential.
     ///
     /// - Parameters:
-    ///   - username: The user's name.
-    ///   - password: The password.
-    ///   - schemes: The schemes with which a challenge may be answered; Basic, Digest and NTLM by default. Of those that
-    ///     the server offers, the strongest is used.
+    ///   - username: The name of the user.
+    ///   - password: The password of the user.
+    ///   - schemes: The schemes that may answer a challenge; Basic, Digest and NTLM by default. The strongest scheme
+    ///     that the server offers is used.
     public init(username: String, password: String, schemes: Schemes = [.basic, .digest, .ntlm]) {
         self.username = username
         self.password = password
         self.schemes = schemes
     }
 
-    /// Answers Negotiate challenges (RFC 4559) with the Kerberos tickets of the process's user.
+    /// A credential that answers Negotiate challenges (RFC 4559) with the Kerberos tickets of the process's user.
     public static var negotiate: Credential { Credential(username: "", password: "", schemes: .negotiate) }
 
-    /// Schemes of HTTP authentication.
+    /// A set of HTTP authentication schemes.
     public struct Schemes: OptionSet, Hashable, Sendable {
-        /// The bits, which mean nothing outside Bluebonnet.
+        /// The bits of the set; their meaning is internal to Bluebonnet.
         public let rawValue: Int
 
         /// Creates a set from its bits.
         ///
-        /// - Parameter rawValue: The bits.
+        /// - Parameter rawValue: The bits of a set.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Basic (RFC 7617): the password as it is.
+        /// The Basic scheme (RFC 7617), which sends the password unencrypted.
         public static let basic = Schemes(rawValue: 1)
-        /// Digest (RFC 7616) with MD5 or SHA-256.
+        /// The Digest scheme (RFC 7616) with MD5 or SHA-256.
         public static let digest = Schemes(rawValue: 2)
-        /// NTLM, which authenticates a connection rather than a request.
+        /// The NTLM scheme, which authenticates a connection rather than a request.
         public static let ntlm = Schemes(rawValue: 4)
-        /// Negotiate (RFC 4559), with Kerberos.
+        /// The Negotiate scheme (RFC 4559) with Kerberos.
         public static let negotiate = Schemes(rawValue: 8)
     }
 }
 
 extension Credential: SecretKeeping {
-    /// Says that it is a credential, and nothing that is secret.
+    /// A fixed text that contains no secret.
     package var text: String { "Credential(…)" }
 }
 
-/// A challenge of a server or a proxy (RFC 9110 §11.3).
+/// An authentication challenge of a server or a proxy (RFC 9110 §11.3).
 struct Challenge: Equatable {
-    /// A parameter, its name in lower case and its value without quotes.
+    /// A parameter; its name is in lower case, and its value has no quotes.
     struct Parameter: Equatable {
         let name: String
         let value: String
@@ -64,21 +65,21 @@ struct Challenge: Equatable {
 
     /// The scheme, in lower case.
     let scheme: String
-    /// The text after the scheme if it is a single piece, as with NTLM and Negotiate.
+    /// The text after the scheme if it is a single token68, as with NTLM and Negotiate.
     private(set) var token: String?
     private(set) var parameters: [Parameter] = []
 
-    /// Returns the value of the first parameter of a name, which is in lower case.
+    /// Returns the value of the first parameter with a name in lower case.
     func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// Parses the values of `WWW-Authenticate` or `Proxy-Authenticate` fields; what is malformed is left out.
+    /// Parses the values of `WWW-Authenticate` or `Proxy-Authenticate` fields; malformed parts are skipped.
     ///
-    /// The commas between challenges are those between parameters, too: a token with `=` behind it is a parameter.
+    /// Commas separate both challenges and parameters, so a token followed by `=` is a parameter.
     static func parse(_ values: [String]) -> [Challenge] {
         var challenges: [Challenge] = []
         for value in values {
             var rest = value.utf8[...]
-            // A parameter at the beginning of a field belongs to no challenge.
+            // A parameter at the beginning of a field does not belong to a challenge.
             var current: Challenge?
             while true {
                 rest = rest.drop { FieldSyntax.isWhitespace($0) || $0 == 0x2c }
@@ -100,7 +101,7 @@ struct Challenge: Equatable {
         return challenges
     }
 
-    /// Takes base64, or something like it, if the challenge has nothing else.
+    /// Takes a token68 (RFC 9110 §11.2) if the challenge contains nothing else.
     private static func takeToken68(from rest: inout Substring.UTF8View) -> String? {
         let start = rest.drop { FieldSyntax.isWhitespace($0) }
         let text = start.prefix {
@@ -114,26 +115,27 @@ struct Challenge: Equatable {
     }
 }
 
-/// Decides how a first challenge is handled, as a value.
+/// Decides how the first challenge is handled, as a pure value.
 ///
-/// Libcurl answers challenges by itself, with the strongest scheme that is offered and allowed. This tells when it would
-/// answer wrongly, and with what else it can be made to answer. Tried with 7.88: of several Digest challenges it knows the
-/// first alone; it takes `SHA-512-256` for `SHA-256`; it leaves the body out of what `auth-int` protects.
+/// Libcurl answers challenges by itself, with the strongest scheme that is offered and allowed. This type detects
+/// challenges that libcurl would answer incorrectly, and finds another scheme for them. Libcurl 7.88 has these flaws:
+/// of several Digest challenges, it uses only the first; it treats `SHA-512-256` as `SHA-256`; with `auth-int`, it does
+/// not protect the body.
 enum ChallengeDecision: Equatable {
-    /// No challenge can be answered: the response is one like any other.
+    /// No challenge can be answered: the response is delivered like any other.
     case deliver
-    /// Libcurl answers.
+    /// Libcurl answers the challenge.
     case answer
-    /// Libcurl would answer wrongly; it is to answer with this scheme and no other.
+    /// Libcurl would answer incorrectly, so it may answer only with this scheme.
     case answerOnly(Credential.Schemes)
-    /// There is no right answer.
+    /// No scheme gives a correct answer.
     case refuse(RequestError.AuthenticationReason)
 
-    /// Decides.
+    /// Decides how to handle challenges.
     ///
     /// - Parameters:
-    ///   - challenges: What the server asks for, in order.
-    ///   - schemes: The schemes with which it may be answered.
+    ///   - challenges: The challenges in the order received.
+    ///   - schemes: The schemes that may answer a challenge.
     ///   - hasBody: Whether the request has a body.
     init(_ challenges: [Challenge], schemes: Credential.Schemes, hasBody: Bool) {
         let offered = challenges.reduce(into: Credential.Schemes()) { offered, challenge in
@@ -153,7 +155,7 @@ enum ChallengeDecision: Equatable {
         self = usable.subtracting(.digest).strongest.map(ChallengeDecision.answerOnly) ?? .refuse(reason)
     }
 
-    /// The reason why libcurl would answer a Digest challenge wrongly (RFC 7616 §3.3), if there is one.
+    /// The reason why libcurl would answer a Digest challenge incorrectly (RFC 7616 §3.3), if there is one.
     private static func flaw(of digest: Challenge, hasBody: Bool) -> RequestError.AuthenticationReason? {
         if let algorithm = digest.parameter("algorithm"), !algorithms.contains(algorithm.lowercased()) {
             return .unsupportedDigestAlgorithm(algorithm)
@@ -164,25 +166,25 @@ enum ChallengeDecision: Equatable {
         return qualities.contains("auth-int") && !hasBody ? nil : .unsupportedDigestProtection(protection)
     }
 
-    /// The algorithms that libcurl has right.
+    /// The algorithms that libcurl implements correctly.
     private static let algorithms: Set<String> = ["md5", "md5-sess", "sha-256", "sha-256-sess"]
 }
 
 extension Credential.Schemes {
-    /// All of them with their names, in libcurl's order of preference.
+    /// All schemes with their names, in libcurl's order of preference.
     private static let all: [(scheme: Credential.Schemes, name: String)] = [
         (.negotiate, "Negotiate"), (.digest, "Digest"), (.ntlm, "NTLM"), (.basic, "Basic"),
     ]
 
-    /// The scheme of a name, whatever its case.
+    /// The scheme with a name, in any case.
     init?(name: String) {
         guard let known = Self.all.first(where: { $0.name.isSameIgnoringCase(as: name) }) else { return nil }
         self = known.scheme
     }
 
-    /// The one of the schemes that libcurl prefers, if there are any.
+    /// The scheme that libcurl prefers among these, if there are any.
     var strongest: Credential.Schemes? { Self.all.first { contains($0.scheme) }?.scheme }
 
-    /// The schemes' names.
+    /// The names of the schemes.
     var names: String { Self.all.filter { contains($0.scheme) }.map(\.name).joined(separator: ", ") }
 }

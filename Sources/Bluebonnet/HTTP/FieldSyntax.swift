@@ -1,4 +1,4 @@
-/// Knows the bytes that names and values of fields are made of (RFC 9110 §5).
+/// The syntax of field names and values, byte by byte (RFC 9110 §5).
 package enum FieldSyntax {
     /// Whether the byte may be part of a token (RFC 9110 §5.6.2).
     @inline(__always)
@@ -11,7 +11,8 @@ package enum FieldSyntax {
         }
     }
 
-    /// Whether the byte ends a line or a C string: CR, LF and NUL, which no value may hold (RFC 9110 §5.5).
+    /// Whether the byte is CR, LF or NUL, which would end a line or a C string and are invalid in values (RFC 9110
+    /// §5.5).
     @inline(__always)
     static func isForbiddenInValue(_ byte: UInt8) -> Bool {
         byte == 0x0a || byte == 0x0d || byte == 0x00
@@ -28,7 +29,7 @@ package enum FieldSyntax {
         lowercased(byte) &- 0x61 < 26 || byte &- 0x30 < 10
     }
 
-    /// Returns whether two texts of the same length are the same but for the case of ASCII letters.
+    /// Returns whether two texts of the same length are equal without regard to ASCII case.
     static func isSame(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         for index in left.indices where lowercased(left[index]) != lowercased(right[index]) {
             return false
@@ -36,17 +37,17 @@ package enum FieldSyntax {
         return true
     }
 
-    /// Returns whether a line is a field with a name, which is given in lower case.
-    // The name is known where this is called: nearly nothing is left of it then, and it is called for each line of a head.
+    /// Returns whether a line is a field with the given name, which is in lower case.
+    // Inlined because callers pass a constant name and call this for each line of a head.
     @inline(__always)
     static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
-        // The colon tells nearly all others apart.
+        // The position of the colon rules out nearly all other fields.
         let count = name.utf8.count
         guard line.count > count, line[count] == 0x3a else { return false }
         return isSame(line.extracting(..<count), name.utf8.span)
     }
 
-    /// Returns the byte with ASCII upper case made lower case.
+    /// Returns the byte with an ASCII upper-case letter converted to lower case.
     @inline(__always)
     static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
@@ -54,7 +55,7 @@ package enum FieldSyntax {
 }
 
 extension String.UTF8View {
-    /// Whether this is a token: at least one byte, and nothing else than token bytes.
+    /// Whether this is a token: at least one byte, and only token bytes.
     var isToken: Bool {
         guard !isEmpty else { return false }
         let bytes = span
@@ -64,7 +65,7 @@ extension String.UTF8View {
         return true
     }
 
-    /// Whether this may be the value of a field.
+    /// Whether this is valid as the value of a field.
     var isFieldValue: Bool {
         let bytes = span
         for index in bytes.indices where FieldSyntax.isForbiddenInValue(bytes[index]) {
@@ -75,7 +76,7 @@ extension String.UTF8View {
 }
 
 extension String {
-    /// Whether two strings are the same but for the case of ASCII letters.
+    /// Whether two strings are equal without regard to ASCII case.
     package func isSameIgnoringCase(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         return FieldSyntax.isSame(utf8.span, other.utf8.span)
@@ -83,7 +84,7 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The text without spaces and tabs at its ends.
+    /// The text without spaces and tabs at either end.
     var trimmed: Substring {
         let text = Substring(self)
         guard let first = text.utf8.firstIndex(where: { !FieldSyntax.isWhitespace($0) }),
@@ -97,14 +98,14 @@ extension Substring.UTF8View {
     /// Drops spaces and tabs from the front.
     mutating func skipWhitespace() { self = drop { FieldSyntax.isWhitespace($0) } }
 
-    /// Removes the token at the front and returns it in lower case; it is empty if there is none.
+    /// Removes the token at the front and returns it in lower case; the result is empty if there is no token.
     mutating func takeToken() -> String {
         let token = prefix { FieldSyntax.isTokenByte($0) }
         self = self[token.endIndex...]
         return String(Substring(token)).lowercased()
     }
 
-    /// Takes `=` and the value of a parameter from the front, with white space around the sign; `nil` without a sign.
+    /// Takes `=` and the value of a parameter from the front, allowing white space around `=`; `nil` without `=`.
     mutating func takeParameterValue(until ends: [UInt8]) -> String? {
         var rest = self
         rest.skipWhitespace()
@@ -114,7 +115,7 @@ extension Substring.UTF8View {
         return takeValue(until: ends)
     }
 
-    /// Takes the next element of a list that is not empty (RFC 9110 §5.6.1); commas in quotes do not separate.
+    /// Takes the next non-empty element of a list (RFC 9110 §5.6.1); commas in quotes are not separators.
     mutating func takeElement() -> Substring? {
         while !isEmpty {
             var isQuoted = false
@@ -132,10 +133,10 @@ extension Substring.UTF8View {
         return nil
     }
 
-    /// Takes the value of a parameter from the front: a token, or a quoted string (RFC 9110 §5.6.4, §5.6.6).
+    /// Takes the value of a parameter from the front: a token or a quoted string (RFC 9110 §5.6.4, §5.6.6).
     ///
-    /// - Parameter ends: The bytes that end a value without quotes.
-    /// - Returns: The value, without quotes and without white space around it.
+    /// - Parameter ends: The bytes that end an unquoted value.
+    /// - Returns: The value without quotes and surrounding white space.
     mutating func takeValue(until ends: [UInt8]) -> String {
         guard first == 0x22 else {
             let value = Substring(prefix { !ends.contains($0) })
@@ -152,7 +153,7 @@ extension Substring.UTF8View {
 }
 
 extension Collection where SubSequence == Self, Element == UInt8 {
-    /// Cuts the text at the first such byte and returns what follows it.
+    /// Cuts the text off at the first such byte and returns the part after it.
     mutating func takeSuffix(after byte: UInt8) -> Self? {
         guard let index = firstIndex(of: byte) else { return nil }
         defer { self = self[..<index] }
@@ -162,7 +163,7 @@ extension Collection where SubSequence == Self, Element == UInt8 {
 
 /// Reads and writes percent-encoded text (RFC 3986 §2.1).
 package enum PercentEncoding {
-    /// Returns the bytes that the text stands for, or nil when a percent sign is not followed by two digits.
+    /// Decodes text; returns `nil` if a percent sign is not followed by two hexadecimal digits.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var iterator = text.makeIterator()
@@ -178,7 +179,7 @@ package enum PercentEncoding {
         return bytes
     }
 
-    /// Appends `%` and two digits in upper case.
+    /// Appends `%` and two upper-case hexadecimal digits.
     static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes.append(0x25)
         bytes.append(hexadecimal(byte >> 4))
@@ -198,7 +199,7 @@ package enum PercentEncoding {
 }
 
 extension Int64 {
-    /// The number that digits and nothing else stand for, if it is not too large.
+    /// Parses text that consists only of digits; `nil` if the number is too large.
     init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         self.init(text)

@@ -1,20 +1,21 @@
 import FoundationEssentials
 
-/// Reads times as fields give them (RFC 9110 §5.6.7).
+/// Parses the dates of HTTP fields (RFC 9110 §5.6.7).
 ///
-/// Days of the proleptic Gregorian calendar in UTC, counted here: no locale, time zone or calendar of the system can get
-/// in the way.
+/// The type implements the proleptic Gregorian calendar in UTC itself, so locales, time zones and calendars of the
+/// system have no influence.
 enum HTTPDate {
-    /// Returns the time that a text names, in one of the three formats that a recipient must accept.
+    /// Parses a date in one of the three formats that a recipient must accept.
     ///
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. The name of the day
-    /// must be one, but needs not be that of the date. A leap second (`:60`) is the second after it.
+    /// The formats are `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
+    /// `Sun Nov  6 08:49:37 1994`. The name of the day must be valid, but need not match the date. A leap second (`:60`)
+    /// is the same as the following second.
     ///
     /// - Parameters:
     ///   - text: The value of a field, or an element of it.
-    ///   - now: The present, which says of which century a year of two digits is: one that seems to be more than 50 years
-    ///     ahead is past.
-    /// - Returns: The time, or `nil` when the text is no such time or none that exists, such as February 30.
+    ///   - now: The current time, which determines the century of a two-digit year: a date more than 50 years in the
+    ///     future is treated as a date in the past.
+    /// - Returns: The time, or `nil` if the text is not a valid date, such as February 30.
     static func parse(_ text: some StringProtocol, now: Date = Date()) -> Date? {
         var scanner = Scanner(bytes: Array(text.trimmed.utf8))
         let time: Date?
@@ -37,15 +38,15 @@ enum HTTPDate {
 
     // MARK: The calendar
 
-    /// The times of the years from 0 to 9999, in seconds since 1970.
+    /// The range of the years from 0 to 9999, in seconds since 1970.
     static let range = -62_167_219_200.0...253_402_300_799.0
 
-    /// Returns how many days after 1970-01-01 a date is; nil when there is no such date.
+    /// Returns the number of days from 1970-01-01 to a date; `nil` if the date does not exist.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard day >= 1, day <= lengths[month - 1] else { return nil }
-        // Years that begin in March have the leap day at their end; there are 719,468 days from year 0 to 1970.
+        // Years that begin in March have the leap day at their end. From year 0 to 1970 there are 719,468 days.
         let marchYear = month > 2 ? year : year - 1
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
         let yearOfEra = marchYear - era * 400
@@ -53,7 +54,7 @@ enum HTTPDate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// Takes a text apart from its front.
+    /// Reads text from front to back.
     private struct Scanner {
         let bytes: [UInt8]
         var position = 0
@@ -61,7 +62,7 @@ enum HTTPDate {
         var next: UInt8? { position < bytes.count ? bytes[position] : nil }
         var isAtEnd: Bool { position == bytes.count }
 
-        /// What follows the name of the day in the preferred format.
+        /// Parses the text after the name of the day in the preferred format.
         mutating func imfFixdate() -> Date? {
             guard take(", "), let day = number(2), take(" "), let month = month(), take(" "), let year = number(4),
                 take(" "), let clock = clock(), take(" GMT")
@@ -69,12 +70,12 @@ enum HTTPDate {
             return HTTPDate.date(year, month, day, clock)
         }
 
-        /// What follows the name of the day in the format of RFC 850.
+        /// Parses the text after the name of the day in the format of RFC 850.
         mutating func rfc850(now: Date) -> Date? {
             guard take(", "), let day = number(2), take("-"), let month = month(), take("-"), let year = number(2),
                 take(" "), let clock = clock(), take(" GMT")
             else { return nil }
-            // About the present year: of those that end so, the latest counts that is not more than 50 years ahead.
+            // Of the years with these two digits, take the latest that is not more than 50 years in the future.
             let present = 1970 + Int(HTTPDate.limited(now.timeIntervalSince1970) / 31_556_952)
             let candidate = present / 100 * 100 + year
             return [candidate + 100, candidate, candidate - 100].lazy
@@ -82,7 +83,7 @@ enum HTTPDate {
                 .compactMap { HTTPDate.date($0, month, day, clock) }.first
         }
 
-        /// What follows the name of the day in the format of C's `asctime`.
+        /// Parses the text after the name of the day in the format of C's `asctime`.
         mutating func asctime() -> Date? {
             guard take(" "), let month = month(), take(" ") else { return nil }
             guard let day = take(" ") ? number(1) : number(2), take(" "), let clock = clock(), take(" "),
@@ -91,7 +92,7 @@ enum HTTPDate {
             return HTTPDate.date(year, month, day, clock)
         }
 
-        /// Returns the index of the name that is next.
+        /// Takes one of the names from the front and returns its index.
         mutating func name(of names: [String]) -> Int? {
             names.firstIndex { take($0) }
         }
@@ -100,7 +101,7 @@ enum HTTPDate {
             name(of: HTTPDate.months).map { $0 + 1 }
         }
 
-        /// Returns the second of the day.
+        /// Parses a time of day and returns the second of the day.
         private mutating func clock() -> Int? {
             guard let hour = number(2), hour < 24, take(":"), let minute = number(2), minute < 60, take(":"),
                 let second = number(2), second <= 60
@@ -126,19 +127,19 @@ enum HTTPDate {
         }
     }
 
-    /// Returns the time of a second of a day; nil when there is no such day.
+    /// Returns the time for a second of a day; `nil` if the day does not exist.
     static func date(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int) -> Date? {
         guard let days = days(year, month, day) else { return nil }
         return Date(timeIntervalSince1970: Double(days * 86_400 + secondOfDay))
     }
 
-    /// Whether a time has come; February 29 of another year counts as March 1.
+    /// Whether a time has passed; February 29 counts as March 1 in a year without a leap day.
     private static func hasBegun(_ year: Int, _ month: Int, _ day: Int, _ secondOfDay: Int, at now: Date) -> Bool {
         guard let time = date(year, month, day, secondOfDay) ?? date(year, 3, 1, 0) else { return false }
         return time.timeIntervalSince1970 <= limited(now.timeIntervalSince1970)
     }
 
-    /// Brings a time into the ``range``; NaN counts as 1970.
+    /// Clamps a time to the ``range``; NaN counts as 1970.
     private static func limited(_ seconds: Double) -> Double {
         seconds.isNaN ? 0 : min(max(seconds, range.lowerBound), range.upperBound)
     }

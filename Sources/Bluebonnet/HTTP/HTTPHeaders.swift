@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// Keeps the fields of a request or a response in order, repeated ones included.
+/// The header fields of a request or a response, in order and including repeated fields.
 ///
-/// Names are compared without regard to ASCII case, and keep the case that they were added with.
+/// Names are compared without regard to ASCII case. Each field keeps the case that it was added with.
 public struct HTTPHeaders: Sendable {
     private var fields: [HTTPHeader]
 
@@ -11,37 +11,37 @@ public struct HTTPHeaders: Sendable {
         fields = []
     }
 
-    /// Creates a collection of headers, which keeps their order and repetitions.
+    /// Creates a collection of header fields, keeping their order and repetitions.
     ///
-    /// - Parameter headers: The headers.
+    /// - Parameter headers: The header fields in their order.
     public init(_ headers: [HTTPHeader]) {
         fields = headers
     }
 
-    /// Creates a collection from names and values, sorted by name.
+    /// Creates a collection from a dictionary, sorted by name.
     ///
-    /// - Parameter dictionary: The values by name.
+    /// - Parameter dictionary: The values by field name.
     public init(_ dictionary: [String: String]) {
         fields = dictionary.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
     }
 
-    /// Appends a field; fields of the same name stay.
+    /// Appends a field; existing fields of the same name are kept.
     ///
     /// - Parameters:
-    ///   - name: The field's name.
-    ///   - value: The field's value.
+    ///   - name: The name of the field.
+    ///   - value: The value of the field.
     public mutating func append(name: String, value: String) {
         fields.append(HTTPHeader(name: name, value: value))
     }
 
-    /// Appends a field; fields of the same name stay.
+    /// Appends a field; existing fields of the same name are kept.
     ///
-    /// - Parameter header: The field.
+    /// - Parameter header: The field to append.
     public mutating func append(_ header: HTTPHeader) {
         fields.append(header)
     }
 
-    /// Appends a field; fields of the same name stay.
+    /// Appends a field; existing fields of the same name are kept.
     ///
     /// - Parameters:
     ///   - name: The field's name.
@@ -50,25 +50,25 @@ public struct HTTPHeaders: Sendable {
     @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
     public mutating func add(name: String, value: String) { append(name: name, value: value) }
 
-    /// Appends a field; fields of the same name stay.
+    /// Appends a field; existing fields of the same name are kept.
     ///
     /// - Parameter header: The field.
     @available(*, deprecated, message: "append keeps fields of the same name, update replaces them")
     @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
     public mutating func add(_ header: HTTPHeader) { append(header) }
 
-    /// Replaces all fields of the name by one, in the place of the first, or appends it.
+    /// Replaces all fields of a name with one field at the position of the first, or appends the field.
     ///
     /// - Parameters:
-    ///   - name: The field's name.
-    ///   - value: The field's value.
+    ///   - name: The name of the field.
+    ///   - value: The new value.
     public mutating func update(name: String, value: String) {
         update(HTTPHeader(name: name, value: value))
     }
 
-    /// Replaces all fields of the header's name by it, in the place of the first, or appends it.
+    /// Replaces all fields of the same name with a field at the position of the first, or appends the field.
     ///
-    /// - Parameter header: The field.
+    /// - Parameter header: The new field.
     public mutating func update(_ header: HTTPHeader) {
         guard let index = firstIndex(of: header.name) else { return fields.append(header) }
         fields[index] = header
@@ -79,9 +79,9 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes all fields of the name.
+    /// Removes all fields of a name.
     ///
-    /// - Parameter name: The name.
+    /// - Parameter name: The name of the fields, in any case.
     public mutating func remove(name: String) {
         fields.removeAll { $0.name.isSameIgnoringCase(as: name) }
     }
@@ -99,12 +99,12 @@ public struct HTTPHeaders: Sendable {
                 .map(\.field))
     }
 
-    /// Returns the values of all fields of the name, joined with `, ` (RFC 9110 §5.3).
+    /// Returns the values of all fields of a name, joined with `, ` (RFC 9110 §5.3).
     ///
-    /// Joined `Set-Cookie` values cannot be split again: use ``values(for:)`` for `Set-Cookie`.
+    /// Joined `Set-Cookie` values cannot be separated again; use ``values(for:)`` for them.
     ///
-    /// - Parameter name: The name.
-    /// - Returns: The value, or `nil` when there is no field of the name.
+    /// - Parameter name: The name of the fields, in any case.
+    /// - Returns: The joined values, or `nil` if there is no field of this name.
     public func value(for name: String) -> String? {
         guard let index = firstIndex(of: name) else { return nil }
         var value = fields[index].value
@@ -114,23 +114,23 @@ public struct HTTPHeaders: Sendable {
         return value
     }
 
-    /// Returns the values of all fields of the name, in order.
+    /// Returns the values of all fields of a name, in order.
     ///
-    /// - Parameter name: The name.
-    /// - Returns: The values; none when there is no field of the name.
+    /// - Parameter name: The name of the fields, in any case.
+    /// - Returns: The values; empty if there is no field of this name.
     public func values(for name: String) -> [String] {
         fields.filter { $0.name.isSameIgnoringCase(as: name) }.map(\.value)
     }
 
-    /// Returns whether there is a field of the name.
+    /// Returns whether there is a field of a name.
     ///
-    /// - Parameter name: The name.
-    /// - Returns: Whether there is one.
+    /// - Parameter name: The name to look for, in any case.
+    /// - Returns: Whether there is at least one field of this name.
     public func contains(_ name: String) -> Bool { firstIndex(of: name) != nil }
 
-    /// The joined values of the name; setting replaces all fields of the name, and `nil` removes them.
+    /// The joined values of a name; setting a value replaces all fields of the name, and `nil` removes them.
     ///
-    /// - Parameter name: The name.
+    /// - Parameter name: The name of the fields, in any case.
     public subscript(name: String) -> String? {
         get { value(for: name) }
         set {
@@ -142,7 +142,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The joined values by name, in the case in which each name came first.
+    /// The joined values by name, with each name in the case of its first field.
     public var dictionary: [String: String] {
         var names: [String: String] = [:]
         var values: [String: String] = [:]
@@ -175,7 +175,7 @@ extension HTTPHeaders: RandomAccessCollection {
 
     /// The field at a position.
     ///
-    /// - Parameter position: A position between ``startIndex`` and ``endIndex``.
+    /// - Parameter position: A position from ``startIndex`` up to, but not including, ``endIndex``.
     public subscript(position: Int) -> HTTPHeader { fields[position] }
 }
 
@@ -184,54 +184,54 @@ extension HTTPHeaders: Hashable {}
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
     /// Creates a collection from names and values, in their order.
     ///
-    /// - Parameter elements: The names and values.
+    /// - Parameter elements: The names and values of the fields.
     public init(dictionaryLiteral elements: (String, String)...) {
         fields = elements.map { HTTPHeader(name: $0, value: $1) }
     }
 }
 
 extension HTTPHeaders: ExpressibleByArrayLiteral {
-    /// Creates a collection of headers, in their order.
+    /// Creates a collection of header fields, in their order.
     ///
-    /// - Parameter elements: The headers.
+    /// - Parameter elements: The header fields.
     public init(arrayLiteral elements: HTTPHeader...) {
         fields = elements
     }
 }
 
 extension HTTPHeaders: Described, CustomReflectable {
-    /// A line for each field, with the values of fields that carry secrets redacted.
+    /// One line for each field, with secret values redacted.
     package var text: String {
         fields.map(\.description).joined(separator: "\n")
     }
 
-    /// A mirror of the fields, each of which shows no secret.
+    /// A mirror of the fields, without their secrets.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: fields, displayStyle: .collection) }
 }
 
-/// Pairs the name of a field with a value (RFC 9110 §5).
+/// A header field: a name with a value (RFC 9110 §5).
 ///
-/// Two headers are equal when their names are the same but for ASCII case and their values are the same byte for byte.
+/// Two fields are equal if their names are equal without regard to ASCII case and their values are equal.
 public struct HTTPHeader: Sendable {
-    /// The field's name; its case does not matter.
+    /// The name of the field; its case is not significant.
     public let name: String
 
-    /// The field's value.
+    /// The value of the field.
     public let value: String
 
-    /// Creates a header.
+    /// Creates a header field.
     ///
-    /// Nothing is checked here: what cannot be sent is refused when the request is started.
+    /// The initializer does not validate the field. A field that cannot be sent fails the request when it starts.
     ///
     /// - Parameters:
-    ///   - name: The field's name.
-    ///   - value: The field's value.
+    ///   - name: The name of the field.
+    ///   - value: The value of the field.
     public init(name: String, value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Checks that the header can be sent.
+    /// Checks that the field can be sent.
     package func validate() throws(RequestError) {
         guard name.utf8.isToken else { throw RequestError(.invalidRequest(.fieldName(name))) }
         guard value.utf8.isFieldValue else { throw RequestError(.invalidRequest(.fieldValue(name: name))) }
@@ -242,14 +242,14 @@ public struct HTTPHeader: Sendable {
 }
 
 extension HTTPHeader: Hashable {
-    /// Returns whether two headers have the same name, whatever its case, and the same value.
+    /// Returns whether two fields have the same value and, without regard to ASCII case, the same name.
     public static func == (left: HTTPHeader, right: HTTPHeader) -> Bool {
         left.name.isSameIgnoringCase(as: right.name) && left.value == right.value
     }
 
-    /// Feeds the name in lower case, and the value, to a hasher.
+    /// Adds the name in lower case and the value to a hasher.
     ///
-    /// - Parameter hasher: The hasher.
+    /// - Parameter hasher: The hasher to feed.
     public func hash(into hasher: inout Hasher) {
         for byte in name.utf8 {
             hasher.combine(FieldSyntax.lowercased(byte))
@@ -259,125 +259,128 @@ extension HTTPHeader: Hashable {
 }
 
 extension HTTPHeader: SecretKeeping {
-    /// The header as `Name: value`, without its secrets.
+    /// The field as `Name: value`, without its secrets.
     ///
-    /// The value of a field that carries secrets by its name is redacted; one that holds a URL is redacted like a URL.
+    /// The value is redacted if the field's name indicates a secret. A value that contains a URL is redacted like a
+    /// URL.
     package var text: String { "\(name): \(Redaction.fieldValue(self))" }
 
     package var shownParts: KeyValuePairs<String, Any> { ["name": name, "value": Redaction.fieldValue(self)] }
 }
 
 extension HTTPHeader {
-    /// Returns an `Accept` header.
+    /// Returns an `Accept` field.
     ///
     /// - Parameter value: The media types, such as `application/json`.
-    /// - Returns: The header.
+    /// - Returns: The `Accept` field.
     public static func accept(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept", value: value) }
 
-    /// Returns an `Accept-Charset` header.
+    /// Returns an `Accept-Charset` field.
     ///
-    /// - Parameter value: The character encodings.
-    /// - Returns: The header.
+    /// - Parameter value: The character encodings, such as `utf-8`.
+    /// - Returns: The `Accept-Charset` field.
     public static func acceptCharset(_ value: String) -> HTTPHeader { HTTPHeader(name: "Accept-Charset", value: value) }
 
-    /// Returns an `Accept-Language` header.
+    /// Returns an `Accept-Language` field.
     ///
-    /// - Parameter value: The languages.
-    /// - Returns: The header.
+    /// - Parameter value: The languages, such as `de-DE, en;q=0.9`.
+    /// - Returns: The `Accept-Language` field.
     public static func acceptLanguage(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Language", value: value)
     }
 
-    /// Returns an `Accept-Encoding` header.
+    /// Returns an `Accept-Encoding` field.
     ///
-    /// A request that has its own receives bodies in the content codings that it names; what libcurl can decode is
-    /// decoded.
+    /// With this field, a request may receive its body in the content codings that the field names. Bluebonnet decodes
+    /// gzip and deflate, and br and zstd where the system has their libraries. A body in any other coding fails the
+    /// request with `.invalidResponse(.undecodableContent)`. If ``Session/Configuration/decodesContent`` is `false`,
+    /// all bodies stay encoded.
     ///
-    /// - Parameter value: The content codings.
-    /// - Returns: The header.
+    /// - Parameter value: The content codings, such as `gzip`.
+    /// - Returns: The `Accept-Encoding` field.
     public static func acceptEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Accept-Encoding", value: value)
     }
 
-    /// Returns an `Authorization` header for the Basic scheme (RFC 7617).
+    /// Returns an `Authorization` field for the Basic scheme (RFC 7617).
     ///
     /// - Parameters:
-    ///   - username: The name, in which no colon can be sent.
-    ///   - password: The password.
-    /// - Returns: The header.
+    ///   - username: The user name; it must not contain a colon.
+    ///   - password: The password of the user.
+    /// - Returns: The `Authorization` field.
     public static func authorization(username: String, password: String) -> HTTPHeader {
         authorization("Basic " + Data("\(username):\(password)".utf8).base64EncodedString())
     }
 
-    /// Returns an `Authorization` header for the Bearer scheme (RFC 6750).
+    /// Returns an `Authorization` field for the Bearer scheme (RFC 6750).
     ///
-    /// - Parameter bearerToken: The token.
-    /// - Returns: The header.
+    /// - Parameter bearerToken: The token, without the scheme.
+    /// - Returns: The `Authorization` field.
     public static func authorization(bearerToken: String) -> HTTPHeader { authorization("Bearer \(bearerToken)") }
 
-    /// Returns an `Authorization` header.
+    /// Returns an `Authorization` field.
     ///
-    /// - Parameter value: The scheme and what it needs.
-    /// - Returns: The header.
+    /// - Parameter value: The scheme followed by its parameters.
+    /// - Returns: The `Authorization` field.
     public static func authorization(_ value: String) -> HTTPHeader { HTTPHeader(name: "Authorization", value: value) }
 
-    /// Returns a `Content-Disposition` header.
+    /// Returns a `Content-Disposition` field.
     ///
-    /// - Parameter value: The disposition.
-    /// - Returns: The header.
+    /// - Parameter value: The disposition, such as `attachment`.
+    /// - Returns: The `Content-Disposition` field.
     public static func contentDisposition(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Disposition", value: value)
     }
 
-    /// Returns a `Content-Encoding` header.
+    /// Returns a `Content-Encoding` field.
     ///
-    /// - Parameter value: The content codings that were applied to the body.
-    /// - Returns: The header.
+    /// - Parameter value: The content codings that were applied to the body, such as `gzip`.
+    /// - Returns: The `Content-Encoding` field.
     public static func contentEncoding(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Content-Encoding", value: value)
     }
 
-    /// Returns a `Content-Type` header.
+    /// Returns a `Content-Type` field.
     ///
-    /// - Parameter value: The media type of the body.
-    /// - Returns: The header.
+    /// - Parameter value: The media type of the body, such as `application/json`.
+    /// - Returns: The `Content-Type` field.
     public static func contentType(_ value: String) -> HTTPHeader { HTTPHeader(name: "Content-Type", value: value) }
 
-    /// Returns a `User-Agent` header.
+    /// Returns a `User-Agent` field.
     ///
-    /// - Parameter value: The products.
-    /// - Returns: The header.
+    /// - Parameter value: The product identifiers, such as `weather/1.0`.
+    /// - Returns: The `User-Agent` field.
     public static func userAgent(_ value: String) -> HTTPHeader { HTTPHeader(name: "User-Agent", value: value) }
 
-    /// Returns a `Sec-WebSocket-Protocol` header (RFC 6455 §11.3.4).
+    /// Returns a `Sec-WebSocket-Protocol` field (RFC 6455 §11.3.4).
     ///
     /// - Parameter value: The subprotocols.
-    /// - Returns: The header.
+    /// - Returns: The `Sec-WebSocket-Protocol` field.
     public static func websocketProtocol(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
     }
 }
 
 extension HTTPHeader {
-    /// The languages that the process's environment asks for, most wanted first.
+    /// The languages of the process's environment, in order of preference.
     ///
-    /// Read once, from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG` as gettext does: at most six, such as
-    /// `de-DE;q=1.0, en;q=0.9`; English where the environment names none.
+    /// They are read once, from `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` and `LANG` as in gettext. There are at most six,
+    /// such as `de-DE;q=1.0, en;q=0.9`. If the environment specifies no language, the default is English.
     package static let defaultAcceptLanguage = acceptLanguage(
         languages(in: ProcessInfo.processInfo.environment).enumerated()
             .map { "\($1);q=\($0 == 0 ? "1.0" : "0.\(10 - $0)")" }
             .joined(separator: ", "))
 
-    /// The content codings that are decoded, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
+    /// The content codings that Bluebonnet decodes, such as `br;q=1.0, gzip;q=0.9, deflate;q=0.8` (RFC 9110 §12.5.3).
     package static let defaultAcceptEncoding = acceptEncoding(ContentCoding.acceptable)
 
-    /// Names the program and this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
+    /// The names of the program and of this library, such as `weather Bluebonnet/0.1.0` (RFC 9110 §10.1.5).
     package static let defaultUserAgent = userAgent(userAgent(program: CommandLine.arguments.first))
 
-    /// Returns the language tags (RFC 5646) that an environment asks for.
+    /// Returns the language tags (RFC 5646) that an environment specifies.
     package static func languages(in environment: [String: String]) -> [String] {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
-        // The list is not looked at in the C locale.
+        // In the C locale, gettext ignores `LANGUAGE`.
         guard languageTag(locale) != nil else { return ["en"] }
         var tags: [String] = []
         let wanted = (environment["LANGUAGE"] ?? "").split(separator: ":") + [locale[...]]
@@ -387,7 +390,8 @@ extension HTTPHeader {
         return Array(tags.prefix(6))
     }
 
-    /// Returns the language tag for a locale such as `de_DE.UTF-8@euro`, or nil for the C locale and what is no locale.
+    /// Returns the language tag for a locale such as `de_DE.UTF-8@euro`; `nil` for the C locale and for an invalid
+    /// locale.
     private static func languageTag(_ locale: some StringProtocol) -> String? {
         let name = locale.prefix { $0 != "." && $0 != "@" }
         guard name != "C", name != "POSIX" else { return nil }
@@ -399,7 +403,7 @@ extension HTTPHeader {
         return subtags.joined(separator: "-")
     }
 
-    /// Returns the value of a `User-Agent` field for a program; it does not reveal the system that the program runs on.
+    /// Returns the value of a `User-Agent` field for a program; it does not reveal the operating system.
     package static func userAgent(program: String?) -> String {
         let name = String((program ?? "").split(separator: "/").last ?? "").utf8.map { byte in
             FieldSyntax.isTokenByte(byte) ? Character(UnicodeScalar(byte)) : "_"
@@ -409,7 +413,7 @@ extension HTTPHeader {
 }
 
 extension HTTPHeaders {
-    /// The fields of every request: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// The default fields of every request: `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public static let `default`: HTTPHeaders = [
         .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
     ]

@@ -1,100 +1,102 @@
 public import FoundationEssentials
 
-/// Describes a request: what to send, where and how.
+/// A request: its method, URL, header fields, body and options.
 ///
-/// A value, which may be changed until the request is started; it is checked then.
+/// A request is a value that you can change until you start it. It is validated when it starts.
 public struct HTTPRequest: Sendable {
-    /// What is asked of the resource.
+    /// The method of the request.
     public var method: HTTPMethod {
         get { parts.method }
         set { parts.method = newValue }
     }
 
-    /// Where the request goes: an absolute `http` or `https` URL.
+    /// The URL of the request: an absolute `http` or `https` URL.
     public var url: URL {
         get { parts.url }
         set { parts.url = newValue }
     }
 
-    /// The fields to send, beside those that the session adds and in place of those of the same names.
+    /// The header fields of the request; they replace session fields of the same name.
     ///
-    /// A field with an empty value is sent with an empty value. `Content-Length` and `Transfer-Encoding` are left out:
-    /// they are libcurl's to set.
+    /// A field with an empty value is sent with an empty value. `Content-Length` and `Transfer-Encoding` are ignored,
+    /// because libcurl sets them. Several `Cookie` fields are sent as one. `Proxy-Authorization` is sent only to an
+    /// HTTP proxy.
     public var headers: HTTPHeaders {
         get { parts.headers }
         set { parts.headers = newValue }
     }
 
-    /// The content of the request; a GET, HEAD or TRACE request must not have any.
+    /// The body of the request; a GET, HEAD or TRACE request must not have one.
     public var body: RequestBody? {
         get { parts.body }
         set { parts.body = newValue }
     }
 
-    /// The limits for this request; a field that is not set is the session's.
+    /// The time limits of this request; unset limits are those of the session.
     public var timeouts: Timeouts {
         get { parts.timeouts ?? .default }
         set { parts.timeouts = newValue.isUnset ? nil : newValue }
     }
 
-    /// The limits for this request, if it has any of its own.
+    /// The time limits of this request, if any limit is set.
     var ownTimeouts: Timeouts? { parts.timeouts }
 
-    /// The version of HTTP to use; `nil` for the session's choice.
+    /// The preferred HTTP version; `nil`, the default, uses the session's setting.
     public var httpVersion: HTTPVersionPreference? {
         get { parts.httpVersion }
         set { parts.httpVersion = newValue }
     }
 
-    /// The credential that answers the server's challenges; `nil`, the default, leaves a 401 as the response.
+    /// The credential for the server's challenges; with `nil`, the default, a 401 response is delivered like any other.
     ///
-    /// It stays with the origin of the request: a redirect to another one drops it. A request that has an `Authorization`
-    /// field does without it. User info in the URL is another thing: that is sent with Basic, without being asked for.
+    /// A redirect to another origin drops the credential. If the request or the session has an `Authorization` field,
+    /// the credential is not used. User info in the URL is different: it is sent with the Basic scheme, without a
+    /// challenge.
     public var credential: Credential? {
         get { parts.credential }
         set { parts.credential = newValue }
     }
 
-    /// Whether the session's cookies are sent, and those of the response kept; `true` by default.
+    /// Whether to send the session's cookies and to store cookies of the response; `true` by default.
     public var handlesCookies: Bool {
         get { parts.handlesCookies }
         set { parts.handlesCookies = newValue }
     }
 
-    /// Through which proxy this request goes; `nil` for the session's choice.
+    /// The proxy for this request; `nil`, the default, uses the session's setting.
     ///
-    /// Requests that follow a redirect use the same proxy. A request whose credential for an HTTP proxy differs from
-    /// the session's uses a separate connection.
+    /// Redirected requests use the same proxy. If the credential for an HTTP proxy differs from the session's
+    /// credential, the request uses a separate connection.
     public var proxy: Session.Configuration.Proxy? {
         get { parts.proxy }
         set { parts.proxy = newValue }
     }
 
-    /// How the request is served beside others on the same HTTP/2 connection; `nil` for no preference.
+    /// The priority among requests on the same HTTP/2 connection; `nil`, the default, means no preference.
     public var priority: HTTPPriority? {
         get { parts.priority }
         set { parts.priority = newValue }
     }
 
-    /// How the request uses the session's response cache; `nil` for the session's choice.
+    /// How the request uses the session's response cache; `nil`, the default, uses the session's setting.
     public var cachePolicy: CachePolicy? {
         get { parts.cachePolicy }
         set { parts.cachePolicy = newValue }
     }
 
-    /// Whether those of the session's fields are left out that carry secrets: a redirect has left their origin.
+    /// Whether session fields that carry secrets are left out, because a redirect led to another origin.
     package var omitsSessionSecrets: Bool {
         get { parts.omitsSessionSecrets }
         set { parts.omitsSessionSecrets = newValue }
     }
 
-    /// When a credential was applied by an ``AuthenticationInterceptor``, as such interceptors count.
+    /// The time at which an ``AuthenticationInterceptor`` applied a credential, on the clock of such interceptors.
     package var credentialTick: UInt64? {
         get { parts.credentialTick }
         set { parts.credentialTick = newValue }
     }
 
-    /// The URL of the first request, from which redirects have led to this one; `nil` for a first request.
+    /// The URL of the first request, which redirects have led to this one; `nil` for a first request.
     package var firstPartyURL: URL? {
         get { parts.firstPartyURL }
         set { parts.firstPartyURL = newValue }
@@ -103,18 +105,18 @@ public struct HTTPRequest: Sendable {
     /// Creates a request.
     ///
     /// - Parameters:
-    ///   - url: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - headers: The fields to send.
-    ///   - body: What is sent after the head.
+    ///   - url: The URL of the request.
+    ///   - method: The method of the request; GET by default.
+    ///   - headers: The header fields; none by default.
+    ///   - body: The body of the request; none by default.
     public init(url: URL, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil) {
         box = Box(Parts(method: method, url: url, headers: headers, body: body))
     }
 
-    /// All of the request, on the heap: a request is handed on a dozen times, and changed rarely.
+    /// All parts of the request, on the heap: a request is copied about a dozen times, and rarely changed.
     private var box: Box
 
-    /// Whether another request is this very one, unchanged; a separate request with the same parts is not.
+    /// Whether two requests share their storage; a separate request with equal parts is not identical.
     func isIdentical(to other: HTTPRequest) -> Bool { box === other.box }
 
     private var parts: Parts {
@@ -154,14 +156,15 @@ public struct HTTPRequest: Sendable {
         }
     }
 
-    /// Creates a request to what can be converted to a URL.
+    /// Creates a request with a value that can be converted to a URL.
     ///
     /// - Parameters:
-    ///   - url: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - headers: The fields to send.
-    ///   - body: What is sent after the head.
-    /// - Throws: `.invalidURL` when there is no URL in it, or `.invalidRequest(.conversion)` around another error.
+    ///   - url: The value to convert to the URL of the request, such as a string.
+    ///   - method: The method of the request; GET by default.
+    ///   - headers: The header fields; none by default.
+    ///   - body: The body of the request; none by default.
+    /// - Throws: `.invalidURL` if the value is not a URL. A ``RequestError`` of your own conversion is thrown
+    ///   unchanged; any other error becomes the underlying error of `.invalidRequest(.conversion)`.
     public init(
         url: any URLConvertible, method: HTTPMethod = .get, headers: HTTPHeaders = [:], body: RequestBody? = nil
     ) throws(RequestError) {
@@ -174,13 +177,13 @@ public struct HTTPRequest: Sendable {
         self.init(url: converted, method: method, headers: headers, body: body)
     }
 
-    /// Whether nothing but the method, the URL, the timeouts and the version differs from what all requests have.
+    /// Whether only the method, the URL, the timeouts and the HTTP version may differ from those of other requests.
     package var isPlain: Bool { box.isPlain }
 
-    /// Whether there is something to be sent after the head.
+    /// Whether the request has a body.
     package var hasBody: Bool { box.hasBody }
 
-    /// Checks that the request can be sent: URL, method and fields, and that a GET, HEAD or TRACE has no body.
+    /// Checks the URL, the method and the fields, and that a GET, HEAD or TRACE request has no body.
     package func validate() throws(RequestError) {
         try url.checkRequestable()
         guard method.isValid else { throw RequestError(.invalidRequest(.method(method.rawValue))) }
@@ -205,37 +208,38 @@ extension HTTPRequest: SecretKeeping {
     }
 }
 
-/// Names what a request asks of a resource (RFC 9110 §9).
+/// The method of a request, which defines its purpose (RFC 9110 §9).
 ///
-/// Methods are case-sensitive. Any token is a method; the well-known ones are here as constants.
+/// Method names are case-sensitive. Any token is a valid method; constants exist for the common ones.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-    /// Asks a proxy for a tunnel.
+    /// Establishes a tunnel through a proxy.
     public static let connect = HTTPMethod(rawValue: "CONNECT")
-    /// Removes the resource.
+    /// Deletes the resource.
     public static let delete = HTTPMethod(rawValue: "DELETE")
-    /// Fetches a representation.
+    /// Fetches a representation of the resource.
     public static let get = HTTPMethod(rawValue: "GET")
-    /// Fetches what a GET would, without the body.
+    /// Fetches the response to a GET request, without its body.
     public static let head = HTTPMethod(rawValue: "HEAD")
-    /// Asks what the resource can do.
+    /// Queries the communication options of the resource.
     public static let options = HTTPMethod(rawValue: "OPTIONS")
-    /// Changes a part of the resource (RFC 5789).
+    /// Modifies a part of the resource (RFC 5789).
     public static let patch = HTTPMethod(rawValue: "PATCH")
-    /// Hands the resource something to process.
+    /// Sends data for the resource to process.
     public static let post = HTTPMethod(rawValue: "POST")
-    /// Replaces the resource.
+    /// Creates or replaces the resource.
     public static let put = HTTPMethod(rawValue: "PUT")
-    /// Fetches what the body asks for, safely and idempotently.
+    /// Sends a query in the body; the method is safe and idempotent.
     public static let query = HTTPMethod(rawValue: "QUERY")
-    /// Asks for the request as the server received it.
+    /// Returns the request as the server received it.
     public static let trace = HTTPMethod(rawValue: "TRACE")
 
-    /// The method as it is sent.
+    /// The name of the method as it is sent.
     public let rawValue: String
 
     /// Creates a method.
     ///
-    /// - Parameter rawValue: The method as it is sent; what is not a token is refused when a request is started.
+    /// - Parameter rawValue: The name of the method as it is sent. A request with a name that is not a token fails when
+    ///   it starts.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -243,7 +247,8 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     /// Whether the method is a token (RFC 9110 §5.6.2).
     package var isValid: Bool { rawValue.utf8.isToken }
 
-    /// Whether doing it twice is like doing it once (RFC 9110 §9.2.2); unknown methods are taken not to be.
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2); `false` for unknown
+    /// methods.
     package var isIdempotent: Bool {
         switch self {
         case .get, .head, .put, .delete, .options, .trace, .query: true
@@ -253,52 +258,54 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
 }
 
 extension HTTPMethod: Described {
-    /// The method as it is sent.
+    /// The name of the method as it is sent.
     package var text: String { rawValue }
 }
 
-/// Says which version of HTTP a request should be sent in.
+/// The preferred HTTP version of a request.
 @nonexhaustive
 public enum HTTPVersionPreference: Hashable, Sendable {
-    /// HTTP/2 where TLS negotiates it (ALPN), HTTP/1.1 otherwise.
+    /// HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1.
     case automatic
     /// HTTP/1.1 only.
     case http1_1
-    /// HTTP/2 without asking, where there is no TLS (RFC 9113 §3.3).
+    /// HTTP/2 without negotiation for requests without TLS (RFC 9113 §3.3).
     ///
-    /// With TLS, it is the same as ``automatic``: the handshake says whether the server speaks HTTP/2 (§3.2).
+    /// With TLS, this case is equivalent to ``automatic``: the handshake determines whether the server supports HTTP/2
+    /// (RFC 9113 §3.2).
     case http2PriorKnowledge
 }
 
-/// Says how a request is served beside others on the same HTTP/2 connection; servers may ignore it.
+/// The priority of a request among requests on the same HTTP/2 connection; servers may ignore it.
 ///
-/// It is sent in both ways that exist: in the field `Priority` (RFC 9218), unless the request has such a field already
-/// or the priority is the default; and over HTTP/2 as the weight of the stream (RFC 7540 §5.3.2, which RFC 9113 has
-/// given up, and libcurl after 8.14.1).
+/// A priority is sent in two forms. One is the `Priority` field (RFC 9218), unless the request already has such a field
+/// or the priority is the default. The other is the weight of the HTTP/2 stream (RFC 7540 §5.3.2). RFC 9113 deprecates
+/// the weight, and libcurl releases after 8.14.1 no longer send it.
 public struct HTTPPriority: Hashable, Sendable {
-    /// How urgent the response is: 0, the most, to 7; without a priority it is 3.
+    /// The urgency of the response, from 0 (most urgent) to 7; servers assume 3 without a priority.
     public let urgency: Int
 
-    /// Whether the response is of use while it comes in, so that it may share the connection with others as urgent.
+    /// Whether the response is useful before it is complete, so it may share the connection with equally urgent
+    /// responses.
     public let isIncremental: Bool
 
-    /// The share of the connection in proportion to that of other requests: 1 to 256; HTTP/2's own default is 16.
+    /// The share of the connection relative to other requests, from 1 to 256; the default of HTTP/2 is 16.
     package let weight: Int
 
-    /// Creates a priority as RFC 9218 has it, with the weight that fits.
+    /// Creates a priority with an urgency according to RFC 9218, and the corresponding weight.
     ///
     /// - Parameters:
-    ///   - urgency: How urgent the response is; brought into the range of 0 to 7.
-    ///   - isIncremental: Whether the response is of use while it comes in.
+    ///   - urgency: The urgency, from 0 (most urgent) to 7; values outside this range are clamped.
+    ///   - isIncremental: Whether the response is useful before it is complete; `false` by default.
     public init(urgency: Int, isIncremental: Bool = false) {
         self.urgency = min(7, max(0, urgency))
         self.isIncremental = isIncremental
         weight = Self.weights[self.urgency]
     }
 
-    /// Creates a priority of a weight, with the urgency that fits: from 1 for 256 to 5 for less than 4.
+    /// Creates a priority with a weight, and the corresponding urgency: from 1 for 256 to 5 for less than 4.
     ///
-    /// - Parameter weight: The share; brought into the range of 1 to 256.
+    /// - Parameter weight: The share, from 1 to 256; values outside this range are clamped.
     package init(weight: Int) {
         let weight = min(256, max(1, weight))
         self.weight = weight
@@ -306,27 +313,27 @@ public struct HTTPPriority: Hashable, Sendable {
         isIncremental = false
     }
 
-    /// Before others: the urgency 1, the weight 256.
+    /// A priority above others: urgency 1, weight 256.
     public static var high: HTTPPriority { HTTPPriority(urgency: 1) }
-    /// As others: the urgency 3, the weight 16.
+    /// The default priority: urgency 3, weight 16.
     public static var normal: HTTPPriority { HTTPPriority(urgency: 3) }
-    /// After others: the urgency 5, the weight 1.
+    /// A priority below others: urgency 5, weight 1.
     public static var low: HTTPPriority { HTTPPriority(urgency: 5) }
 
-    /// The weights of the urgencies 0 to 7.
+    /// The weights for the urgencies 0 to 7.
     private static let weights = [256, 256, 64, 16, 4, 1, 1, 1]
 
-    /// The value of the field `Priority`, in which defaults are left out; `nil` when nothing else is left.
+    /// The value of the `Priority` field without default parameters; `nil` if all parameters are defaults.
     var fieldValue: String? {
         let parts = (urgency == 3 ? [] : ["u=\(urgency)"]) + (isIncremental ? ["i"] : [])
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }
 
-/// Limits how long the stages of a request may take; `nil` means no limit.
+/// Time limits for the stages of a request; `nil` means no limit.
 ///
-/// Each field counts for itself: one that a request does not set is the session's, and one that neither sets has its
-/// default.
+/// Each limit is resolved separately: if a request does not set it, the session's limit applies; if the session does
+/// not set it either, the default applies.
 ///
 /// ```swift
 /// session.request(url) { $0.timeouts.idle = .seconds(5) }
@@ -339,49 +346,50 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The limit for waiting until ``Session/Configuration/connectionLimits`` allow a connection; none by default.
     ///
-    /// The wait counts for ``total``, not for ``connect``.
+    /// The wait counts towards ``total``, but not towards ``connect``.
     public var pool: Duration? {
         get { ownPool ?? nil }
         set { ownPool = .some(newValue) }
     }
 
-    /// The limit for name lookup, connecting and TLS together; 30 seconds by default.
+    /// The limit for name lookup, connecting and the TLS handshake together; 30 seconds by default.
     public var connect: Duration? {
         get { ownConnect ?? .seconds(30) }
         set { ownConnect = .some(newValue) }
     }
 
-    /// The longest time in which nothing is sent or received, to an eighth of itself; suspension does not count.
+    /// The limit for a period in which no bytes are sent or received; 60 seconds by default.
     ///
-    /// 60 seconds by default.
+    /// The timeout is detected up to an eighth of the limit late. Time does not count while the request is suspended,
+    /// or while it waits for a reader of the response body or for the next bytes of the request body.
     public var idle: Duration? {
         get { ownIdle ?? .seconds(60) }
         set { ownIdle = .some(newValue) }
     }
 
-    /// The limit for one exchange as a whole, from its start to the last byte of the body; suspension counts.
+    /// The limit for one exchange as a whole, from its start to the last byte of the body.
     ///
-    /// Where it is not set, an exchange whose bodies are both in memory may take 10 minutes, so that a server which
-    /// trickles does not hold a request indefinitely. Streams, downloads, and uploads from files and sequences have no
-    /// limit then.
+    /// If the limit is not set, it is 10 minutes for an exchange with both bodies in memory, so that a server that
+    /// sends slowly cannot hold a request indefinitely. Streams, downloads, and uploads from files and sequences then
+    /// have no limit. Time in which the request is suspended counts.
     ///
-    /// Each redirect and each retry is an exchange of its own: a request may take as many times as long, and the waits
-    /// between. To bound a request as a whole, cancel the task that awaits it.
+    /// Each redirect and each retry is a separate exchange with its own limit, and the delays between them do not
+    /// count. To limit the duration of a request as a whole, cancel the task that awaits it.
     public var total: Duration? {
         get { ownTotal ?? nil }
         set { ownTotal = .some(newValue) }
     }
 
-    /// Stands for a field that is not set.
+    /// A placeholder for a limit that is not set.
     @usableFromInline static let unset: Duration? = .nanoseconds(-1)
 
-    /// Creates limits; what is left out is not set.
+    /// Creates time limits; omitted limits are not set.
     ///
     /// - Parameters:
-    ///   - pool: The limit for waiting until a connection is allowed; `nil` for none.
-    ///   - connect: The limit for name lookup, connecting and TLS together; `nil` for none.
-    ///   - idle: The longest time in which nothing is sent or received; `nil` for any.
-    ///   - total: The limit for the exchange as a whole; `nil` for none.
+    ///   - pool: The limit for waiting until a connection is allowed; `nil` for no limit.
+    ///   - connect: The limit for name lookup, connecting and the TLS handshake together; `nil` for no limit.
+    ///   - idle: The limit for a period in which no bytes are sent or received; `nil` for no limit.
+    ///   - total: The limit for the exchange as a whole; `nil` for no limit.
     public init(
         pool: Duration? = Timeouts.unset, connect: Duration? = Timeouts.unset, idle: Duration? = Timeouts.unset,
         total: Duration? = Timeouts.unset
@@ -392,16 +400,16 @@ public struct Timeouts: Hashable, Sendable {
         if total != Self.unset { self.total = total }
     }
 
-    /// 30 seconds to connect, 60 seconds idle, 10 minutes in total for bodies in memory.
+    /// The default limits: 30 seconds to connect, 60 seconds idle, and 10 minutes in total for bodies in memory.
     public static let `default` = Timeouts()
 
-    /// Whether no field is set.
+    /// Whether no limit is set.
     var isUnset: Bool { self == .default }
 
-    /// The limit for an exchange as a whole, with the default for bodies in memory.
+    /// The limit for an exchange as a whole, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
 
-    /// These limits, with another's in the place of those that are not set.
+    /// These limits, completed with the limits of another value.
     func filled(from other: Timeouts) -> Timeouts {
         var timeouts = self
         timeouts.ownPool = ownPool ?? other.ownPool

@@ -1,25 +1,25 @@
 public import FoundationEssentials
 
-/// Describes a response: its status and its fields, without the body (RFC 9110 §3.4).
+/// A response: its status and header fields, without the body (RFC 9110 §3.4).
 ///
-/// Small to copy. The fields are parsed when they are first asked for.
+/// A response is cheap to copy. Its fields are parsed on first access.
 public struct HTTPResponse: Sendable {
-    /// The URL that answered.
+    /// The URL of the request that the response answers.
     public var url: URL { answer.url }
 
     /// The head as it was received.
     package var head: ReceivedHead { answer.head }
 
-    /// The responses that redirected the request to this one, in order; they have no history of their own.
+    /// The responses that redirected the request to this one, in order; their own histories are empty.
     public internal(set) var history: [HTTPResponse] = []
 
-    /// Creates a response, for tests and for stubs.
+    /// Creates a response, for tests and stubs.
     ///
     /// - Parameters:
-    ///   - url: The URL that answers.
-    ///   - statusCode: The status code.
-    ///   - httpVersion: The version of HTTP.
-    ///   - headers: The fields.
+    ///   - url: The URL of the request that the response answers.
+    ///   - statusCode: The status code, such as 200.
+    ///   - httpVersion: The HTTP version of the response; HTTP/1.1 by default.
+    ///   - headers: The header fields; none by default.
     public init(url: URL, statusCode: Int, httpVersion: HTTPVersion = .http1_1, headers: HTTPHeaders = [:]) {
         self.init(url: url, head: ReceivedHead(statusCode: statusCode, httpVersion: httpVersion, headers: headers))
     }
@@ -29,7 +29,7 @@ public struct HTTPResponse: Sendable {
         answer = Answer(url: url, head: head)
     }
 
-    /// On the heap: a response is handed on a dozen times, and a URL alone is five references.
+    /// On the heap: a response is copied about a dozen times, and a URL alone has five references.
     private let answer: Answer
 
     private final class Answer: Sendable {
@@ -45,25 +45,25 @@ public struct HTTPResponse: Sendable {
     /// The status code (RFC 9110 §15).
     public var statusCode: Int { head.statusCode }
 
-    /// The version of HTTP in which the response came.
+    /// The HTTP version of the response.
     public var httpVersion: HTTPVersion { head.httpVersion }
 
-    /// The fields in the order received; values that are not UTF-8 are read as ISO-8859-1.
+    /// The header fields in the order received; values that are not UTF-8 are decoded as ISO-8859-1.
     public var headers: HTTPHeaders { head.headers }
 
-    /// The words after the status code, if the server sent some; HTTP/2 has none.
+    /// The text after the status code; `nil` if the server sent none, as always with HTTP/2.
     public var reasonPhrase: String? { head.reasonPhrase }
 
-    /// The media type of the body in lower case without parameters, such as `text/html`.
+    /// The media type of the body in lower case and without parameters, such as `text/html`.
     public var mimeType: String? { mediaType?.essence }
 
-    /// The name of the text's encoding in lower case: the `charset` parameter of the media type.
+    /// The character encoding of the body in lower case, from the `charset` parameter of the media type.
     public var textEncoding: String? { mediaType?.parameter("charset")?.lowercased() }
 
-    /// How many bytes of body are to come.
+    /// The expected size of the body in bytes.
     ///
-    /// `nil` when the response does not say, and when the body has a content coding: then `Content-Length` counts the
-    /// encoded bytes, not the decoded ones.
+    /// The size is `nil` if the response does not state it. It is also `nil` if the body has a content coding, because
+    /// `Content-Length` then counts the encoded bytes.
     public var expectedContentLength: Int64? { head.contentLength }
 
     private var mediaType: MediaType? {
@@ -72,7 +72,7 @@ public struct HTTPResponse: Sendable {
 }
 
 extension HTTPResponse: SecretKeeping {
-    /// The version, the status code and the URL without its secrets, in one line.
+    /// The version, the status code and the redacted URL, on one line.
     package var text: String { "\(httpVersion) \(statusCode) \(url.redactedDescription)" }
 
     package var shownParts: KeyValuePairs<String, Any> {
@@ -84,10 +84,11 @@ extension HTTPResponse: SecretKeeping {
 }
 
 extension HTTPResponse {
-    /// The name under which the body might be saved.
+    /// A file name for saving the body, or `nil` if the response suggests none.
     ///
-    /// From `Content-Disposition` (RFC 6266): `filename*` before `filename`; else the last component of the URL's path.
-    /// Always a bare name: what looks like a path is cut to its last component, control characters are dropped.
+    /// The name comes from `Content-Disposition` (RFC 6266), where `filename*` takes precedence over `filename`, or
+    /// otherwise from the last component of the URL's path. It is never a path: only the last component is kept.
+    /// Control characters are removed.
     public var suggestedFilename: String? {
         let disposition = head.value(for: "Content-Disposition").map { MediaType.parameters(of: $0) } ?? []
         let candidates = [
@@ -109,7 +110,7 @@ extension HTTPResponse {
         }
     }
 
-    /// Returns the last component of what may be a path, or nil when there is nothing left that can name a file.
+    /// Returns the last component of text that may be a path; `nil` if it cannot be the name of a file.
     private static func bareName(_ text: String) -> String? {
         let scalars = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
         let component = scalars.split { $0 == "/" || $0 == "\\" }.last.map { String($0) } ?? ""
@@ -118,7 +119,7 @@ extension HTTPResponse {
     }
 }
 
-/// Names the version of HTTP in which a response came.
+/// The HTTP version of a response.
 @nonexhaustive
 public enum HTTPVersion: Hashable, Sendable {
     /// HTTP/1.0 (RFC 1945).
@@ -130,7 +131,7 @@ public enum HTTPVersion: Hashable, Sendable {
 }
 
 extension HTTPVersion: Described {
-    /// The version as it is written in a status line, such as `HTTP/1.1`, or `HTTP/2`.
+    /// The version as in a status line, such as `HTTP/1.1`; `HTTP/2` for HTTP/2.
     package var text: String {
         switch self {
         case .http1_0: "HTTP/1.0"

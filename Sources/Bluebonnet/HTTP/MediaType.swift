@@ -1,19 +1,19 @@
-/// Names the format of a body, or a range of formats (RFC 9110 §8.3.1, §12.5.1).
+/// A media type or media range: the format of a body, or a range of formats (RFC 9110 §8.3.1, §12.5.1).
 public struct MediaType: Sendable {
-    /// The part before the slash, in lower case; `*` in a range.
+    /// The text before the slash, in lower case; it may be `*` in a range.
     public let type: String
 
-    /// The part after the slash, in lower case; `*` in a range.
+    /// The text after the slash, in lower case; it may be `*` in a range.
     public let subtype: String
 
     private let text: String
 
     /// Parses a media type such as `text/html; charset=utf-8`.
     ///
-    /// `nil` when the text does not begin with two tokens and a slash between them.
+    /// The result is `nil` if the text does not begin with two tokens separated by a slash.
     ///
-    /// - Parameter text: The value of a `Content-Type` field or an element of `Accept`; parameters that cannot be parsed
-    ///   are left out.
+    /// - Parameter text: The value of a `Content-Type` field, or an element of an `Accept` field. Invalid parameters
+    ///   are ignored.
     public init?(_ text: String) {
         guard let range = MediaRange(text[...]) else { return nil }
         type = range.type.lowercased()
@@ -21,21 +21,22 @@ public struct MediaType: Sendable {
         self.text = text
     }
 
-    /// The type and the subtype with a slash between them, without parameters.
+    /// The type and the subtype separated by a slash, without parameters.
     public var essence: String { "\(type)/\(subtype)" }
 
     /// Returns the value of a parameter, without quotes.
     ///
-    /// - Parameter name: The parameter's name; its case does not matter.
-    /// - Returns: The value of the first parameter of the name.
+    /// - Parameter name: The name of the parameter, in any case.
+    /// - Returns: The value of the first parameter of this name, or `nil` if there is none.
     public func parameter(_ name: String) -> String? {
         text.utf8.contains(0x3b) ? parameters.first { $0.name.isSameIgnoringCase(as: name) }?.value : nil
     }
 
-    /// Returns whether this range takes in another media type; parameters do not count.
+    /// Returns whether this media range includes another media type; parameters are ignored.
     ///
-    /// - Parameter other: The media type; `*` in it is taken in by everything.
-    /// - Returns: Whether the types and the subtypes are the same or one is `*`.
+    /// - Parameter other: The media type to compare; `*` in it matches everything.
+    /// - Returns: Whether the types match and the subtypes match. Two of them match if they are equal, or if one is
+    ///   `*`.
     public func matches(_ other: MediaType) -> Bool {
         Self.matches(type, other.type) && Self.matches(subtype, other.subtype)
     }
@@ -46,7 +47,7 @@ public struct MediaType: Sendable {
 
     private var parameters: [(name: String, value: String)] { Self.parameters(of: text) }
 
-    /// Returns the parameters after the first semicolon, names in lower case and values without quotes.
+    /// Returns the parameters after the first semicolon, with names in lower case and values without quotes.
     static func parameters(of text: String) -> [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
         var rest = text.utf8[...]
@@ -68,21 +69,21 @@ extension MediaType: Hashable {
             && left.parameters.elementsEqual(right.parameters) { $0 == $1 }
     }
 
-    /// Feeds the type and the subtype to a hasher.
+    /// Adds the type and the subtype to a hasher.
     ///
-    /// - Parameter hasher: The hasher.
+    /// - Parameter hasher: The hasher to feed.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(subtype)
     }
 }
 
-/// A media type or range of them, as slices of a field.
+/// A media type or media range, as slices of a field value.
 struct MediaRange {
     let type: Substring
     let subtype: Substring
 
-    /// Reads what precedes the parameters; `*` alone, which Java's clients ask for (`*; q=.2`), only where that is said.
+    /// Parses the text before the parameters; accepts a bare `*` if requested, which Java's clients send (`*; q=.2`).
     init?(_ text: Substring, orAsterisk: Bool = false) {
         let bytes = text.utf8
         let start = bytes.firstIndex { !FieldSyntax.isWhitespace($0) } ?? bytes.endIndex

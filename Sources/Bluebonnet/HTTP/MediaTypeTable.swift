@@ -1,42 +1,46 @@
 package import FoundationEssentials
 
-/// Knows the media type that the extension of a file's name stands for.
+/// Maps the extensions of file names to media types.
 package struct MediaTypeTable: Sendable {
-    /// The media type of bytes of which nothing is known (RFC 2046 §4.5.1).
+    /// The media type of data with an unknown format (RFC 2046 §4.5.1).
     package static let unknown = "application/octet-stream"
 
-    /// The system's table over the built-in one; it is read when it is first asked for, by one thread while others wait.
+    /// The system's tables over the built-in table.
+    ///
+    /// The tables are read on first access, by one thread while other threads wait.
     package static let system = MediaTypeTable(
         mimeTypes: contents(of: "/etc/mime.types"), globs: contents(of: "/usr/share/mime/globs2"))
 
     private var types: [String: String]
 
-    /// Makes a table.
+    /// Creates a table.
     ///
-    /// `mimeTypes` goes before `globs`, and `globs` before the built-in table. Malformed lines are skipped.
+    /// Entries in `mimeTypes` take precedence over `globs`, and entries in `globs` over the built-in table. Malformed
+    /// lines are skipped.
     ///
     /// - Parameters:
-    ///   - mimeTypes: Lines of a media type and the extensions for it, as in `/etc/mime.types`; the last line counts.
-    ///   - globs: Lines of a weight, a media type and a pattern, as in the `globs2` of freedesktop.org's shared database;
-    ///     the first line of the greatest weight counts.
+    ///   - mimeTypes: Lines with a media type and its extensions, as in `/etc/mime.types`. Of several lines for an
+    ///     extension, the last applies.
+    ///   - globs: Lines with a weight, a media type and a pattern, as in the `globs2` file of the freedesktop.org
+    ///     database. Of several lines for an extension, the first with the greatest weight applies.
     package init(mimeTypes: Data = Data(), globs: Data = Data()) {
         types = Self.builtIn
         types.merge(Self.parse(globs: globs)) { $1 }
         types.merge(Self.parse(mimeTypes: mimeTypes)) { $1 }
     }
 
-    /// Returns the media type for a file's name, by the extension after its last dot, in any case.
+    /// Returns the media type for a file name, by the extension after its last dot, in any case.
     ///
-    /// No charset is added to a text type, as nothing tells it.
+    /// The result has no charset, because the name does not reveal it.
     package func mediaType(ofFileNamed name: String) -> String {
-        // A dot at the beginning hides a file.
+        // A dot at the beginning marks a hidden file.
         guard let dot = name.utf8.lastIndex(of: 0x2e), dot > name.startIndex else { return Self.unknown }
         return types[name[name.utf8.index(after: dot)...].lowercased()] ?? Self.unknown
     }
 
     // MARK: Reading tables
 
-    /// More of a file than this is not read.
+    /// The maximum size of a table file in bytes; a larger file is ignored.
     private static let sizeLimit: Int64 = 4 << 20
 
     private static func contents(of path: String) -> Data {
@@ -61,7 +65,7 @@ package struct MediaTypeTable: Sendable {
         for line in globs.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }) {
             let fields = line.split(separator: 0x3a, omittingEmptySubsequences: false)
                 .map { String(decoding: $0, as: UTF8.self) }
-            // A fourth field holds flags: such a pattern asks for upper case.
+            // A fourth field contains flags; a pattern with flags is case-sensitive.
             guard fields.count == 3, let weight = Int(fields[0]), isPlain(fields[1]), fields[2].hasPrefix("*.")
             else { continue }
             let name = fields[2].dropFirst(2).lowercased()
@@ -71,19 +75,19 @@ package struct MediaTypeTable: Sendable {
         return best.mapValues(\.type)
     }
 
-    /// Whether the text is a type and a subtype, and nothing else.
+    /// Whether the text is only a type and a subtype.
     private static func isPlain(_ text: String) -> Bool {
         MediaType(text)?.essence == text.lowercased()
     }
 
-    /// Whether the byte makes a pattern more than an extension: `*`, `?`, `[`, or another dot.
+    /// Whether the byte makes a pattern more than a plain extension: `*`, `?`, `[`, or another dot.
     private static func isSpecial(_ byte: UInt8) -> Bool {
         byte == 0x2a || byte == 0x3f || byte == 0x5b || byte == 0x2e
     }
 
     // MARK: The built-in table
 
-    /// The registered types of the most usual files, for a system without tables.
+    /// The registered types of the most common files, for systems without tables.
     private static let builtIn = [
         "7z": "application/x-7z-compressed", "aac": "audio/aac", "avif": "image/avif",
         "bin": "application/octet-stream",

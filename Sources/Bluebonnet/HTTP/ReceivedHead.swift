@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Keeps the head of a response as it was received, and parses its fields on demand.
+/// The head of a response as it was received; its fields are parsed on demand.
 ///
-/// A response's fields are rarely all looked at: the bytes stay one buffer, a single value is found by scanning it, and
-/// the fields are parsed as a whole at the first use of ``headers``. Lines may end in CRLF or a bare LF; a folded line
-/// (RFC 9112 §5.2) continues the value of the one before it.
+/// Most fields of a response are never read. The head therefore stays one buffer: a single value is found by scanning
+/// the buffer, and all fields are parsed on the first access to ``headers``. Lines may end in CRLF or a bare LF. A
+/// folded line (RFC 9112 §5.2) continues the value of the line before it.
 package final class ReceivedHead: Sendable {
-    /// The status code, of three digits.
+    /// The status code, which has three digits.
     package let statusCode: Int
 
     /// The version in the status line.
@@ -15,7 +15,7 @@ package final class ReceivedHead: Sendable {
     private let bytes: [UInt8]
     private let parsed = LazyReference<ParsedFields>()
 
-    /// Parses the status line; nil when it is malformed.
+    /// Parses the status line; `nil` if it is malformed.
     ///
     /// - Parameter bytes: The status line and the field lines, with or without the empty line at the end.
     package init?(bytes: [UInt8]) {
@@ -25,7 +25,7 @@ package final class ReceivedHead: Sendable {
         self.bytes = bytes
     }
 
-    /// Creates a head that was not received but made.
+    /// Creates a head from its parts, for a response that was not received.
     package init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders) {
         self.statusCode = statusCode
         self.httpVersion = httpVersion
@@ -33,7 +33,7 @@ package final class ReceivedHead: Sendable {
         _ = parsed.storeIfNil(ParsedFields(headers))
     }
 
-    /// The text after the status code, if there is any; HTTP/2 has none.
+    /// The text after the status code; `nil` if there is none, as with HTTP/2.
     package var reasonPhrase: String? {
         let line = bytes.prefix { $0 != 0x0a }
         guard let phrase = line.split(separator: 0x20, maxSplits: 2).dropFirst(2).first else { return nil }
@@ -41,7 +41,7 @@ package final class ReceivedHead: Sendable {
         return text.isEmpty ? nil : text
     }
 
-    /// The fields in the order received, parsed at the first use.
+    /// The fields in the order received; they are parsed on first access.
     package var headers: HTTPHeaders {
         if let parsed = parsed.load() {
             return parsed.headers
@@ -49,7 +49,7 @@ package final class ReceivedHead: Sendable {
         return parsed.storeIfNil(ParsedFields(parse())).headers
     }
 
-    /// Returns the values of all fields of the name, joined with `, `.
+    /// Returns the values of all fields of a name, joined with `, `.
     package func value(for name: String) -> String? {
         if let parsed = parsed.load() {
             return parsed.headers.value(for: name)
@@ -80,7 +80,7 @@ package final class ReceivedHead: Sendable {
     }
 }
 
-/// Keeps parsed fields where an atomic reference can point to them.
+/// Keeps parsed fields in an object that an atomic reference can point to.
 private final class ParsedFields: Sendable {
     let headers: HTTPHeaders
 
@@ -90,20 +90,20 @@ private final class ParsedFields: Sendable {
 }
 
 extension ReceivedHead {
-    /// The number of bytes in the body, if the head has a length that counts the delivered bytes.
+    /// The number of bytes in the body, if the head states a length and the body has no coding.
     package var contentLength: Int64? {
         guard let text = value(for: "Content-Length"), let length = Self.length(text) else { return nil }
         guard value(for: "Transfer-Encoding") == nil else { return nil }
         return isUncoded ? length : nil
     }
 
-    /// Whether the body is the representation itself, not a coded form of it.
+    /// Whether the body is the representation itself, without a content coding.
     var isUncoded: Bool {
         guard let coding = value(for: "Content-Encoding") else { return true }
         return coding.isEmpty || coding.isSameIgnoringCase(as: "identity")
     }
 
-    /// Returns the length that a field gives, also when it does so several times (RFC 9110 §8.6).
+    /// Returns the length in a field, which may repeat the same length (RFC 9110 §8.6).
     private static func length(_ text: String) -> Int64? {
         guard text.utf8.contains(0x2c) else { return Int64(digits: text) }
         let lengths = text.split(separator: ",", omittingEmptySubsequences: false).map { Int64(digits: $0.trimmed) }
@@ -113,7 +113,7 @@ extension ReceivedHead {
 }
 
 extension ReceivedHead {
-    /// The head as it would be received in HTTP/1; fields that could not be sent are left out.
+    /// The head in the form of HTTP/1; fields that could not be sent are left out.
     var composed: [UInt8] { composed(reasonPhrase) }
 
     private func composed(_ reasonPhrase: String?) -> [UInt8] {
@@ -124,7 +124,7 @@ extension ReceivedHead {
         return Array(text.utf8)
     }
 
-    /// The same with other fields.
+    /// Returns this head with other fields.
     func with(_ headers: HTTPHeaders) -> ReceivedHead {
         let made = ReceivedHead(statusCode: statusCode, httpVersion: httpVersion, headers: headers)
         guard let reasonPhrase else { return made }
@@ -134,7 +134,7 @@ extension ReceivedHead {
 
 /// Reads the version and the status code from a status line (RFC 9112 §4).
 enum StatusLine {
-    /// Returns what the line says, or nil when it is not a status line.
+    /// Returns the version and the status code, or `nil` if the line is not a status line.
     static func parse(_ line: Span<UInt8>) -> (HTTPVersion, Int)? {
         guard line.count >= 10, isBegun(by: line) else { return nil }
         var position = 6
@@ -146,7 +146,7 @@ enum StatusLine {
         let version: HTTPVersion
         switch (line[5], minor) {
         case (0x31, 0) where position == 8: version = .http1_0
-        // A higher minor version than ours is read as ours (RFC 9110 §2.5).
+        // A higher minor version than 1.1 is treated as 1.1 (RFC 9110 §2.5).
         case (0x31, 1...9): version = .http1_1
         case (0x32, 0): version = .http2
         default: return nil
@@ -166,7 +166,7 @@ enum StatusLine {
         }
     }
 
-    /// Whether a line begins with `HTTP/`, as a status line does; libcurl accepts it in any case of letters.
+    /// Whether a line begins with `HTTP/`, as a status line does; libcurl ignores the case.
     static func isBegun(by line: Span<UInt8>, inAnyCase: Bool = false) -> Bool {
         guard line.count > 4, line[4] == 0x2f else { return false }
         let mask: UInt8 = inAnyCase ? 0xdf : 0xff
@@ -174,7 +174,7 @@ enum StatusLine {
     }
 }
 
-/// Walks over the field lines of a head without copying any of it.
+/// Iterates over the field lines of a head without copying.
 struct FieldScanner {
     private var position: Int
 
@@ -183,7 +183,7 @@ struct FieldScanner {
         position = Self.endOfLine(in: bytes, from: 0) + 1
     }
 
-    /// Returns the next field line, with the folded lines that belong to it; lines that are no fields are skipped.
+    /// Returns the next field line with its folded lines; lines that are not valid fields are skipped.
     mutating func next(in bytes: Span<UInt8>) -> FieldLine? {
         while position < bytes.count {
             let start = position
@@ -216,7 +216,7 @@ struct FieldScanner {
         return FieldLine(name: start..<nameEnd, content: (colon + 1)..<end, isFolded: isFolded)
     }
 
-    /// Returns where the LF of the line is, or the end of the bytes.
+    /// Returns the position of the line's LF, or the end of the bytes.
     private static func endOfLine(in bytes: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while index < bytes.count, bytes[index] != 0x0a {
@@ -226,28 +226,29 @@ struct FieldScanner {
     }
 }
 
-/// Says where in a head a field's name and value are.
+/// The positions of a field's name and value in a head.
 package struct FieldLine {
     /// The bytes of the name.
     let name: Range<Int>
     /// The bytes between the colon and the last LF.
     let content: Range<Int>
-    /// Whether the content goes over more than one line.
+    /// Whether the content spans several lines.
     let isFolded: Bool
 
-    /// Returns whether the name is this one, whatever its case.
+    /// Returns whether the name equals another name without regard to case.
     func isNamed(_ other: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
         guard other.count == name.count else { return false }
         return FieldSyntax.isSame(other, bytes.extracting(name))
     }
 
-    /// Returns the value: the content without white space around it, its lines joined by a space.
+    /// Returns the value: the content without surrounding white space, its lines joined by a space.
     func value(in bytes: [UInt8]) -> String {
         guard isFolded else { return Self.text(bytes[content]) }
         return bytes[content].split(separator: 0x0a).map { Self.text($0) }.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    /// Returns the bytes as text without white space at the ends: UTF-8 where they are that, ISO-8859-1 otherwise.
+    /// Returns the bytes as text without white space at either end: as UTF-8 if they are valid UTF-8, otherwise as
+    /// ISO-8859-1.
     package static func text(_ bytes: ArraySlice<UInt8>) -> String {
         var range = bytes.startIndex..<bytes.endIndex
         while let last = range.last, FieldSyntax.isWhitespace(bytes[last]) || bytes[last] == 0x0d {
@@ -256,7 +257,7 @@ package struct FieldLine {
         while let first = range.first, FieldSyntax.isWhitespace(bytes[first]) {
             range = first + 1..<range.upperBound
         }
-        // A bare CR must not be treated as the end of a line (RFC 9112 §2.2).
+        // A bare CR must not count as the end of a line (RFC 9112 §2.2).
         let text = bytes[range].contains(0x0d) ? bytes[range].map { $0 == 0x0d ? 0x20 : $0 }[...] : bytes[range]
         return String(validating: text, as: UTF8.self)
             ?? String(String.UnicodeScalarView(text.map { UnicodeScalar($0) }))

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
-/// The content of a request, or its source (RFC 9110 §6.4).
+/// The body of a request, or the source of its bytes (RFC 9110 §6.4).
 ///
-/// A body in memory or in a file can be sent again, when a request is retried or redirected; a body made of a sequence
-/// can be sent again if the sequence can be created again.
+/// A body in memory or in a file can be sent again if the request is retried or redirected. A body from a sequence can
+/// be sent again only if the sequence can be created again.
 public struct RequestBody: Sendable {
     private enum Storage {
         case data(Data)
@@ -12,60 +12,63 @@ public struct RequestBody: Sendable {
 
     private let storage: Storage
 
-    /// Returns a body of bytes in memory.
+    /// Returns a body with bytes in memory.
     ///
-    /// - Parameter data: The bytes.
-    /// - Returns: The body; it can be sent any number of times.
+    /// - Parameter data: The bytes of the body.
+    /// - Returns: A body that can be sent any number of times.
     public static func data(_ data: Data) -> RequestBody {
         RequestBody(storage: .data(data))
     }
 
     /// Returns a body that is read from a file while it is sent.
     ///
-    /// The file is opened, on the global pool, when the request is sent, and its size then is the `Content-Length`. A
-    /// file that cannot be opened, or changes its size meanwhile, ends the request with `.requestBody(…)`.
+    /// The file is opened on the global pool when the request is sent; its size at that time is the `Content-Length`.
+    /// The request fails with `.requestBody(…)` if the file cannot be opened, or if its size changes while it is sent.
     ///
-    /// - Parameter url: The file's URL.
-    /// - Returns: The body; it can be sent any number of times.
+    /// - Parameter url: The URL of the file.
+    /// - Returns: A body that can be sent any number of times.
     public static func file(_ url: URL) -> RequestBody {
         RequestBody(storage: .source(FileBodySource(url: url)))
     }
 
-    /// Returns a body that is taken from a sequence while it is sent, as fast as the network takes it.
+    /// Returns a body that is read from a sequence while it is sent, at the speed of the network.
     ///
-    /// The sequence is iterated once, on the global pool; so the body cannot be sent a second time.
+    /// The sequence is iterated only once, on the global pool, so the body cannot be sent again.
     ///
     /// - Parameters:
     ///   - sequence: The pieces of the body, of any size.
-    ///   - length: How many bytes they have together; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1). Any other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
-    /// - Returns: The body.
+    ///   - length: The total number of bytes. If it is `nil`, HTTP/1.1 uses the chunked transfer coding (RFC 9112
+    ///     §7.1). If the sequence has a different number of bytes, the request fails with
+    ///     `.requestBody(.lengthMismatch)`.
+    /// - Returns: A body that can be sent once.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         _ sequence: Pieces, length: Int64? = nil
     ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
         RequestBody(storage: .source(SequenceSource(once: sequence, length: length)))
     }
 
-    /// Returns a body that is taken from a sequence while it is sent, and from another like it if it is sent again.
+    /// Returns a body that is read from a sequence while it is sent, and from a new sequence if it is sent again.
     ///
     /// - Parameters:
-    ///   - length: How many bytes a sequence has; if that is not known, HTTP/1.1 frames the body as chunks
-    ///     (RFC 9112 §7.1). Any other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
-    ///   - makeSequence: Makes the sequence; called on the global pool, each time the body is sent.
-    /// - Returns: The body.
+    ///   - length: The total number of bytes in each sequence. If it is `nil`, HTTP/1.1 uses the chunked transfer
+    ///     coding (RFC 9112 §7.1). If a sequence has a different number of bytes, the request fails with
+    ///     `.requestBody(.lengthMismatch)`.
+    ///   - makeSequence: A closure that creates the sequence. It is called on the global pool, each time the body is
+    ///     sent.
+    /// - Returns: A body that can be sent any number of times.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: Int64? = nil, _ makeSequence: @escaping @Sendable () -> Pieces
     ) -> RequestBody where Pieces.Element: DataProtocol & Sendable {
         RequestBody(storage: .source(SequenceSource(length: length, make: makeSequence)))
     }
 
-    /// Returns a body that is a form, whose parts are read while it is sent.
+    /// Returns a multipart form as a body, whose parts are read while it is sent.
     ///
-    /// A request with such a body has the form's `Content-Type`, unless it has one of its own. What is wrong with a part
-    /// ends the request with `.multipartEncoding(…)`.
+    /// A request with this body has the form's `Content-Type`, unless the request has its own `Content-Type` field. If
+    /// a part cannot be sent, the request fails with `.multipartEncoding(…)`.
     ///
-    /// - Parameter form: The form (RFC 7578).
-    /// - Returns: The body; it can be sent again if all parts can.
+    /// - Parameter form: The form to send (RFC 7578).
+    /// - Returns: A body that can be sent again if all parts can be sent again.
     public static func multipart(_ form: MultipartFormData) -> RequestBody {
         RequestBody(storage: .source(MultipartBodySource(form: form)))
     }
@@ -74,15 +77,15 @@ public struct RequestBody: Sendable {
         RequestBody(storage: .source(source))
     }
 
-    /// The bytes, if they are in memory.
+    /// The bytes of a body in memory; `nil` for all other bodies.
     public var data: Data? { if case .data(let data) = storage { data } else { nil } }
 
-    /// The media type that goes with the body, if there is one.
+    /// The media type that the body determines, if there is one.
     var contentType: String? {
         if case .source(let source as MultipartBodySource) = storage { source.form.contentType } else { nil }
     }
 
-    /// How many bytes will be sent, if that is known before the body is opened.
+    /// The number of bytes to send, if it is known before the body is opened.
     package var length: Int64? {
         switch storage {
         case .data(let data): Int64(data.count)
@@ -90,7 +93,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent a second time.
+    /// Whether the body can be sent again.
     public var isReplayable: Bool {
         switch storage {
         case .data: true
@@ -98,9 +101,9 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Opens a body that is not in memory; returns `nil` for one that is.
+    /// Opens a body that is not in memory; returns `nil` for a body in memory.
     ///
-    /// May wait for a disk, so it is never called on the loop.
+    /// Opening may block on file access, so it is never done on the event loop.
     package func open() throws(RequestError) -> OpenBody? {
         switch storage {
         case .data: nil
@@ -110,40 +113,40 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: SecretKeeping {
-    /// The body's length, if it is known, but not its content.
+    /// The length of the body, if it is known, but not its content.
     package var text: String { length.map { "\($0) bytes" } ?? "an unknown number of bytes" }
 }
 
-/// Where the bytes of a body come from that is not in memory.
+/// The source of a body that is not in memory.
 package protocol RequestBodySource: Sendable {
-    /// How many bytes there will be, if that is known without opening the source.
+    /// The number of bytes in the body, if it is known before the source is opened.
     var length: Int64? { get }
 
-    /// Whether the source can be opened a second time.
+    /// Whether the source can be opened again.
     var isReplayable: Bool { get }
 
     /// Opens the source.
     func open() throws(RequestError) -> OpenBody
 }
 
-/// Produces the bytes of a request's body once, from its beginning to its end, in pieces.
+/// Reads a request's body once, from beginning to end, in pieces.
 ///
-/// Belongs to the one task that feeds a transfer; that runs on the global pool, never on the loop. A body that is sent
-/// again gets a new reader.
+/// A reader belongs to the task that feeds a transfer, which runs on the global pool and never on the event loop. Each
+/// time a body is sent again, it has a new reader.
 package protocol BodyReader {
-    /// Returns the next bytes, none of them empty, or `nil` at the end.
+    /// Returns the next bytes, which are not empty, or `nil` at the end.
     ///
-    /// It is not called again after it returned `nil` or threw. Cancelling the task ends a wait.
+    /// The method is not called again after it has returned `nil` or thrown an error. Cancelling the task ends a wait.
     mutating func next() async throws -> Data?
 }
 
-/// A body that is ready to be sent: its size is known, if it ever will be, and its first bytes can be read.
+/// A body that is ready to send: its first bytes can be read, and its size is known if it can be.
 package struct OpenBody: Sendable {
-    /// How many bytes the reader will produce, if that is known.
+    /// The number of bytes that the reader produces, if it is known.
     package let length: Int64?
-    /// Makes what reads them; called once, by the task that reads.
+    /// Creates the reader; called once, by the task that reads.
     package let makeReader: @Sendable () -> any BodyReader
-    /// The body as a file, if it is one: what the system has of it in memory can be read without waiting.
+    /// The body as a file, if it is a file: bytes in the system's page cache can be read without blocking.
     let file: FileBody?
 
     package init(length: Int64?, reader: @escaping @autoclosure @Sendable () -> any BodyReader) {
@@ -162,20 +165,21 @@ package struct OpenBody: Sendable {
 extension RequestBody {
     /// The bytes of the body in pieces, as they would be sent; no piece is empty.
     ///
-    /// Each iteration opens the body again. A body that is not replayable can be opened only once: reading it here
-    /// leaves nothing to send.
+    /// Each iteration opens the body again. A body that is not replayable can be opened only once, so reading it this
+    /// way leaves nothing to send. An iteration throws `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot
+    /// be read. It throws the error of a sequence unchanged.
     public var pieces: some AsyncSequence<Data, any Error> & Sendable { Pieces(body: self) }
 
-    /// The bytes of a body in pieces, none of them empty.
+    /// The bytes of a body in pieces; no piece is empty.
     package struct Pieces: AsyncSequence, Sendable {
         fileprivate let body: RequestBody
 
-        /// Creates a reader of the body.
+        /// Creates an iterator over the body.
         ///
-        /// - Returns: The iterator; it opens the body with the first piece.
+        /// - Returns: An iterator that opens the body when the first piece is requested.
         package func makeAsyncIterator() -> Iterator { Iterator(body: body) }
 
-        /// Reads a body.
+        /// An iterator over the pieces of a body.
         package struct Iterator: AsyncIteratorProtocol {
             /// The body, until it is opened.
             private var body: RequestBody?
@@ -185,11 +189,11 @@ extension RequestBody {
 
             /// Returns the next bytes.
             ///
-            /// May wait for a disk.
+            /// The method may block on file access.
             ///
-            /// - Returns: The bytes, or `nil` at the end of the body and after an error.
-            /// - Throws: `.requestBody(…)` or `.multipartEncoding(…)` for a body that cannot be read, or what the sequence
-            ///   throws that it is made of.
+            /// - Returns: The next bytes, or `nil` at the end of the body and after an error.
+            /// - Throws: `.requestBody(…)` or `.multipartEncoding(…)` if the body cannot be read, or the error of the
+            ///   body's sequence.
             package mutating func next() async throws -> Data? {
                 if let body = body.take() {
                     if let data = body.data { return data.isEmpty ? nil : data }
@@ -209,10 +213,10 @@ extension RequestBody {
 }
 
 extension RequestBody {
-    /// Whether the bytes come from somewhere that is said to have none.
+    /// Whether the stated length of a body outside memory is 0.
     var isStatedEmpty: Bool { data == nil && length == 0 }
 
-    /// Reads a body that is said to be empty to its end; throws if it is not, or cannot be read.
+    /// Reads a body with a stated length of 0 to its end; throws if it is not empty or cannot be read.
     func confirmEmpty() async throws(RequestError) {
         guard var reader = try open()?.makeReader() else { return }
         do {

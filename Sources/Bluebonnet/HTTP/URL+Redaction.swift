@@ -1,15 +1,15 @@
 package import FoundationEssentials
 
 extension URL {
-    /// The URL without what may be secret: no user info, no values in the query; ready for logs and errors.
+    /// The URL without user info and query values, safe for logs and errors.
     package var redactedDescription: String { redactedURL(absoluteString) }
 }
 
-/// Returns a URL's text without user info and query values; the text needs not be a URL.
+/// Returns the text of a URL without user info and query values; the text need not be a valid URL.
 ///
-/// A part of the query without `=` could be a value: it is redacted whole. A fragment is kept unless it looks like a
-/// query, and a parameter of the path unless its name is a secret's. Control characters come out percent-encoded, so that
-/// the text stays in its line.
+/// A part of the query without `=` could be a value, so it is redacted completely. A fragment is kept unless it looks
+/// like a query. A path parameter is kept unless its name indicates a secret. Control characters are percent-encoded,
+/// so that the text stays on one line.
 package func redactedURL(_ text: String) -> String {
     var rest = text.utf8[...]
     let fragment = rest.takeSuffix(after: 0x23)
@@ -28,7 +28,7 @@ package func redactedURL(_ text: String) -> String {
 private func redactedPairs(_ query: Substring.UTF8View) -> String {
     query.split(separator: 0x26, omittingEmptySubsequences: false)
         .map { pair in
-            // What looks like a URL is no name.
+            // A name with `@` may be part of a URL with user info.
             guard let sign = pair.firstIndex(of: 0x3d), !pair[..<sign].contains(0x40) else {
                 return pair.isEmpty ? "" : "<redacted>"
             }
@@ -37,11 +37,11 @@ private func redactedPairs(_ query: Substring.UTF8View) -> String {
         .joined(separator: "&")
 }
 
-/// Returns the text before the query without user info, also that of further URLs in it.
+/// Returns the text before the query without user info, also that of further URLs in the text.
 private func withoutUserInfos(_ text: Substring.UTF8View) -> Substring.UTF8View {
     let parts = String(Substring(text)).split(separator: "://", omittingEmptySubsequences: false)
     guard parts.count > 1 else { return withoutUserInfo(text) }
-    // What is before the first "://" is a scheme, or a path or another text that ends with one.
+    // The text before the first "://" is a scheme, or a path or other text that ends with a scheme.
     var result = parts[0].contains("/") ? String(Substring(withoutUserInfo(parts[0].utf8))) : String(parts[0])
     for part in parts.dropFirst() { result += String(Substring(withoutUserInfo("://\(part)".utf8[...]))) }
     return Substring(result).utf8
@@ -52,18 +52,19 @@ private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
     let bytes = Array(text)
     let slash = bytes.firstIndex(of: 0x2f) ?? bytes.endIndex
     let hasAuthority = slash + 1 < bytes.endIndex && bytes[slash + 1] == 0x2f
-    // A path has no user info.
+    // A path does not contain user info.
     guard slash > 0 || hasAuthority else { return text }
     let start = hasAuthority ? slash + 2 : 0
     let end = bytes[start...].firstIndex(of: 0x2f) ?? bytes.endIndex
-    // An @ in the path is usual; but a slash in a password, which makes the text no URL, must not show the password.
+    // A path often contains an @. But a slash in a password makes the text an invalid URL, and must not reveal the
+    // password.
     let authority = bytes[start..<end]
     let isOdd = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
     guard let sign = bytes[start..<(isOdd ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
     return Substring(String(decoding: bytes[..<start] + bytes[(sign + 1)...], as: UTF8.self)).utf8
 }
 
-/// Whether what follows the last colon is no port.
+/// Whether the text after the last colon is not a port.
 private func hasOddPort(_ authority: ArraySlice<UInt8>) -> Bool {
     guard let colon = authority.lastIndex(of: 0x3a) else { return false }
     return !authority[(colon + 1)...].allSatisfy { $0 &- 0x30 < 10 || $0 == 0x5d }

@@ -1,9 +1,10 @@
 package import FoundationEssentials
 
 extension URL {
-    /// Checks that a request can be made to the URL: `http` or `https`, a host, and a port that exists.
+    /// Checks that a request can be sent to the URL: that it has the scheme `http` or `https`, a host, and a valid
+    /// port.
     ///
-    /// Runs for every request: it looks at the text only and allocates nothing but the error.
+    /// The check runs for every request, so it only scans the text, and allocates memory only for an error.
     package func checkRequestable() throws(RequestError) {
         let text = absoluteString
         let bytes = text.utf8.span
@@ -20,7 +21,7 @@ extension URL {
         throw invalid("the host is not a name")
     }
 
-    /// The URL as libcurl wants it: without fragment, and an international host's name in UTF-8.
+    /// The URL in libcurl's form: without a fragment, and with an international host name in UTF-8.
     package var curlString: String {
         let text = absoluteString
         let bytes = text.utf8.span
@@ -48,7 +49,7 @@ extension URL {
         return isHTTP && (scheme.count == 4 || FieldSyntax.lowercased(scheme[4]) == 0x73)
     }
 
-    /// Whether the digits are a port; none at all stand for the scheme's own.
+    /// Whether the digits are a port; no digits mean the default port of the scheme.
     private static func isPort(_ digits: Span<UInt8>) -> Bool {
         var port = 0
         for index in digits.indices {
@@ -59,7 +60,7 @@ extension URL {
         return true
     }
 
-    /// Whether a host has to be decoded: a name with a percent sign, not an IPv6 address with a zone (RFC 6874).
+    /// Whether a host must be decoded: a name with a percent sign, but not an IPv6 address with a zone (RFC 6874).
     private static func isEncoded(_ host: Span<UInt8>) -> Bool {
         for index in host.indices where host[index] == 0x25 {
             return host[0] != 0x5b
@@ -67,8 +68,9 @@ extension URL {
         return false
     }
 
-    /// Returns the host without percent-encoding, or nil when that is not a name: not UTF-8, or with ASCII bytes that
-    /// mean something else in a URL.
+    /// Returns the host without percent-encoding, or `nil` if the result is not a host name.
+    ///
+    /// The result is not a name if it is not valid UTF-8, or contains ASCII bytes with another meaning in a URL.
     private static func decodedHost(_ text: String, _ syntax: URLSyntax) -> String? {
         let encoded = text.utf8.dropFirst(syntax.host.lowerBound).prefix(syntax.host.count)
         guard let bytes = PercentEncoding.decode(encoded) else { return nil }
@@ -83,17 +85,17 @@ extension URL {
     }
 }
 
-/// Finds the parts of a URL's text without taking it apart (RFC 3986 §3).
+/// Finds the parts of a URL's text without copying them (RFC 3986 §3).
 ///
-/// Offsets into the UTF-8 of an absolute URL. The text needs not be a valid URL: what is not there is empty.
+/// The offsets refer to the UTF-8 of an absolute URL. The text need not be a valid URL; missing parts are empty.
 struct URLSyntax {
-    /// The scheme, without its colon; empty when there is none.
+    /// The scheme without its colon; empty if there is none.
     let scheme: Range<Int>
-    /// User info, host and port: all between `//` and the path; empty when there is none.
+    /// User info, host and port, between `//` and the path; empty if there is none.
     let authority: Range<Int>
-    /// The host, in the brackets of an IPv6 address.
+    /// The host; an IPv6 address includes its brackets.
     let host: Range<Int>
-    /// What follows the colon after the host; nil when there is no colon.
+    /// The port after the colon; `nil` if the host is not followed by a colon.
     let port: Range<Int>?
 
     /// Scans a URL.

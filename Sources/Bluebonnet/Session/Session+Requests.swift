@@ -247,7 +247,7 @@ extension Session {
     ///
     /// The request asks for the missing part (RFC 9110 §14), on condition that the resource has not changed. If the
     /// resource has changed, or if the partial file no longer exists, the whole file is downloaded. After another
-    /// interruption, the download resumes automatically, as with ``DownloadOptions/automaticallyResume``. Nothing is
+    /// interruption, the download resumes automatically, as with ``DownloadRequest/Options/automaticallyResume``. Nothing is
     /// sent until a serializer is attached.
     ///
     /// - Parameters:

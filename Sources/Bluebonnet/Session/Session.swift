@@ -24,7 +24,7 @@ public actor Session {
     ///     fails. It runs before the request's own interceptors. The default is `nil`.
     ///   - serverTrustManager: A manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
     ///     certificates against the authorities of ``Configuration/tls-swift.property``. If the transport does not
-    ///     support a manager (``Transport/judgeServers(by:)``), all requests fail.
+    ///     support a manager (``Transport/evaluateServers(using:)``), all requests fail.
     ///   - redirectHandler: The handler that decides about redirects, for requests without their own handler. With
     ///     `nil`, the default, redirects are followed.
     ///   - cachedResponseHandler: The handler that decides which responses are cached, for requests without their own

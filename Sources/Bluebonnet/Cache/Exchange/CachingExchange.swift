@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// One exchange with a cache before it: looks for the answer, has it fetched or validated, and stores it.
+/// An exchange with a cache in front of it: looks up a response, or fetches, validates and stores it.
 ///
-/// Runs on the caller's thread; files and handlers, which may take their time, run in a task on the pool. The call that
-/// starts the exchange never tells the observer anything.
+/// The exchange runs on the caller's thread. File access and handlers may take time, so they run in a task on the
+/// global pool. The call that starts the exchange never notifies the observer.
 final class CachingExchange: Exchange {
     let request: HTTPRequest
     let facts: CacheRequest
@@ -13,17 +13,17 @@ final class CachingExchange: Exchange {
     private let transport: any Transport
     private let whenEnded: @Sendable (CachingExchange) -> Void
     let state: Locked<CachingExchangeState>
-    /// The exchange with the server.
+    /// The state of the exchange with the server.
     let fetch = Locked<Fetch>(Fetch())
 
-    /// The data of the exchange under way.
+    /// The data of a running exchange with the server.
     struct Fetch: Sendable {
         var validated: StoredResponse?
         var isConditional = false
         var began = Date.distantPast
-        /// Whether the observer has the body, so that it cannot be stored here.
+        /// Whether the observer receives the body, so that it cannot be stored.
         var isHandedOn = false
-        /// When the exchange began, as the cache counts what it forgets.
+        /// The cache's epoch when the exchange began, which reveals whether its key was forgotten since.
         var epoch: UInt64 = 0
     }
 
@@ -41,7 +41,7 @@ final class CachingExchange: Exchange {
         state = Locked(CachingExchangeState(isSuspended: options.startsSuspended))
     }
 
-    /// Changes the state; the payload of the earlier stage is released after the lock.
+    /// Changes the state; the payload of the earlier stage is released outside the lock.
     func change<Result>(_ body: (inout CachingExchangeState) -> Result) -> Result {
         let (result, _) = state.withLock { state in
             let earlier = state.stage
@@ -52,7 +52,7 @@ final class CachingExchange: Exchange {
 
     // MARK: Looking up
 
-    /// Finds the answer, or has it fetched.
+    /// Looks up a response, or fetches it.
     func begin() {
         guard facts.mayBeAnswered, !options.pausesBody else {
             return facts.isForCacheOnly ? found(notStored) : startFetch(of: request)
@@ -115,7 +115,7 @@ final class CachingExchange: Exchange {
         tellEvents()
     }
 
-    /// Suspends or resumes the inner exchange, until it has the latest state.
+    /// Suspends or resumes the inner exchange until it matches the latest state.
     private func align() {
         while true {
             let (exchange, wish) = state.withLock { ($0.inner, $0.isSuspended) }
@@ -125,7 +125,7 @@ final class CachingExchange: Exchange {
         }
     }
 
-    /// Handles the events of the inner exchange in order; one thread at a time does so.
+    /// Handles the events of the inner exchange in order, on one thread at a time.
     func tellEvents() {
         while let event = state.withLock({ $0.nextEvent() }) {
             switch event {
@@ -135,14 +135,14 @@ final class CachingExchange: Exchange {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// Delivers the outcome unless it was delivered before.
+    /// Delivers the outcome, unless one has been delivered.
     func finish(_ outcome: ExchangeOutcome) {
         if change({ $0.ended() }) { tell(outcome) }
     }
 
-    /// Delivers the outcome; the state ensures that this happens once.
+    /// Delivers the outcome; the state ensures that this happens only once.
     private func tell(_ outcome: ExchangeOutcome) {
         whenEnded(self)
         observer.exchangeDidComplete(outcome)
@@ -187,7 +187,7 @@ final class CachingExchange: Exchange {
 }
 
 extension CacheDecision {
-    /// Whether something that is stored has a part in it.
+    /// Whether the decision uses a stored response.
     fileprivate var hasEntry: Bool {
         switch self {
         case .stored, .validate: true
@@ -196,7 +196,7 @@ extension CacheDecision {
     }
 }
 
-/// Decides what to do with the server's answer, and does it.
+/// Decides how to handle the server's response, and carries out the decision.
 extension CachingExchange: ExchangeObserver {
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?) {
         observer.exchangeDidSend(sent, ofExpected: expected)
@@ -214,7 +214,7 @@ extension CachingExchange: ExchangeObserver {
         if state.withLock({ $0.received(.outcome(outcome)) }) { tellEvents() }
     }
 
-    /// A head came whose body is held back, because that was asked for or because it redirects.
+    /// Handles a head whose body is held back, because the request asks for that or because the response is a redirect.
     func received(_ response: HTTPResponse) {
         guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
             fetch.withLock { $0.isHandedOn = true }
@@ -223,7 +223,7 @@ extension CachingExchange: ExchangeObserver {
         inner.receiveBody(with: nil)
     }
 
-    /// Whether the short body of a redirect is worth having, in order to store it.
+    /// Whether to receive the short body of a redirect in order to store the response.
     private func isWorthCollecting(_ response: HTTPResponse) -> Bool {
         if response.statusCode == 304 { return true }
         guard let length = response.expectedContentLength, length <= Self.longestRedirect else { return false }
@@ -232,7 +232,7 @@ extension CachingExchange: ExchangeObserver {
 
     private static let longestRedirect: Int64 = 64 * 1024
 
-    /// The inner exchange has ended.
+    /// Handles the end of the inner exchange.
     func completed(_ outcome: ExchangeOutcome) {
         let fetch = fetch.withLock { $0 }
         let now = cache.now()
@@ -259,7 +259,7 @@ extension CachingExchange: ExchangeObserver {
         }
     }
 
-    /// Carries out the verdict on the pool, before the outcome is delivered.
+    /// Carries out the verdict on the global pool, before the outcome is delivered.
     private func store(_ outcome: ExchangeOutcome, _ verdict: CacheVerdict, _ fetch: Fetch, _ now: Date) {
         guard change({ $0.willWork() }) else { return finish(outcome) }
         let task = Task { finish(await stored(outcome, verdict, fetch, now)) }
@@ -293,7 +293,7 @@ extension CachingExchange: ExchangeObserver {
         return outcome
     }
 
-    /// Stores a response as the handler wants it.
+    /// Stores a response in the form that the handler returns.
     private func keep(_ response: HTTPResponse, _ body: Data, _ fetch: Fetch, _ now: Date) async {
         var kept = CachedResponse(response: response, data: body)
         if let willStore = options.willStore {
@@ -309,7 +309,7 @@ extension CachingExchange: ExchangeObserver {
         if let entry { cache.store(entry, for: facts.key, since: fetch.epoch) }
     }
 
-    /// Brings what is stored up to the answer to a HEAD (RFC 9111 §4.3.5).
+    /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
     private func compare(_ response: HTTPResponse, _ fetch: Fetch, _ now: Date) {
         let candidates = cache.inMemory(facts.key) + cache.onDisk(facts)
         guard let entry = CacheDecision.newest(candidates, for: facts) else { return }
@@ -326,7 +326,7 @@ extension CachingExchange: ExchangeObserver {
 }
 
 extension Data {
-    /// The same bytes, in memory that is not larger than they are; a body of a known length has no other.
+    /// The same bytes in memory of exactly their size; a body of a known length needs no copy.
     fileprivate func withoutSlack(expected: Int64?) -> Data {
         guard expected != Int64(count) else { return self }
         var copy = Data(capacity: count)

@@ -1,20 +1,26 @@
 import FoundationEssentials
 
-/// Decides what each event means for an exchange with a cache before it, as a value.
+/// Decides how an exchange with a cache in front of it reacts to events, as a pure value.
 ///
-/// `working` (looks up the stored response) → `held` (that is the answer) → `ended` (the answer is delivered, at once
-/// or when the exchange is resumed). `working` → `fetching` → `working` (stores the response, or must ask the server
-/// again) → `ended` (the outcome is delivered). A cancellation ends every stage at once except `fetching`: it cancels
-/// the inner exchange, whose end ends that stage.
+/// There are two paths:
 ///
-/// Events of the inner exchange wait until that exchange is known here, since they may need it.
+/// - `working` (looks up the stored response), `held` (a stored response is the answer), `ended` (the answer has been
+///   delivered, at once or when the exchange was resumed);
+/// - `working`, `fetching`, `working` (stores the response, or prepares another request), `ended` (the outcome has been
+///   delivered).
+///
+/// A cancellation ends every stage immediately except `fetching`: it cancels the inner exchange, and the end of that
+/// exchange ends the stage.
+///
+/// Events of the inner exchange wait until the exchange is known, because they may need it.
 struct CachingExchangeState {
     enum Stage {
-        /// What is stored is looked up, or what came is being stored; the closure interrupts that.
+        /// The stored response is being looked up, or the received response is being stored; the closure interrupts the
+        /// work.
         case working((@Sendable () -> Void)?)
-        /// The answer is there, and not told yet.
+        /// The answer is available, but has not been delivered.
         case held(ExchangeOutcome)
-        /// The inner exchange is under way; `nil` while it starts.
+        /// The inner exchange is running; `nil` while it starts.
         case fetching((any Exchange)?)
         case ended
     }
@@ -25,21 +31,21 @@ struct CachingExchangeState {
         case outcome(ExchangeOutcome)
     }
 
-    /// What to do about a cancellation.
+    /// How to react to a cancellation.
     enum Action {
         case nothing
         /// Cancel the inner exchange.
         case cancel(any Exchange)
-        /// Tell this, after the interruption of what is under way.
+        /// Deliver the outcome, after interrupting the current work.
         case tell(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
     }
 
     private(set) var stage = Stage.working(nil)
-    /// Whether an answer that is there must wait.
+    /// Whether an available answer must wait.
     var isSuspended: Bool
     private var isCancelled = false
     private var events: [Event] = []
-    /// Whether a thread is handling events; others only append theirs.
+    /// Whether a thread is handling events; other threads only append theirs.
     private var isTelling = false
 
     init(isSuspended: Bool) {
@@ -48,21 +54,21 @@ struct CachingExchangeState {
 
     var inner: (any Exchange)? { if case .fetching(let exchange) = stage { exchange } else { nil } }
 
-    /// The answer was found; returns whether it may be delivered at once.
+    /// Notes the answer; returns whether it may be delivered at once.
     mutating func found(_ outcome: ExchangeOutcome) -> Bool {
         guard case .working = stage else { return false }
         stage = .held(outcome)
         return !isSuspended
     }
 
-    /// The time has come to tell the answer; returns it, if that is still so.
+    /// Returns the answer for delivery, unless it must wait or is no longer needed.
     mutating func delivering() -> ExchangeOutcome? {
         guard case .held(let outcome) = stage, !isSuspended else { return nil }
         stage = .ended
         return outcome
     }
 
-    /// The server is asked; returns whether that is still wanted, and whether the exchange begins suspended.
+    /// Starts fetching; returns whether the exchange starts suspended, or `nil` if it is no longer wanted.
     mutating func willFetch() -> Bool? {
         guard case .working = stage else { return nil }
         stage = .fetching(nil)
@@ -70,14 +76,14 @@ struct CachingExchangeState {
         return isSuspended
     }
 
-    /// The inner exchange is known; returns whether it is to be cancelled.
+    /// Notes the inner exchange; returns whether to cancel it.
     mutating func exchangeStarted(_ exchange: any Exchange) -> Bool {
         guard case .fetching = stage else { return false }
         stage = .fetching(exchange)
         return isCancelled
     }
 
-    /// An event of the inner exchange came; returns whether the caller is to handle the events.
+    /// Adds an event of the inner exchange; returns whether the caller must handle the events.
     mutating func received(_ event: Event) -> Bool {
         events.append(event)
         guard !isTelling else { return false }
@@ -85,40 +91,40 @@ struct CachingExchangeState {
         return true
     }
 
-    /// The next event to handle; `nil` when there is none, which ends the handling.
+    /// Returns the next event to handle; `nil` if there is none, which ends the handling.
     mutating func nextEvent() -> Event? {
         guard !events.isEmpty else {
             isTelling = false
             return nil
         }
         let event = events.removeFirst()
-        // Only another exchange can have more.
+        // The outcome is the last event of an exchange; further events can only come from another exchange.
         if case .outcome = event { isTelling = false }
         return event
     }
 
-    /// The inner exchange has ended; returns whether to deliver its outcome, which is no longer awaited after the end.
+    /// Ends the exchange; returns whether to deliver its outcome, which is not the case after an earlier end.
     mutating func ended() -> Bool {
         if case .ended = stage { return false }
         stage = .ended
         return true
     }
 
-    /// The inner exchange has ended, and work precedes the outcome; returns whether to do that work.
+    /// Begins work that precedes the outcome of the inner exchange; returns whether to do it.
     mutating func willWork() -> Bool {
         guard case .fetching = stage, !isCancelled else { return false }
         stage = .working(nil)
         return true
     }
 
-    /// What is being done can be interrupted; returns whether it is to be.
+    /// Notes how to interrupt the current work; returns whether to interrupt it at once.
     mutating func workBegan(endedBy interruption: @escaping @Sendable () -> Void) -> Bool {
         guard case .working = stage else { return isCancelled }
         stage = .working(interruption)
         return false
     }
 
-    /// The exchange is no longer wanted, or may not go on.
+    /// Stops the exchange, because it is cancelled or the transport is shut down.
     mutating func stopped(with error: RequestError) -> Action {
         isCancelled = true
         var interruption: (@Sendable () -> Void)?

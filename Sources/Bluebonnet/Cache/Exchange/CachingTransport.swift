@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// Puts a response cache before a session's transport.
+/// A transport that places a response cache in front of a session's transport.
 ///
-/// Only a session with a cache has one. Requests that no stored response can answer go to the inner transport unchanged,
-/// such as those of streams and downloads, which take their bodies piece by piece.
+/// Only a session with a cache has this transport. Requests that no stored response can answer go to the inner
+/// transport unchanged. These include the requests of streams and downloads, which receive their bodies piece by piece.
 final class CachingTransport: Transport {
     /// The session's settings that a cache needs.
     struct Settings: Sendable {
         var policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
-        /// The fields that requests have unless they set them themselves.
+        /// The default fields of requests.
         var headers = HTTPHeaders()
-        /// The same without those that carry secrets, for where a redirect has led to another origin.
+        /// The default fields without secrets, for requests that a redirect has led to another origin.
         var openHeaders = HTTPHeaders()
-        /// Whether the transport may send cookies that the requests do not show.
+        /// Whether the transport may send cookies that are not in the requests.
         var hasCookies = false
         /// The settings that change the meaning of a URL, as text; empty for the default configuration.
         var view = ""
@@ -35,7 +35,7 @@ final class CachingTransport: Transport {
         settings = Settings(
             policy: configuration.cachePolicy, headers: headers,
             openHeaders: HTTPHeaders(headers.filter { !HTTPHeader.isSensitive(name: $0.name) }),
-            // A transport whose `cookieStorage` is nil may wrap another that keeps cookies.
+            // A transport without `cookieStorage` may wrap another transport that stores cookies.
             hasCookies: configuration.cookies.policy != .never || inner.cookieStorage != nil,
             view: configuration.view)
     }
@@ -57,7 +57,7 @@ final class CachingTransport: Transport {
             if !books.isShutDown { books.running[ObjectIdentifier(exchange)] = exchange }
             return books.isShutDown
         }
-        // What answers then is the transport.
+        // After the shutdown, the inner transport reports the error.
         if isShutDown { return inner.start(request, options: options, observer: observer) }
         exchange.begin()
         return exchange
@@ -78,7 +78,7 @@ final class CachingTransport: Transport {
 }
 
 extension Session.Configuration {
-    /// What changes the meaning of a URL, or the form of its bytes, as a text; empty where nothing does.
+    /// The settings that change the meaning of a URL or the form of its bytes, as text; empty for default settings.
     fileprivate var view: String {
         var parts = decodesContent ? [] : ["coded"]
         if let unixSocketPath { parts.append("socket \(unixSocketPath)") }

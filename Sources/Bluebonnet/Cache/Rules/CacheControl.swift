@@ -1,35 +1,35 @@
 import FoundationEssentials
 
-/// The directives of `Cache-Control` fields, of a request or a response (RFC 9111 §5.2).
+/// The directives in the `Cache-Control` fields of a request or a response (RFC 9111 §5.2).
 ///
-/// Read leniently, and to the safe side: an unknown directive is skipped, the first of two alike counts (§4.2.1), and a
-/// lifetime that is not a number is 0, so that the response is stale.
+/// Parsing is lenient and conservative: unknown directives are skipped, and the first of several equal directives
+/// applies (§4.2.1). A lifetime that is not a number counts as 0, so that the response is stale.
 struct CacheControl: Equatable, Sendable {
     var noStore = false
-    /// Also in its qualified form, which names fields: those would be of no use without the others (§5.2.2.4).
+    /// Also set by the qualified form with field names: the fields would be useless without the rest (§5.2.2.4).
     var noCache = false
     var maxAge: Int?
     var mustRevalidate = false
     var mustUnderstand = false
     var isPublic = false
-    /// With or without names of fields; it keeps shared caches away, and this is none (§5.2.2.7).
+    /// Set with or without field names; the directive excludes shared caches, and this cache is private (§5.2.2.7).
     var isPrivate = false
-    /// RFC 8246.
+    /// The `immutable` directive (RFC 8246).
     var isImmutable = false
-    /// For how many seconds after its end a response may be used when the server cannot answer (RFC 5861 §4).
+    /// The seconds for which a stale response may be used if the server cannot answer (RFC 5861 §4).
     var staleIfError: Int?
-    /// How many seconds after its end a response is good enough for the request; ``anyAge`` without a number.
+    /// The seconds for which a stale response is acceptable to the request; ``anyAge`` without a number.
     var maxStale: Int?
     var minFresh: Int?
     var onlyIfCached = false
 
-    /// Stands for "however old": the largest number that §1.2.2 asks for, 68 years.
+    /// The value for an unlimited age: 2^31 seconds, as §1.2.2 recommends, or 68 years.
     static let anyAge = 1 << 31
 
-    /// No directives.
+    /// Creates an empty set of directives.
     init() {}
 
-    /// Reads the joined values of the fields; `nil` when there is none.
+    /// Parses the joined values of the fields; `nil` stands for no fields.
     init(_ text: String?) {
         guard let text else { return }
         var seen: Set<String> = []
@@ -61,36 +61,36 @@ struct CacheControl: Equatable, Sendable {
         }
     }
 
-    /// Reads delta-seconds (§1.2.2); too large a number becomes ``anyAge``, and anything else `nil`.
+    /// Parses delta-seconds (§1.2.2); a number that is too large becomes ``anyAge``, and invalid text `nil`.
     static func seconds(_ text: (some StringProtocol)?) -> Int? {
         guard let text, !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         return min(Int(text) ?? anyAge, anyAge)
     }
 
-    /// The argument without its quotes, if it has any.
+    /// Returns the argument without surrounding quotes.
     private static func unquoted(_ text: Substring) -> Substring {
         guard text.utf8.count >= 2, text.utf8.first == 0x22, text.utf8.last == 0x22 else { return text }
         return text.dropFirst().dropLast()
     }
 }
 
-/// How long a response is fresh, and how old it is (RFC 9111 §4.2).
+/// The lifetime and the age of a response (RFC 9111 §4.2).
 struct Freshness: Equatable, Sendable {
-    /// For how many seconds after it was made the response is fresh.
+    /// The seconds after its creation for which the response is fresh.
     let lifetime: Double
-    /// How old it was when it came in, in seconds.
+    /// The age of the response in seconds when it was received.
     let initialAge: Double
-    /// When it came in.
+    /// The time at which the response was received.
     let responseTime: Date
 
-    /// Finds out from a response's fields.
+    /// Determines the freshness from a response's fields.
     ///
     /// - Parameters:
-    ///   - statusCode: The response's, which decides whether a lifetime may be guessed.
-    ///   - headers: The response's fields.
-    ///   - control: The directives among them.
-    ///   - requestTime: When the request was sent.
-    ///   - responseTime: When the response was complete.
+    ///   - statusCode: The status code of the response; it determines whether a lifetime may be estimated.
+    ///   - headers: The header fields of the response.
+    ///   - control: The directives in these fields.
+    ///   - requestTime: The time at which the request was sent.
+    ///   - responseTime: The time at which the response was complete.
     init(statusCode: Int, headers: HTTPHeaders, control: CacheControl, requestTime: Date, responseTime: Date) {
         let date = headers.values(for: "Date").first.flatMap { HTTPDate.parse($0, now: responseTime) }
         self.responseTime = responseTime
@@ -99,7 +99,7 @@ struct Freshness: Equatable, Sendable {
         if let maxAge = control.maxAge {
             lifetime = Double(maxAge)
         } else if let expires = headers.values(for: "Expires").first {
-            // An invalid date is in the past (§5.3).
+            // An invalid date counts as a date in the past (§5.3).
             let end = HTTPDate.parse(expires, now: responseTime)
             lifetime = end.map { max(0, $0.timeIntervalSince(date ?? responseTime)) } ?? 0
         } else if control.isPublic || Storability.isHeuristicallyCacheable(statusCode),
@@ -112,16 +112,18 @@ struct Freshness: Equatable, Sendable {
         }
     }
 
-    /// A guess is a tenth of the time for which nothing has changed (§4.2.2), and no more than a day.
+    /// The maximum estimated lifetime, one day in seconds; the estimate is a tenth of the time since the last change
+    /// (§4.2.2).
     static let longestGuess = 86_400.0
 
-    /// How old the response is (§4.2.3); a clock that was set back makes it no younger than it was.
+    /// Returns the age of the response in seconds (§4.2.3); it never decreases below the initial age if the clock is
+    /// set back.
     func age(at now: Date) -> Double { initialAge + max(0, now.timeIntervalSince(responseTime)) }
 
-    /// For how many seconds the response has been stale; below zero, it is fresh.
+    /// Returns the seconds since the response became stale; negative if it is fresh.
     func staleness(at now: Date) -> Double { age(at: now) - lifetime }
 
-    /// The seconds of the `Age` field: the first value counts, and an invalid one is 0 (§5.1).
+    /// Returns the seconds of the `Age` field; the first value applies, and an invalid value counts as 0 (§5.1).
     private static func age(in headers: HTTPHeaders) -> Int {
         let value = headers.values(for: "Age").first?.split(separator: ",", omittingEmptySubsequences: false).first
         return CacheControl.seconds(value?.trimmed) ?? 0

@@ -2,21 +2,21 @@ import FoundationEssentials
 
 /// Decides how a cache answers a request (RFC 9111 §4).
 enum CacheDecision {
-    /// Have the request sent as it is.
+    /// Send the request unchanged.
     case network
-    /// Answer with this.
+    /// Use the stored response.
     case stored(StoredResponse)
-    /// Validate this with the server, by these fields; without any, fetch it again.
+    /// Validate the stored response with the server, by these conditions; without conditions, fetch it again.
     case validate(StoredResponse, conditions: HTTPHeaders)
-    /// Nothing suitable is stored, and the network must not be asked.
+    /// No suitable response is stored, and the request must not use the network.
     case unsatisfiable
 
-    /// Decides.
+    /// Decides how to answer a request.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - candidates: What is stored for its URL.
-    ///   - now: The present.
+    ///   - request: The request to answer.
+    ///   - candidates: The stored responses for its URL.
+    ///   - now: The current time.
     init(_ request: CacheRequest, candidates: [StoredResponse], now: Date) {
         guard request.mayBeAnswered,
             let entry = Self.newest(candidates, for: request)
@@ -29,20 +29,20 @@ enum CacheDecision {
         } else if request.isForCacheOnly {
             self = .unsatisfiable
         } else if request.method == .head {
-            // Its answer freshens what is stored, or shows that it is outdated (§4.3.5).
+            // The response to HEAD freshens the stored response, or shows that it is outdated (§4.3.5).
             self = .network
         } else {
             self = .validate(entry, conditions: Self.conditions(entry))
         }
     }
 
-    /// The newest of those that the request's fields choose (§4.1).
+    /// Returns the newest of the responses that the request's fields select (§4.1).
     static func newest(_ candidates: [StoredResponse], for request: CacheRequest) -> StoredResponse? {
         candidates.filter { $0.matches(request) }
             .max { ($0.date, $0.responseTime) < ($1.date, $1.responseTime) }
     }
 
-    /// Whether an answer need not be validated (§4.2, §5.2).
+    /// Whether a stored response can be used without validation (§4.2, §5.2).
     private static func mayUse(_ entry: StoredResponse, for request: CacheRequest, at now: Date) -> Bool {
         let (asked, stored) = (request.control, entry.control)
         let age = entry.freshness.age(at: now)
@@ -62,7 +62,7 @@ enum CacheDecision {
         return limit == CacheControl.anyAge || staleness <= Double(limit)
     }
 
-    /// The fields with which the server compares its representation with the stored one (§4.3.1).
+    /// Returns the fields that let the server compare its representation with the stored response (§4.3.1).
     private static func conditions(_ entry: StoredResponse) -> HTTPHeaders {
         var fields = HTTPHeaders()
         if let tag = entry.entityTag { fields.append(name: "If-None-Match", value: tag) }
@@ -72,7 +72,7 @@ enum CacheDecision {
 }
 
 extension StoredResponse {
-    /// Whether this may be used although it is stale, since the server could not answer (RFC 5861 §4).
+    /// Whether a stale response may be used because the server could not answer (RFC 5861 §4).
     func mayStandIn(for request: CacheRequest, at now: Date) -> Bool {
         guard !control.noCache, !control.mustRevalidate, !request.control.noCache,
             request.policy == .useProtocolCachePolicy,
@@ -82,21 +82,21 @@ extension StoredResponse {
     }
 }
 
-/// Updates a stored response by a 304 or by the answer to a HEAD.
+/// Updates a stored response from a 304 response or from the response to a HEAD request.
 enum Freshening {
-    /// Whether a 304 is about this stored response (RFC 9111 §4.3.4).
+    /// Returns whether a 304 response refers to this stored response (RFC 9111 §4.3.4).
     static func isAbout(_ stored: StoredResponse, _ notModified: HTTPResponse) -> Bool {
         guard let tag = notModified.headers.values(for: "ETag").first, let own = stored.entityTag else { return true }
         return opaque(tag) == opaque(own)
     }
 
-    /// The response with the fields of a 304 or of the answer to a HEAD (§3.2).
+    /// Returns the stored response with the fields of a 304 response or of the response to a HEAD request (§3.2).
     static func freshened(
         _ stored: StoredResponse, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> StoredResponse? {
         let news = response.headers.filter { !isKept($0.name) }
         let names = Set(news.map { $0.name.lowercased() })
-        // How old the answer is counts from the new one, which may say nothing of it.
+        // The age counts from the new response, which may lack these fields.
         var fields = stored.response.headers.filter { field in
             let name = field.name.lowercased()
             return !names.contains(name) && name != "age" && name != "date"
@@ -107,7 +107,7 @@ enum Freshening {
             requestTime: requestTime, responseTime: responseTime, storagePolicy: stored.storagePolicy)
     }
 
-    /// Whether the answer to a HEAD describes the stored response; if not, that is outdated (§4.3.5).
+    /// Returns whether the response to a HEAD request matches the stored response; if not, it is outdated (§4.3.5).
     static func isSame(_ stored: StoredResponse, _ head: HTTPResponse) -> Bool {
         for name in ["ETag", "Last-Modified", "Content-Length"] {
             guard let new = head.headers.values(for: name).first else { continue }
@@ -117,14 +117,16 @@ enum Freshening {
         return true
     }
 
-    /// A tag without what says that it is weak: weak comparison (RFC 9110 §8.8.3.2).
+    /// Returns an entity tag without its weakness prefix, for weak comparison (RFC 9110 §8.8.3.2).
     private static func opaque(_ tag: String) -> Substring {
         let tag = tag.trimmed
         return tag.hasPrefix("W/") ? tag.dropFirst(2) : tag
     }
 
-    /// Whether a field of the stored response stays as it is: those that tell how that was framed and coded, which
-    /// §3.2 excludes; its tag; and its type, which servers are known to get wrong where there is no content.
+    /// Whether a field of the stored response is kept.
+    ///
+    /// These are the fields for framing and coding, which §3.2 excludes, the entity tag, and the media type, which
+    /// servers often send incorrectly without content.
     private static func isKept(_ name: String) -> Bool {
         let name = name.lowercased()
         return kept.contains(name) || name.hasPrefix("proxy-")

@@ -7,20 +7,20 @@ struct CacheRequest: Sendable {
     let key: CacheKey
     let policy: HTTPRequest.CachePolicy
     let control: CacheControl
-    /// Whether only a part is asked for.
+    /// Whether the request asks for a range only.
     let isPartial: Bool
-    /// Whether the request has a condition of the user's, so that the answer to it is the user's, too.
+    /// Whether the request contains its own condition, so that the response to it must be returned unchanged.
     let isConditional: Bool
     private let fields: HTTPHeaders
     private let defaults: HTTPHeaders
-    /// The user of the request, where the field `Authorization` does not name one.
+    /// The user of the request, if the `Authorization` field does not identify one.
     private let identity: String?
-    /// Whether libcurl may send cookies that are not known here.
+    /// Whether libcurl may add cookies that are not known here.
     private let hasHiddenCookies: Bool
     /// The session's settings that change the meaning of the URL.
     private let view: String
 
-    /// Looks at a request, and at the fields that the session adds.
+    /// Collects the properties of a request, including the fields that the session adds.
     init(_ request: HTTPRequest, settings: CachingTransport.Settings) {
         method = request.method
         url = request.url
@@ -46,25 +46,25 @@ struct CacheRequest: Sendable {
     /// Whether the response must not come from the network.
     var isForCacheOnly: Bool { policy == .returnCacheDontLoad || control.onlyIfCached }
 
-    /// Whether a stored response may answer the request, or be validated for it.
+    /// Whether a stored response may answer the request, or may be validated for it.
     var mayBeAnswered: Bool {
         (method == .get || method == .head) && !isPartial && !isConditional && !control.noStore
             && policy != .reloadIgnoringCache
     }
 
-    /// Whether the request's values of a variation's fields are known.
+    /// Whether the request's values for the fields of a variation are known.
     func selects(by variation: VaryFields) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
 
-    /// Returns a digest of the request's values of a variation's fields, and of its session's view of the URL.
+    /// Returns a digest of the session's view of the URL and of the request's values for the fields of a variation.
     ///
-    /// The values themselves may be secrets, and are not kept.
+    /// The values may be secrets, so they are not stored.
     func selector(for variation: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
         for name in variation.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"
             if let value { text += "=\(Self.normalized(value))" }
-            // A field of the request's own leaves nothing to others.
+            // If the request has its own field, no other credential is used.
             if name == "authorization", value == nil, let identity { text += "~\(identity)" }
             text += "\u{0}"
         }
@@ -75,13 +75,13 @@ struct CacheRequest: Sendable {
         fields.contains(name) ? fields.value(for: name) : defaults.value(for: name)
     }
 
-    /// A value without white space that means nothing: around the elements of a list.
+    /// Returns a value without insignificant white space around the elements of a list.
     private static func normalized(_ value: String) -> String {
         value.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }.joined(separator: ",")
     }
 }
 
-/// Names what a request is for: its URL without the fragment and the user, in one spelling of scheme, host and port.
+/// Identifies the resource of a request: its URL without fragment and user info, in a normalized form.
 struct CacheKey: Hashable, Sendable {
     let text: String
 
@@ -93,12 +93,12 @@ struct CacheKey: Hashable, Sendable {
         text = "\(origin.scheme)://\(origin.host):\(origin.port)\(path)"
     }
 
-    /// The digest under which files are kept.
+    /// The digest that names the files of the key.
     var digest: Data { Digest.sha256(of: Data(text.utf8)) }
 }
 
 extension URL {
-    /// The name and the password in the URL, as they stand there.
+    /// The user info of the URL, exactly as written.
     var userInfo: String? {
         let whole = absoluteString
         let range = URLSyntax(whole.utf8.span).authority
@@ -107,17 +107,17 @@ extension URL {
     }
 }
 
-/// The fields of a request that have chosen a response (RFC 9111 §4.1).
+/// The fields of a request that select a response (RFC 9111 §4.1).
 struct VaryFields: Equatable, Sendable {
-    /// The names in lower case, sorted, each once.
+    /// The names in lower case, sorted and without duplicates.
     let names: [String]
-    /// Whether the server says that cookies choose the response.
+    /// Whether the server states that cookies select the response.
     let variesByCookie: Bool
 
-    /// Reads a response's `Vary`; `nil` when no request can match: it holds a `*`.
+    /// Reads a response's `Vary` field; `nil` if it contains `*`, so that no request can match.
     ///
-    /// `Authorization` and `Cookie` are among the names unless the response says `public`: a program may act for
-    /// several users, a response for one user is not for another, and servers forget to state that.
+    /// The names include `Authorization` and `Cookie`, unless the response is `public`. A program may act for several
+    /// users, a response for one user must not be sent to another, and servers often omit these names.
     init?(_ headers: HTTPHeaders) {
         var names = Set(
             headers.values(for: "Vary").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() })

@@ -1,32 +1,32 @@
 import FoundationEssentials
 
-/// Decides what a cache does with the outcome of an exchange.
+/// Decides how a cache handles the outcome of an exchange.
 enum CacheVerdict {
-    /// Nothing.
+    /// Does nothing.
     case pass
     /// Stores the response.
     case store
-    /// Drops all responses for the URL: the server gave another, which may not be stored.
+    /// Removes all responses for the URL, because the server sent another response, which must not be stored.
     case drop
-    /// Answers with the stored response, with the fields of the 304.
+    /// Answers with the stored response, updated with the fields of the 304 response.
     case freshen(StoredResponse)
-    /// Asks again, without a condition: the 304 is about another response.
+    /// Requests again without a condition, because the 304 response refers to another response.
     case fetchAnew
-    /// Answers with the stored response although it is stale: the server could not answer.
+    /// Answers with the stored response although it is stale, because the server could not answer.
     case standIn(StoredResponse)
-    /// Freshens the stored response, or drops it: the HEAD shows what a GET would get now.
+    /// Freshens the stored response or removes it: the response to HEAD describes the current response to GET.
     case compareHead
-    /// Forgets the responses that the request may have made outdated.
+    /// Removes the responses that the request may have made outdated.
     case forget([CacheKey])
 
-    /// Decides.
+    /// Decides how to handle an outcome.
     ///
     /// - Parameters:
     ///   - outcome: The outcome of the exchange.
-    ///   - request: The request.
-    ///   - entry: The stored response that was to be validated.
-    ///   - isConditional: Whether the request carried its validators.
-    ///   - now: The present.
+    ///   - request: The properties of the request.
+    ///   - entry: The stored response to validate, if there is one.
+    ///   - isConditional: Whether the request contained the validators of the stored response.
+    ///   - now: The current time.
     init(
         _ outcome: ExchangeOutcome, of request: CacheRequest, validating entry: StoredResponse?, isConditional: Bool,
         now: Date
@@ -58,19 +58,19 @@ enum CacheVerdict {
     }
 }
 
-/// Decides whether a response may be stored, by a private cache (RFC 9111 §3).
+/// Decides whether a private cache may store a response (RFC 9111 §3).
 enum Storability {
-    /// Looks at a response and at what it answers.
+    /// Returns whether a response to a request may be stored.
     ///
     /// - Parameters:
     ///   - statusCode: The status code of a complete response.
-    ///   - headers: Its fields.
-    ///   - request: What it answers.
-    /// - Returns: Whether it may.
+    ///   - headers: The header fields of the response.
+    ///   - request: The properties of the request.
+    /// - Returns: Whether the response may be stored.
     static func allows(statusCode: Int, headers: HTTPHeaders, for request: CacheRequest) -> Bool {
         guard request.method == .get, !request.control.noStore, !request.isPartial else { return false }
         let control = CacheControl(headers.value(for: "Cache-Control"))
-        // Parts are not put together here, and a 304 answers for something else (§3.3, §4.3.4).
+        // This cache does not combine partial responses, and a 304 response refers to another response (§3.3, §4.3.4).
         guard (200...599).contains(statusCode), statusCode != 206, statusCode != 304 else { return false }
         if control.mustUnderstand {
             guard understood.contains(statusCode) else { return false }
@@ -82,34 +82,34 @@ enum Storability {
             || isHeuristicallyCacheable(statusCode)
     }
 
-    /// Whether a lifetime may be guessed for a response with this status code (RFC 9110 §15.1).
+    /// Whether the lifetime of a response with this status code may be estimated (RFC 9110 §15.1).
     static func isHeuristicallyCacheable(_ statusCode: Int) -> Bool { cacheableByDefault.contains(statusCode) }
 
     private static let cacheableByDefault: Set<Int> = [
         200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501,
     ]
 
-    /// The status codes whose caching is understood here: those of RFC 9110 but for 206 and 304.
+    /// The status codes whose caching rules this cache implements: those of RFC 9110 except 206 and 304.
     private static let understood: Set<Int> = Set(200...205).union(300...303).union([307, 308]).union(400...417)
         .union([421, 422, 426]).union(500...505)
 }
 
 /// The responses to invalidate after a request with an unsafe method (RFC 9111 §4.4).
 enum Invalidation {
-    /// Finds what must be forgotten.
+    /// Returns the keys whose responses must be invalidated.
     ///
     /// - Parameters:
-    ///   - method: The request's method.
-    ///   - url: The request's URL.
-    ///   - response: The response to it.
-    /// - Returns: The keys; none if nothing may have changed.
+    ///   - method: The method of the request.
+    ///   - url: The URL of the request.
+    ///   - response: The response to the request.
+    /// - Returns: The keys; empty if nothing may have changed.
     static func keys(method: HTTPMethod, url: URL, response: HTTPResponse) -> [CacheKey] {
         guard !isSafe(method), (200...399).contains(response.statusCode) else { return [] }
         let origin = Origin(of: url)
         var keys = [CacheKey(url)]
         for name in ["Location", "Content-Location"] {
             for value in response.headers.values(for: name) {
-                // Another origin has no say in what is kept of this one.
+                // A server must not invalidate responses of another origin.
                 guard case .url(let target) = RedirectLocation.read([value], of: url),
                     Origin(of: target) == origin
                 else { continue }
@@ -119,7 +119,7 @@ enum Invalidation {
         return keys
     }
 
-    /// Whether a method changes nothing (RFC 9110 §9.2.1); unknown ones may.
+    /// Whether a method is safe, so that it changes nothing (RFC 9110 §9.2.1); `false` for unknown methods.
     static func isSafe(_ method: HTTPMethod) -> Bool {
         switch method {
         case .get, .head, .options, .trace, .query: true

@@ -1,29 +1,29 @@
 import FoundationEssentials
 
-/// Has the files of a cache in a directory, and knows those that it could not remove.
+/// The directory with the files of a cache, and a list of the files that could not be removed.
 ///
-/// All calls block. A file gets its name when it is complete. The directory must belong to this user, and only this user may
-/// write to it: another could replace responses. A directory that is not writable is not read either, since nothing could be
-/// removed from it.
+/// All calls block. A file is renamed into place when it is complete. The directory must belong to this user, and only
+/// this user may have write access: another user could replace responses. A directory without write access is not read
+/// either, because no file in it could be removed.
 ///
-/// A file that cannot be removed is cut off, which makes it useless to every process. Where that fails, too, its path is
-/// noted for this process: nothing is read from it until it is removed or replaced.
+/// A file that cannot be removed is truncated, which makes it useless to every process. If that fails, too, this
+/// process records the path, and does not read the file until it is removed or replaced.
 struct CacheDirectory: Sendable {
     let path: String
 
     init(_ path: String) {
-        // Caches of one directory know it by one path.
+        // All caches of a directory must use the same path for it.
         self.path = FileSystem.realPath(FileSystem.withoutSlashes(path))
     }
 
-    /// What is at the path.
+    /// The state of the path.
     enum DirectoryState: Equatable {
         case usable, missing
-        /// The directory cannot be used, or must not be.
+        /// The directory cannot or must not be used.
         case refused
     }
 
-    /// Looks at the directory as it is now.
+    /// The current state of the directory.
     var condition: DirectoryState {
         do throws(SystemError) {
             let status = try FileSystem.examine(path)
@@ -33,20 +33,20 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Makes the directory, for this user only, unless it is there.
+    /// Creates the directory, for this user only, if it does not exist.
     func make() throws(SystemError) { try FileSystem.makeDirectories(path, mode: 0o700) }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     func names() throws(SystemError) -> [String] { try FileSystem.names(in: path) }
 
-    /// The status of a file; `nil` when there is no such file.
+    /// Returns the status of a file; `nil` if it does not exist.
     func status(of name: String) -> FileStatus? { FileSystem.status(place(of: name), followingLinks: false) }
 
     // MARK: Reading and writing
 
-    /// Reads a file of at most so many bytes, and notes that it was used.
+    /// Reads a file up to a number of bytes, and marks it as used.
     ///
-    /// - Returns: The bytes; nil if the file is not an entry of a cache, or had to be forgotten.
+    /// - Returns: The bytes; `nil` if the file is not a cache entry or had to be forgotten.
     /// - Throws: The system's error.
     func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
         guard !isForgotten(name) else { return nil }
@@ -58,16 +58,16 @@ struct CacheDirectory: Sendable {
         return bytes
     }
 
-    /// Writes a file, in place of one that has the name.
+    /// Writes a file, replacing a file with the same name.
     ///
-    /// - Throws: The system's error. What had the name is still there.
+    /// - Throws: The system's error. The old file then still exists.
     func write(_ bytes: Data, to name: String) throws(SystemError) {
         let temporary = place(of: Self.temporaryPrefix + FileName.token())
         try OpenFile.replace(place(of: name), with: bytes, by: temporary)
         Self.forgotten.withLock { _ = $0.files.remove(place(of: name)) }
     }
 
-    /// Removes what a process has left that ended while it wrote.
+    /// Removes an unfinished file that a process left behind when it ended.
     func removeLeftover(_ name: String, now: Date) {
         guard name.hasPrefix(Self.temporaryPrefix), let status = status(of: name) else { return }
         let age = now.timeIntervalSince1970 - Double(status.modified) / 1e9
@@ -77,14 +77,14 @@ struct CacheDirectory: Sendable {
     private func place(of name: String) -> String { FileSystem.path(name, in: path) }
 
     private static let temporaryPrefix = "bluebonnet-cache."
-    /// For how many seconds a file may be under way.
+    /// The seconds after which an unfinished file counts as abandoned.
     private static let patience = 3600.0
 
     // MARK: Forgetting
 
-    /// Removes a file, or ensures that it is not used any more.
+    /// Removes a file, or ensures that it is no longer used.
     ///
-    /// - Throws: The system's error: the file is still there.
+    /// - Throws: The system's error if the file still exists.
     func remove(_ name: String) throws(SystemError) {
         let place = place(of: name)
         do throws(SystemError) {
@@ -96,9 +96,9 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Removes all files that a closure selects, or ensures that they are not used any more.
+    /// Removes all files that a closure selects, or ensures that they are no longer used.
     ///
-    /// - Returns: How often the system refused something.
+    /// - Returns: The number of failures.
     func removeAll(where isRemoved: (String) -> Bool) -> Int {
         do throws(SystemError) {
             var failures = 0
@@ -108,25 +108,25 @@ struct CacheDirectory: Sendable {
             Self.forgotten.withLock { _ = $0.directories.remove(path) }
             return failures
         } catch {
-            // Which files there are is not known: none may be used.
+            // The list of files is unknown, so none of them may be used.
             Self.forgotten.withLock { _ = $0.directories.insert(path) }
             return 1
         }
     }
 
-    /// Whether all files had to be forgotten, and could not be.
+    /// Whether all files had to be forgotten but could not be removed.
     var isForgotten: Bool { Self.forgotten.withLock { $0.directories.contains(path) } }
 
-    /// Whether a file had to be forgotten, and could not be removed.
+    /// Whether a file had to be forgotten but could not be removed.
     private func isForgotten(_ name: String) -> Bool {
         Self.forgotten.withLock { $0.files.contains(place(of: name)) }
     }
 
-    /// Empties a file whose name cannot be removed; returns whether that is done, or there is no such file.
+    /// Empties a file that cannot be removed; returns whether it is now empty or does not exist.
     private func cutOff(_ place: String) -> Bool {
         do throws(SystemError) {
             let file = try OpenFile.writing(place)
-            // The other names of a file belong to another program.
+            // A file of another user, or with several hard links, may belong to another program.
             guard try file.status().isOwn else { return false }
             try file.truncate(to: 0)
             try file.close()
@@ -136,20 +136,20 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// What must not be read, by paths: of files, and of directories all of whose files are meant.
+    /// The paths that must not be read: of single files, and of directories with all their files.
     private struct UnremovableFiles {
         var files: Set<String> = []
         var directories: Set<String> = []
     }
 
-    /// The same for all caches of the process.
+    /// Shared by all caches of the process.
     private static let forgotten = Locked(UnremovableFiles())
 }
 
-/// The form in which a stored response is a file: a checksum, then everything that it is the checksum of.
+/// The file format of a stored response: a checksum, followed by the data that it protects.
 ///
-/// A file that is cut off, changed or another program's is not mistaken for a response, nor is the response to another
-/// request: a file records the digest of its key.
+/// The format detects files that are truncated, modified or from another program. It also detects a response to another
+/// request, because a file contains the digest of its key.
 enum EntryFile {
     /// Returns the bytes of the file.
     static func encoded(_ entry: StoredResponse, for key: CacheKey) -> Data {
@@ -163,13 +163,13 @@ enum EntryFile {
         return Data(magic) + Digest.sha256(of: content.bytes) + content.bytes
     }
 
-    /// Reads a file; `nil` when it is not whole.
+    /// Decodes a file; `nil` if it is incomplete or invalid.
     ///
     /// - Parameters:
-    ///   - bytes: All of the file.
-    ///   - key: The key that the response must be stored under.
-    ///   - url: The URL that the response is for.
-    /// - Returns: The response.
+    ///   - bytes: All bytes of the file.
+    ///   - key: The key of the response.
+    ///   - url: The URL of the response.
+    /// - Returns: The stored response.
     static func decoded(_ bytes: Data, for key: CacheKey, url: URL) -> StoredResponse? {
         let start = magic.count + 32
         guard bytes.count > start, bytes.prefix(magic.count) == Data(magic) else { return nil }
@@ -185,7 +185,7 @@ enum EntryFile {
             responseTime: responseTime)
     }
 
-    /// The last character is the version of the form.
+    /// The last byte is the version of the format.
     private static let magic = Array("bluebonnet-cache".utf8) + [0x02]
 
     private struct Writer {
@@ -212,7 +212,7 @@ enum EntryFile {
             return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        /// A time that a response can have been received at.
+        /// Returns a time at which a response may have been received.
         mutating func time() -> Date? {
             guard let bits = number(), HTTPDate.range.contains(Double(bitPattern: bits)) else { return nil }
             return Date(timeIntervalSince1970: Double(bitPattern: bits))

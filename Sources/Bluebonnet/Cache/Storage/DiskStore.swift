@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Synchronization
 
-/// Keeps responses in files of a directory, up to a number of bytes: what was not used for the longest time goes first.
+/// Keeps responses in files of a directory up to a number of bytes, and removes the least recently used files first.
 ///
-/// All calls block: they belong on the pool. Several processes may have the same directory, and each sees what the others
-/// have stored: only the sizes of the files are remembered. A failure counts as a miss, and in ``failures``; a response
-/// that was to be replaced or forgotten is not used then.
+/// All calls block, so they must run on the global pool. Several processes may share a directory, and each sees the
+/// responses that the others have stored, because only the sizes of the files are kept in memory. A failure counts as a
+/// miss and in ``failures``. A response that should have been replaced or removed is not used afterwards.
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
@@ -19,26 +19,26 @@ final class DiskStore: Sendable {
         self.capacity = capacity
     }
 
-    /// How many bytes the files have, as far as is known.
+    /// The number of bytes in the files, as far as this process knows.
     var bytes: Int { ledger.withLock { $0.cost } }
 
-    /// How often the system has refused something, or the directory had to be refused.
+    /// The number of refused system calls and refused directories.
     var failures: Int { failureCount.load(ordering: .relaxed) }
 
-    /// The responses for a key.
+    /// Returns the responses for a key.
     ///
     /// - Parameters:
-    ///   - key: The key.
-    ///   - url: The URL that the responses are to have.
-    /// - Returns: The responses, in no order.
+    ///   - key: The key of the responses.
+    ///   - url: The URL to give the responses.
+    /// - Returns: The responses in no particular order.
     func candidates(for key: CacheKey, url: URL) -> [StoredResponse] {
         guard open() else { return [] }
         return names(for: key).compactMap { content(of: $0, key, url).entry }
     }
 
-    /// Keeps a response, in place of the one that answers the same request.
+    /// Stores a response, replacing the response to the same request.
     ///
-    /// If that fails, all responses for the key are removed.
+    /// If storing fails, all responses for the key are removed.
     func store(_ entry: StoredResponse, for key: CacheKey) {
         guard open(forWriting: true) else { return removeAll(for: key) }
         let bytes = EntryFile.encoded(entry, for: key)
@@ -51,12 +51,12 @@ final class DiskStore: Sendable {
             return removeAll(for: key)
         }
         ledger.withLock { $0.set((), cost: bytes.count, for: name) }
-        // Others may write here, too.
+        // Other processes may write to the directory, too.
         if writtenSinceScan.add(bytes.count, ordering: .relaxed).newValue > capacity / 4 { scan() }
         evict()
     }
 
-    /// Forgets one response for a key, and what cannot be read.
+    /// Removes one response for a key, and files that cannot be read.
     func remove(_ entry: StoredResponse, for key: CacheKey) {
         for name in names(for: key) {
             switch content(of: name, key, entry.response.url) {
@@ -67,12 +67,12 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Forgets all responses for a key.
+    /// Removes all responses for a key.
     func removeAll(for key: CacheKey) {
         for name in names(for: key) { remove(name) }
     }
 
-    /// Forgets everything; files that are not the cache's stay.
+    /// Removes all responses; files that do not belong to the cache are kept.
     func removeAll() {
         countFailures(directory.removeAll { Self.isEntry($0) })
         scan()
@@ -82,7 +82,7 @@ final class DiskStore: Sendable {
 
     // MARK: Files
 
-    /// What a file holds.
+    /// The content of a file.
     private enum Content {
         case nothing, unreadable
         case entry(StoredResponse)
@@ -90,7 +90,7 @@ final class DiskStore: Sendable {
         var entry: StoredResponse? { if case .entry(let entry) = self { entry } else { nil } }
     }
 
-    /// Reads a file; a file without a response for the key is removed.
+    /// Reads a file; removes it if it does not contain a response for the key.
     private func content(of name: String, _ key: CacheKey, _ url: URL) -> Content {
         do throws(SystemError) {
             guard let bytes = try directory.read(name, limit: capacity),
@@ -109,7 +109,8 @@ final class DiskStore: Sendable {
         }
     }
 
-    /// Returns the name for a response: that of the one it replaces, else a free one, else that of the oldest.
+    /// Returns the name for a response: that of the response it replaces, or a free name, or that of the oldest
+    /// response.
     private func place(of entry: StoredResponse, for key: CacheKey) -> String {
         var free: String?
         var oldest: (name: String, time: Date)?
@@ -117,7 +118,7 @@ final class DiskStore: Sendable {
             switch content(of: name, key, entry.response.url) {
             case .nothing: free = free ?? name
             case .unreadable:
-                // It may be the one that is to be replaced.
+                // The unreadable file may contain the response to replace.
                 remove(name)
                 free = free ?? name
             case .entry(let other):
@@ -133,11 +134,11 @@ final class DiskStore: Sendable {
         do throws(SystemError) { try directory.remove(name) } catch { countFailures(1) }
     }
 
-    // MARK: The books
+    // MARK: Bookkeeping
 
-    /// Looks at the directory, the first time also at what is in it.
+    /// Checks the directory, and on the first call also its files.
     ///
-    /// - Parameter isForWriting: Whether the directory is made if it is missing.
+    /// - Parameter isForWriting: Whether to create the directory if it is missing.
     /// - Returns: Whether the directory can be used.
     private func open(forWriting isForWriting: Bool = false) -> Bool {
         var condition = directory.condition
@@ -160,7 +161,7 @@ final class DiskStore: Sendable {
         return true
     }
 
-    /// Takes note of all files, in the order of their last use.
+    /// Records all files in the order of their last use.
     private func scan() {
         writtenSinceScan.store(0, ordering: .relaxed)
         let now = Date()
@@ -190,7 +191,7 @@ final class DiskStore: Sendable {
 
     // MARK: Names
 
-    /// The names that files for a key may have: there may be several responses, of which the request's fields choose one.
+    /// Returns the possible file names for a key, which may have several responses that differ in selecting fields.
     private func names(for key: CacheKey) -> [String] {
         let digest = key.digest.hexadecimal
         return (0..<Self.variantLimit).map { "\(digest).\($0)" }
@@ -206,7 +207,7 @@ final class DiskStore: Sendable {
 }
 
 extension Data {
-    /// The bytes in hexadecimal digits, in lower case.
+    /// The bytes as lower-case hexadecimal digits.
     fileprivate var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

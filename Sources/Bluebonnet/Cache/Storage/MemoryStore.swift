@@ -1,24 +1,25 @@
-/// Keeps responses in memory, up to a number of bytes: what was not used for the longest time goes first.
+/// Keeps responses in memory up to a number of bytes, and removes the least recently used responses first.
 struct MemoryStore {
     private let capacity: Int
     private var entries = LeastRecentlyUsed<CacheKey, [StoredResponse]>()
-    /// The removed responses, which the owner releases without its lock: bodies may be the user's.
+    /// The removed responses, which the owner releases outside its lock, because a body may run your code when it is
+    /// released.
     private var gone: [[StoredResponse]] = []
 
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// How many bytes are taken, about.
+    /// The approximate number of bytes in use.
     var bytes: Int { entries.cost }
 
-    /// The responses for a key.
+    /// Returns the responses for a key.
     mutating func candidates(for key: CacheKey) -> [StoredResponse] { entries.use(key) ?? [] }
 
-    /// Keeps a response, in place of the one that answers the same request; returns whether it fits.
+    /// Stores a response, replacing the response to the same request; returns whether it fits.
     mutating func store(_ entry: StoredResponse, for key: CacheKey) -> Bool {
         guard entry.cost <= capacity / ResponseCache.shareOfEntry else {
-            // The earlier response to the same request is outdated.
+            // The earlier response to the same request is outdated in any case.
             remove(entry, for: key)
             return false
         }
@@ -30,18 +31,18 @@ struct MemoryStore {
         return true
     }
 
-    /// Forgets one response for a key.
+    /// Removes one response for a key.
     mutating func remove(_ entry: StoredResponse, for key: CacheKey) {
         let variants = others(than: entry, for: key)
         set(variants, for: key)
     }
 
-    /// Forgets all responses for a key.
+    /// Removes all responses for a key.
     mutating func removeAll(for key: CacheKey) {
         if let earlier = entries.remove(key) { gone.append(earlier) }
     }
 
-    /// Takes the removed responses.
+    /// Returns the removed responses and clears the list.
     mutating func takeGone() -> [[StoredResponse]] {
         defer { gone = [] }
         return gone
@@ -57,11 +58,11 @@ struct MemoryStore {
         entries.set(variants, cost: variants.reduce(key.text.utf8.count) { $0 + $1.cost }, for: key)
     }
 
-    /// How many responses are kept for one URL.
+    /// The maximum number of responses for one URL.
     private static let variantLimit = 8
 }
 
-/// Keeps values by key, in the order of their last use, with what each costs.
+/// Keeps values with costs by key, in the order of their last use.
 struct LeastRecentlyUsed<Key: Hashable, Value> {
     private struct Entry {
         let value: Value
@@ -70,23 +71,23 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
     }
 
     private var entries: [Key: Entry] = [:]
-    /// The uses in their order, of which those count that are the last of their keys.
+    /// The uses in order; only the last use of each key counts.
     private var uses: [(key: Key, time: Int)] = []
-    /// How many of the uses are over.
+    /// The number of uses at the front that have been processed.
     private var passed = 0
     private var time = 0
 
-    /// What all values cost together.
+    /// The total cost of all values.
     private(set) var cost = 0
 
-    /// Returns the value, which is the last to be used from now on.
+    /// Returns the value of a key, and marks it as most recently used.
     mutating func use(_ key: Key) -> Value? {
         guard let entry = entries[key] else { return nil }
         note(key)
         return entry.value
     }
 
-    /// Keeps a value, in place of the one that has the key, as the last that was used.
+    /// Stores a value, replacing the value of the key, and marks it as most recently used.
     mutating func set(_ value: Value, cost: Int, for key: Key) {
         remove(key)
         entries[key] = Entry(value: value, cost: cost)
@@ -94,7 +95,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         note(key)
     }
 
-    /// Removes a value, if it is there.
+    /// Removes the value of a key, if there is one.
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
         guard let entry = entries.removeValue(forKey: key) else { return nil }
@@ -102,7 +103,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         return entry.value
     }
 
-    /// Removes the value that was not used for the longest time.
+    /// Removes the least recently used value.
     mutating func removeOldest() -> (key: Key, value: Value)? {
         while passed < uses.count {
             let use = uses[passed]
@@ -116,16 +117,16 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
         time += 1
         entries[key]?.lastUse = time
         uses.append((key, time))
-        // Drops outdated uses before they outnumber the others.
+        // Drops outdated uses before they outnumber the current ones.
         guard uses.count > entries.count * 2 + 64 else { return }
         uses = uses[passed...].filter { entries[$0.key]?.lastUse == $0.time }
         passed = 0
     }
 }
 
-/// Counts how often each key was forgotten, so that a response that was under way then is not stored afterwards.
+/// Counts how often each key was forgotten, so that a response in transit at that time is not stored afterwards.
 ///
-/// Many keys share a count: a response may be kept out although only another key was forgotten.
+/// Many keys share a count, so a response may be refused although only another key was forgotten.
 struct CacheEpochs {
     private var counts = [UInt64](repeating: 0, count: 256)
 
