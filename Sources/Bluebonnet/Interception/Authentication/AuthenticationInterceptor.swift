@@ -72,8 +72,8 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Puts the credential into a request, when it has been refreshed if it has to be.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request with the credential.
     /// - Throws: An ``AuthenticationError``, what the refresh threw, or `CancellationError`.
     @concurrent
@@ -104,9 +104,9 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// Has a request sent again with another credential if it failed because of the one that it had.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
     /// - Returns: Whether it is sent again, once there is another credential.
     @concurrent
     public nonisolated func retry(

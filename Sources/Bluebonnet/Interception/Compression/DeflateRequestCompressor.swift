@@ -77,8 +77,8 @@ public struct DeflateRequestCompressor: RequestInterceptor {
     /// Compresses the request's body, if it has one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request with a compressed body.
     /// - Throws: ``DuplicateHeaderError``, or `CancellationError` when its task is cancelled.
     @concurrent

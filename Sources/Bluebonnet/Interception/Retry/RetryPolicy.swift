@@ -144,8 +144,8 @@ public struct RetryPolicy: RequestInterceptor {
     /// Returns the request as it is, and tells the budget of it, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request.
     /// - Throws: Nothing.
     @concurrent
@@ -157,9 +157,9 @@ public struct RetryPolicy: RequestInterceptor {
     /// Decides whether the request is tried again, and when.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
     /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
@@ -172,7 +172,7 @@ public struct RetryPolicy: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - error: Why it failed.
+    ///   - error: The error of the request.
     /// - Returns: Whether it is tried again.
     public func shouldRetry(request: any Request, dueTo error: any Error) -> Bool {
         delay(after: RetryCase(request, error), now: now(), random: 0) != nil
@@ -243,8 +243,8 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// Returns the request as it is, and tells the budget of it, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request.
     /// - Throws: Nothing.
     @concurrent
@@ -255,9 +255,9 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// Decides whether the request is tried again, and when.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
     /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
