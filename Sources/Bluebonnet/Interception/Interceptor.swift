@@ -211,7 +211,9 @@ struct AdapterChain: Sendable {
     }
 }
 
-/// The type name of a hook, for error messages. It leaves out the hook's values, which may be secret.
+/// The type name of a hook, for error messages.
+///
+/// It leaves out the hook's values, which may be secret.
 func hookName(of hook: Any) -> String { String(describing: type(of: hook)) }
 
 /// The retriers of one request.

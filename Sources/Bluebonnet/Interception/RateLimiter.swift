@@ -223,7 +223,9 @@ struct TokenBucket: Hashable, Sendable {
         updated = now
     }
 
-    /// One token in three years. In practice, even a wait of an hour is too long.
+    /// One token in three years.
+    ///
+    /// In practice, even a wait of an hour is too long.
     private static let least = 1e-8
     private static let most = 1e9
 

@@ -54,7 +54,9 @@ public struct RequestAdapterState: Sendable {
     /// Identifies the request within the process.
     public let requestID: RequestID
 
-    /// The session of the request. An adapter can make its own requests with it; those are intercepted as well.
+    /// The session of the request.
+    ///
+    /// An adapter can make its own requests with it; those are intercepted as well.
     public let session: Session
 
     /// The number of retries before this attempt.

@@ -30,7 +30,9 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// The limit on how often the credential is refreshed; `nil` for no limit.
     package nonisolated let refreshWindow: RefreshWindow?
 
-    /// The current credential. Without one, requests fail with ``AuthenticationError/missingCredential``.
+    /// The current credential.
+    ///
+    /// Without one, requests fail with ``AuthenticationError/missingCredential``.
     public private(set) var credential: AuthenticatorType.Credential?
 
     private let now: @Sendable () -> Duration

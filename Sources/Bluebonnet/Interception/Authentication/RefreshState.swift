@@ -1,4 +1,6 @@
-/// Decides when a credential is applied, awaited and refreshed. It is a value without a clock, tasks or continuations.
+/// Decides when a credential is applied, awaited and refreshed.
+///
+/// It is a value without a clock, tasks or continuations.
 ///
 /// At most one refresh is running. Ticks order the events. Each request carries the tick at which it received its
 /// credential. The tick shows whether the credential has been replaced, or a refresh has failed, since then.
@@ -51,7 +53,9 @@ struct RefreshState: Equatable {
         return requiresRefresh && !isFresh ? refresh(now: now) : .proceed
     }
 
-    /// Handles a request that was refused because of its credential. `.proceed` means to try again.
+    /// Handles a request that was refused because of its credential.
+    ///
+    /// `.proceed` means to try again.
     ///
     /// `isAuthenticated` tells whether the request contains the current credential. `tick` is the tick at which the
     /// request received its credential, or `nil` if an adapter has replaced the request. `isRepeated` tells whether

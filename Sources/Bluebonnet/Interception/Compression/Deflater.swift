@@ -44,7 +44,9 @@ final class Deflater {
         }
     }
 
-    /// Returns the rest of the output, with the end of the format. Nothing may be compressed afterwards.
+    /// Returns the rest of the output, with the end of the format.
+    ///
+    /// Nothing may be compressed afterwards.
     func finish() -> Data { unsafe run(nil, count: 0, flush: Z_FINISH) }
 
     private func run(_ input: UnsafeMutablePointer<UInt8>?, count: Int, flush: Int32) -> Data {

@@ -83,8 +83,10 @@ struct RedirectChain: Sendable {
         visited.insert(visit)
     }
 
-    /// The number of times that the same request may be sent without a cookie being set in between. Some servers
-    /// redirect to the same URL until a resource is ready, so a second request is allowed, but not a third.
+    /// The number of times that the same request may be sent without a cookie being set in between.
+    ///
+    /// Some servers redirect to the same URL until a resource is ready, so a second request is allowed, but not a
+    /// third.
     private static let visitLimit = 2
 
     /// The properties of a request that determine the server's answer.

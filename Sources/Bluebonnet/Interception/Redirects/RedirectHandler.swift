@@ -77,7 +77,9 @@ extension RedirectHandler where Self == Redirector {
     /// A handler that follows all redirects.
     public static var follow: Redirector { Redirector(behavior: .follow) }
 
-    /// A handler that follows no redirects. The redirecting response is delivered, even if its `Location` is invalid.
+    /// A handler that follows no redirects.
+    ///
+    /// The redirecting response is delivered, even if its `Location` is invalid.
     public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
 
     /// A handler that sends the request returned by a closure, or does not follow the redirect if the closure returns

@@ -76,7 +76,9 @@ struct RedirectLocation {
         return (try? url.checkRequestable()) == nil ? nil : url
     }
 
-    /// Resolves the part before the query. Returns `nil` if the result is not an HTTP or HTTPS URL.
+    /// Resolves the part before the query.
+    ///
+    /// Returns `nil` if the result is not an HTTP or HTTPS URL.
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {
@@ -116,7 +118,9 @@ struct RedirectLocation {
         return end.flatMap { text[$0] == 0x3a ? $0 : nil }
     }
 
-    /// Percent-encodes invalid characters in the user info, host and port. Returns `nil` if there is no host.
+    /// Percent-encodes invalid characters in the user info, host and port.
+    ///
+    /// Returns `nil` if there is no host.
     private static func authority(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard let sign = text.lastIndex(of: 0x40) else { return text.isEmpty ? nil : host(text) }
         // An @ in a password is common, but not allowed.

@@ -72,11 +72,14 @@ public struct RetryPolicy: RequestInterceptor {
     /// The maximum number of retries of a request, including retries by other retriers.
     package let retryLimit: UInt
 
-    /// The base of the exponential backoff: the factor between one delay and the next. 1 keeps the delay constant, and
-    /// 0 counts as 1.
+    /// The base of the exponential backoff: the factor between one delay and the next.
+    ///
+    /// 1 keeps the delay constant, and 0 counts as 1.
     package let exponentialBackoffBase: UInt
 
-    /// The maximum of the first delay, in seconds. A value below 0 counts as 0.
+    /// The maximum of the first delay, in seconds.
+    ///
+    /// A value below 0 counts as 0.
     package let exponentialBackoffScale: Double
 
     /// The methods of requests that may be sent twice.
