@@ -82,9 +82,9 @@ public struct RequestAdapterState: Sendable {
 public protocol RequestRetrier: Sendable {
     /// Decides whether a failed request is retried.
     ///
-    /// Called once for each distinct failure of an attempt or of a serializer, but not for a cancellation. Runs on the
-    /// global pool, never on the network's event loop, so it may take its time. If the request is cancelled, the task
-    /// that runs this method is cancelled and its result is ignored.
+    /// Called once for each distinct failure of an attempt or of a serializer, but not for a cancellation or the
+    /// shutdown of the session. Runs on the global pool, never on the network's event loop, so it may take its time.
+    /// If the request is cancelled, the task that runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
     ///   - request: The failed request. Its `response` and `retryCount` give more information.

@@ -31,8 +31,8 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The bytes of the body, or no bytes if the body is empty and may be empty.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body must not be empty but
-    ///   is; otherwise the error of the preprocessor.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty but must not
+    ///   be. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
@@ -67,8 +67,8 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 /// - US-ASCII, which is read as UTF-8 or ISO-8859-1
 ///
 /// The following charsets need tables of the system (glibc's `gconv` modules), which small images may not have: the
-/// other parts of ISO-8859, windows-874 and windows-1250 to 1258, IBM437, IBM850, IBM852, IBM866, KOI8-R, KOI8-U,
-/// macintosh, x-mac-cyrillic, Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR.
+/// other parts of ISO-8859, windows-874, windows-1250, 1251 and 1253 to 1258, IBM437, IBM850, IBM852, IBM866, KOI8-R,
+/// KOI8-U, macintosh, x-mac-cyrillic, Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR.
 ///
 /// Text that is not well-formed in its encoding is an error; malformed bytes are never replaced silently. An unknown
 /// charset is an error too, unless the body is well-formed UTF-8.
@@ -107,9 +107,9 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The text, or an empty string if the body is empty and may be empty.
-    /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is not
-    ///   well-formed in its encoding, or with `.serialization(.inputDataNilOrZeroLength)` if it must not be empty but
-    ///   is; otherwise the error of the preprocessor.
+    /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is
+    ///   malformed in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is
+    ///   empty but must not be. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -160,9 +160,9 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and may be empty.
-    /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` and a ``JSONParsingError`` as the
-    ///   underlying error if the body is not JSON, or with `.serialization(.inputDataNilOrZeroLength)` if it must not
-    ///   be empty but is; otherwise the error of the preprocessor.
+    /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not JSON; the
+    ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   if the body is empty but must not be. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -225,10 +225,11 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The decoded value, or the type's empty value if the body is empty and may be empty.
-    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` and the decoder's error as the underlying
-    ///   error, with `.serialization(.invalidEmptyResponse(type:))` if the body may be empty but the type has no empty
-    ///   value, or with `.serialization(.inputDataNilOrZeroLength)` if the body must not be empty but is; otherwise
-    ///   the error of the preprocessor.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder fails; the underlying error is
+    ///   that of the decoder. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the body is
+    ///   empty and may be, but the type has no empty value. ``RequestError`` with
+    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty but must not be. Errors of the preprocessor
+    ///   are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {

@@ -10,9 +10,9 @@ import Synchronization
 /// with the new credential. If the refresh fails, all waiting requests fail with its error. Requests that were sent
 /// before and are refused later fail with the same error. The next request may start a new refresh.
 ///
-/// The interceptor only notices a refused credential if the request fails with it, so call `validate()`. Otherwise, a
-/// 401 is delivered like any other response. If a redirect leads to another origin, the request loses its credential.
-/// A refusal by that origin does not trigger a refresh.
+/// The interceptor notices a refused credential only if the request fails, so call `validate()`. Otherwise, a 401 is
+/// delivered like any other response. If a redirect leads to another origin, the request loses its credential. A
+/// refusal by that origin does not trigger a refresh.
 ///
 /// A request that was not sent fails with `.adaptation`; a refused request fails with `.retry(original:)`. The
 /// underlying error is an ``AuthenticationError`` or the error of the refresh.

@@ -43,9 +43,9 @@ public protocol Authenticator: Sendable {
     /// Returns whether a request was sent with the given credential.
     ///
     /// The interceptor uses the result only for requests that it cannot track itself, because another adapter has
-    /// replaced them with a new ``HTTPRequest``. If such a request was sent with an older credential, it is sent again
-    /// with the current one, without a refresh. If your servers cannot revoke a credential before it expires, return
-    /// `true`.
+    /// replaced them with a new ``HTTPRequest``. If such a request was sent with an older credential, it is first sent
+    /// again with the current one, without a refresh. If your servers cannot revoke a credential before it expires,
+    /// return `true`.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.

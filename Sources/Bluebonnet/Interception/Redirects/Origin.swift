@@ -8,9 +8,7 @@ package struct Origin: Hashable, Sendable {
     package let scheme: String
     /// The host in lower case, with the brackets of an IPv6 address.
     package let host: String
-    /// The port.
-    ///
-    /// If the URL has none, the default port of the scheme.
+    /// The port, or the default port of the scheme if the URL has none.
     package let port: Int
 
     /// Creates the origin of an absolute URL.

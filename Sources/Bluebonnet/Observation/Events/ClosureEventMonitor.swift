@@ -123,9 +123,9 @@ public final class ClosureEventMonitor: RequestEventHandler {
         /// The metrics of an exchange are available.
         public var requestDidGatherMetrics: (@Sendable (any Request, TransferMetrics) async -> Void)?
 
-        /// An exchange failed because the TLS connection was refused, for example because of the server's certificate.
+        /// An exchange failed because TLS failed, for example because the server's certificate was refused.
         ///
-        /// Nothing was sent in this exchange.
+        /// If the server's certificate was refused, nothing was sent.
         public var requestDidFailTaskEarlyWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
 

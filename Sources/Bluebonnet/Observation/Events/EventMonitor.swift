@@ -24,7 +24,7 @@ public import FoundationEssentials
 ///       didCreateTask
 ///       didReceiveResponse                     if a response comes
 ///       didGatherMetrics                       if there is something to measure
-///       didFailTask                            if the server's certificate is refused
+///       didFailTask                            if TLS fails or the certificate is refused
 ///       didFailToCreateUploadableWithError     if the body cannot be read
 ///       didCompleteTask                        once for each didCreateTask
 ///     didValidateRequest                       if there are validators, and a response
@@ -38,7 +38,7 @@ public import FoundationEssentials
 /// requestDidFinish                             once
 /// ```
 ///
-/// - Each attempt has either one `didCreateInitialRequest` or one `didFailToCreateRequestWithError`, and is sent only
+/// - Each attempt begins with either `didCreateInitialRequest` or `didFailToCreateRequestWithError`, and is sent only
 ///   after `didCreateRequest`. `didFailToCreateRequestWithError` also reports problems after the adapters have run,
 ///   such as an invalid destination of a download.
 /// - The validators of a stream or a download run between `didReceiveResponse` and `didCompleteTask`. If a download
@@ -88,9 +88,9 @@ public protocol EventMonitor: RequestEventHandler {
     /// The metrics of an exchange are available.
     func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) async
 
-    /// An exchange failed because the TLS connection was refused, for example because of the server's certificate.
+    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
     ///
-    /// Nothing was sent in this exchange.
+    /// If the server's certificate was refused, nothing was sent.
     func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async
 
     /// An exchange is over; once for each `didCreateTask`.

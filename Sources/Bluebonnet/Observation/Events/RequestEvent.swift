@@ -28,7 +28,7 @@ public indirect enum RequestEvent: Sendable {
     case willBeRedirected(to: HTTPRequest, for: HTTPResponse)
     /// The metrics of an exchange are available.
     case didGatherMetrics(TransferMetrics)
-    /// An exchange failed because the TLS connection was refused, for example because of the server's certificate.
+    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
     case didFailTask(ExchangeRecord, RequestError)
     /// The body of the request cannot be read, or cannot be sent again.
     case didFailToCreateUploadable(RequestError)
