@@ -154,8 +154,8 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
 
 /// Encodes parameters as `key=value` pairs into the URL's query or the body.
 ///
-/// An existing query is kept, and the pairs are appended to it. For a body, the encoder sets `Content-Type:
-/// application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a content type.
+/// An existing query is kept, and the pairs are appended to it. For a body, the encoder sets
+/// `Content-Type: application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a content type.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// The destinations of the pairs.
     @nonexhaustive

@@ -8,7 +8,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The reasons a value cannot be encoded.
     @nonexhaustive
     public enum Error: Swift.Error, Hashable, Sendable {
-        /// The value has no keys: it is an array or a single value, as the associated text tells.
+        /// The value has no keys. The associated text names its kind: an array or a single value.
         case invalidRootObject(String)
         /// Values are nested deeper than the limit, perhaps infinitely.
         case nestedTooDeeply(limit: Int)

@@ -95,13 +95,13 @@ public protocol RequestRetrier: Sendable {
     func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult
 }
 
-/// The decision whether a failed request is retried.
+/// A decision on whether to retry a failed request.
 public enum RetryResult: Sendable {
     /// Retry at once.
     case retry
     /// Retry after a delay. Cancelling the request ends the delay.
     case retryWithDelay(Duration)
-    /// Do not retry because of this retrier. The next retrier is called.
+    /// No retry from this retrier. The next retrier is called.
     case doNotRetry
     /// Do not retry, and report another error: `.retry(original:)`, with the given error as the underlying error.
     case doNotRetryWithError(any Error)

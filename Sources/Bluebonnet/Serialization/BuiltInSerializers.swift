@@ -30,9 +30,9 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Returns the preprocessed body.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The bytes of the body, or no bytes if the body is empty and may be empty.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty but must not
-    ///   be. Errors of the preprocessor are thrown unchanged.
+    /// - Returns: The bytes of the body, or no bytes if the body is empty and the method or status code allows it.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
+    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
@@ -106,10 +106,10 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as text.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The text, or an empty string if the body is empty and may be empty.
+    /// - Returns: The text, or an empty string if the body is empty and the method or status code allows it.
     /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is
     ///   malformed in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is
-    ///   empty but must not be. Errors of the preprocessor are thrown unchanged.
+    ///   empty and neither the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -159,10 +159,12 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Returns the body as a JSON value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and may be empty.
+    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows
+    ///   it.
     /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not JSON; the
     ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
-    ///   if the body is empty but must not be. Errors of the preprocessor are thrown unchanged.
+    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
+    ///   thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -188,8 +190,8 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 
 /// A serializer that decodes the body to a `Decodable` type; shorthands `.decodable(of:)` and `.propertyList(of:)`.
 ///
-/// If the body is empty and may be empty, the result is the type's ``EmptyResponse/emptyValue()``. Decoding fails if
-/// the type does not conform to ``EmptyResponse``.
+/// If the body is empty and the method or status code allows it, the result is the type's
+/// ``EmptyResponse/emptyValue()``. Decoding fails if the type does not conform to ``EmptyResponse``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: SynchronousResponseSerializer {
     /// The preprocessor that is applied to the body first.
     public let dataPreprocessor: any DataPreprocessor
@@ -224,12 +226,13 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// Returns the body as a decoded value.
     ///
     /// - Parameter input: The request, response and body of the exchange.
-    /// - Returns: The decoded value, or the type's empty value if the body is empty and may be empty.
+    /// - Returns: The decoded value, or the type's empty value if the body is empty and the method or status code
+    ///   allows it.
     /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder fails; the underlying error is
-    ///   that of the decoder. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if the body is
-    ///   empty and may be, but the type has no empty value. ``RequestError`` with
-    ///   `.serialization(.inputDataNilOrZeroLength)` if the body is empty but must not be. Errors of the preprocessor
-    ///   are thrown unchanged.
+    ///   that of the decoder. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if an empty body is
+    ///   allowed, but the type has no empty value. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
+    ///   thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {

@@ -248,7 +248,7 @@ public struct JSONParsingError: Error, Hashable, Sendable, Described {
         case unexpectedByte(UInt8)
         /// There are more bytes after the value.
         case trailingBytes
-        /// A number is not of the form required by RFC 8259 §6, such as `01` or `1.`.
+        /// A number is malformed, such as `01` or `1.` (RFC 8259 §6).
         case malformedNumber
         /// A string contains an invalid escape sequence or half a surrogate pair.
         case malformedEscape

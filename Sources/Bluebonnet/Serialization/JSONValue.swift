@@ -9,7 +9,7 @@ public import FoundationEssentials
 ///
 /// Numbers keep their exact value where possible:
 /// - A number without a fraction or an exponent is an ``integer(_:)``.
-/// - Any other number is a ``double(_:)``, rounded to the nearest value.
+/// - A number with a fraction or an exponent is a ``double(_:)``, rounded to the nearest value.
 /// - A number beyond the range of its type is a ``number(_:)``, which keeps all digits.
 ///
 /// Two values are equal if they have the same case and the same content, so `1` and `1.0` are different.

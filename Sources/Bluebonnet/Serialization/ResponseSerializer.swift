@@ -71,12 +71,12 @@ extension ResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Returns the preprocessed body, or `nil` if it is empty and may be empty.
+    /// Returns the preprocessed body, or `nil` if it is empty and the method or status code allows it.
     ///
     /// - Parameter input: The request, response and body of the exchange.
     /// - Returns: The body, which is never empty, or `nil`.
-    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body must not be empty but
-    ///   is; otherwise the error of the preprocessor.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
+    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     package func preprocessedData(of input: SerializerInput) throws -> Data? {
         // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
@@ -177,7 +177,7 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// A value for responses without relevant content, as in `serializingDecodable(Empty.self)`.
+/// A value for responses where only success matters, as in `serializingDecodable(Empty.self)`.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     /// The only value.
     public static let value = Empty()

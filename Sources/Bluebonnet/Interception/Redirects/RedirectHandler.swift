@@ -4,10 +4,10 @@
 ///
 /// The handler is called for each response with a redirecting status code and a `Location` that can be followed. It is
 /// not called in two cases:
-/// - A response without a `Location` is delivered as the answer.
-/// - If the `Location` is not an HTTP or HTTPS URL, the request fails with `.redirect(.invalidLocation)`. With the
-///   ``Redirector/Behavior/doNotFollow`` behavior of ``Redirector``, such a response is delivered as the answer
-///   instead.
+/// - A response without a `Location` is delivered to the caller.
+/// - If the `Location` is not an HTTP or HTTPS URL, or is repeated with different values, the request fails with
+///   `.redirect(.invalidLocation)`. With the ``Redirector/Behavior/doNotFollow`` behavior of ``Redirector``, such a
+///   response is delivered to the caller instead.
 public protocol RedirectHandler: Sendable {
     /// Returns the request to send next.
     ///

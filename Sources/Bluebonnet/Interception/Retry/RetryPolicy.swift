@@ -18,9 +18,9 @@ package import FoundationEssentials
 /// so far, and at most `maximumDelay`. With ``Jitter/full``, the delay is a random part of that. A `Retry-After` field
 /// can make the delay longer, but never shorter.
 ///
-/// A response by itself is not a failure. Without `validate()`, a 503 is delivered as the answer, and no retrier is
-/// called. A stream is not retried after its response head has been accepted, because its reader would receive the
-/// beginning twice.
+/// A response by itself is not a failure. Without `validate()`, a 503 is delivered like any other response, and no
+/// retrier is called. A stream is not retried after its response head has been accepted, because its reader would
+/// receive the beginning twice.
 ///
 /// libcurl resends some requests itself on a new connection:
 /// - a request on a reused connection that turned out to be dead
@@ -30,7 +30,7 @@ package import FoundationEssentials
 /// These attempts do not count as retries. If libcurl gives up on such a request, the policy does not retry it.
 /// libcurl cannot tell the two cases apart on a reused connection. A request with a body and a method that is not
 /// idempotent is therefore not resent on a reused connection. A request that fails together with its HTTP/2
-/// connection, for example after a GOAWAY frame, is retried only once.
+/// connection, for example after a GOAWAY frame, is retried at most once.
 ///
 /// If there is no network, the policy soon runs out of retries. Put an `OfflineRetrier` before it, which waits for the
 /// network.

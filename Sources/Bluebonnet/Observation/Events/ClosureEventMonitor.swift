@@ -133,7 +133,8 @@ public final class ClosureEventMonitor: RequestEventHandler {
         public var requestDidCompleteTaskWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
 
-        /// An attempt failed, and another follows after the delay, unless the request is cancelled first.
+        /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled
+        /// first.
         public var requestWillRetry: (@Sendable (any Request, RequestError, Duration?) async -> Void)?
 
         /// The next attempt begins.

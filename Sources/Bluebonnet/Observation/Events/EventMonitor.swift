@@ -17,35 +17,35 @@ public import FoundationEssentials
 /// requestDidResume                             when it is started
 ///   one attempt, and one more for each requestIsRetrying:
 ///     didCreateInitialRequest                  or didFailToCreateRequestWithError, which ends the attempt
-///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends it, too; if there are adapters
-///     didCreateUploadable                      of a DataRequest with a body
-///     didCreateRequest                         what is sent
+///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends the attempt; if there are adapters
+///     didCreateUploadable                      for a DataRequest with a body
+///     didCreateRequest                         the request to send
 ///     one exchange, and one more for each willBeRedirectedTo:
 ///       didCreateTask
-///       didReceiveResponse                     if a response comes
-///       didGatherMetrics                       if there is something to measure
+///       didReceiveResponse                     if there is a response
+///       didGatherMetrics                       if there are metrics
 ///       didFailTask                            if TLS fails or the certificate is refused
 ///       didFailToCreateUploadableWithError     if the body cannot be read
 ///       didCompleteTask                        once for each didCreateTask
 ///     didValidateRequest                       if there are validators, and a response
-///     didCreateDestinationURL                  of a DownloadRequest
-///     didFinishDownloadingUsing                of a DownloadRequest whose body is complete
-///     willRetryDueTo                           before a delay
+///     didCreateDestinationURL                  for a DownloadRequest with a saved file
+///     didFinishDownloadingUsing                for a DownloadRequest with a complete body
+///     willRetryDueTo                           before the delay of a retry
 ///     requestIsRetrying                        the next attempt begins
 /// requestDidSuspend *                          each followed by requestDidResume, requestDidCancel or the end
-/// requestDidCancel                             once at most
+/// requestDidCancel                             at most once
 /// didParseResponse                             once for each serializer
 /// requestDidFinish                             once
 /// ```
 ///
 /// - Each attempt begins with either `didCreateInitialRequest` or `didFailToCreateRequestWithError`, and is sent only
 ///   after `didCreateRequest`. `didFailToCreateRequestWithError` also reports problems after the adapters have run,
-///   such as an invalid destination of a download.
+///   such as one with the destination of a download.
 /// - The validators of a stream or a download run between `didReceiveResponse` and `didCompleteTask`. If a download
 ///   has validators for its file, `didValidateRequest` comes a second time. For other requests, the response head is
 ///   reported when the body is complete, unless the request has an `onHTTPResponse` handler.
-/// - `willRetryDueTo` is followed by `requestIsRetrying`, unless the request is cancelled in between.
-///   `requestIsRetrying` never comes alone.
+/// - `willRetryDueTo` is followed by `requestIsRetrying`, unless the request is cancelled in between. Every
+///   `requestIsRetrying` follows a `willRetryDueTo`.
 /// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) may come between any other events,
 ///   once for each change. Suspending a suspended request changes nothing.
 /// - `requestDidFinish` is the last event of a request, even if the request was cancelled or refused before it began.
@@ -101,7 +101,7 @@ public protocol EventMonitor: RequestEventHandler {
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
     ) async
 
-    /// An attempt failed, and another follows after the delay, unless the request is cancelled first.
+    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
     func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) async
 
     /// The next attempt begins.

@@ -37,7 +37,7 @@ public indirect enum RequestEvent: Sendable {
     /// The validators checked a response: its head, the body of a ``DataRequest``, or the file of a
     /// ``DownloadRequest``.
     case didValidateRequest(HTTPRequest?, HTTPResponse, data: Data?, fileURL: URL?, ValidationResult)
-    /// An attempt failed, and another follows after the delay, unless the request is cancelled first.
+    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
     case willRetry(RequestError, after: Duration?)
     /// The next attempt begins.
     case isRetrying
