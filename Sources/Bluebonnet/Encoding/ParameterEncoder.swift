@@ -202,8 +202,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
     ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)` and the error of a value or an encoder
-    ///   option as the underlying error, or with `.invalidURL` if custom allowed characters make the query invalid.
+    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)` if a value or an encoder option fails; the
+    ///   underlying error is that of the value or option. ``RequestError`` with `.invalidURL` if custom allowed
+    ///   characters make the query invalid.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {

@@ -174,8 +174,10 @@ struct MultipartBoundary {
 /// parsers recognize the boundary at the start of a line, regardless of the text after it (RFC 2046 §5.1.1).
 struct BoundarySearch: Sendable {
     private let pattern: [UInt8]
-    /// For each number of matched bytes, the length of the longest start of the pattern that is also the end of the
-    /// match (Knuth, Morris and Pratt).
+    /// The failure function of the Knuth–Morris–Pratt algorithm.
+    ///
+    /// For each number of matched bytes, it has the length of the longest prefix of the pattern that is also a suffix
+    /// of the match.
     private let borders: [Int]
     private var matched = 0
 

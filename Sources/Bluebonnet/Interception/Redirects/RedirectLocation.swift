@@ -30,7 +30,7 @@ struct RedirectLocation {
         return .url(url)
     }
 
-    // Of the base:
+    // The parts of the base URL:
     private let scheme: [UInt8]
     /// The bytes up to the end of the authority.
     private let origin: ArraySlice<UInt8>

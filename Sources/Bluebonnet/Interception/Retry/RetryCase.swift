@@ -80,7 +80,7 @@ enum RetryAfter {
     ///
     /// Returns `nil` if the value is neither. A date in the past gives a delay of zero.
     static func delay(_ value: String, now: Date) -> Duration? {
-        // A larger number counts as 68 years, which is as good as no limit.
+        // A number that is too large counts as 68 years, which is as good as no limit.
         if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
         return .seconds(min(max(0, date.timeIntervalSince(now)), Double(CacheControl.anyAge)))

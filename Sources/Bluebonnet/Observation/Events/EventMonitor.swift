@@ -263,7 +263,7 @@ extension EventMonitor {
     }
 }
 
-// MARK: - Methods that do nothing
+// MARK: - Default implementations
 
 // These methods are synchronous, so that a call in `async` code still prefers a type's own synchronous method.
 extension EventMonitor {

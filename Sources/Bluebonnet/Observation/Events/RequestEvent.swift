@@ -85,7 +85,8 @@ extension DataStreamRequest.Stream: SerializationOutcome where Failure == Reques
 public protocol RequestEventHandler: Sendable {
     /// The executor on which events are delivered; `nil`, the default, for the global pool.
     ///
-    /// It is read once, when the session is created. The methods of an actor always run on the actor.
+    /// It is read once, when the monitor is passed to a session or a request. The methods of an actor always run on
+    /// the actor.
     var executor: (any TaskExecutor)? { get }
 
     /// Handles an event of a request.

@@ -44,7 +44,7 @@ final class RequestEvents: Sendable {
         }
     }
 
-    // MARK: Telling
+    // MARK: Delivery
 
     /// Appends an event to the queues; ``start()`` delivers it.
     ///

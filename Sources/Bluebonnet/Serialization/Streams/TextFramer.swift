@@ -238,9 +238,9 @@ enum ByteOrderMark {
 extension String {
     /// Decodes UTF-8, with U+FFFD for malformed parts, like the WHATWG's decoder.
     ///
-    /// Each maximal part of a sequence that could have become a scalar is replaced by one U+FFFD, and so is each byte
-    /// that cannot start a scalar (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of maximal
-    /// subparts").
+    /// One U+FFFD replaces each maximal part of a sequence that could have become a scalar. One U+FFFD also replaces
+    /// each byte that cannot start a scalar (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of
+    /// maximal subparts").
     init(repairing bytes: Span<UInt8>) {
         do {
             self.init(copying: try UTF8Span(validating: bytes))
