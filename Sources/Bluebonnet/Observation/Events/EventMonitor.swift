@@ -2,14 +2,15 @@ public import FoundationEssentials
 
 /// A type that receives the events of a session's requests, with one method per event.
 ///
-/// Pass monitors to the initializer of ``Session``, which retains them. Every method has a default implementation that
-/// does nothing. Implement only the methods that you need, synchronous or `async`, in a class, a structure or an
-/// actor. To receive all events in a single method, conform to ``RequestEventHandler`` instead.
+/// Pass monitors to the initializer of ``Session``, which retains them, or add one to a single request with
+/// ``Request/eventMonitor(_:)``. Every method has a default implementation that does nothing. Implement only the
+/// methods that you need, synchronous or `async`, in a class, a structure or an actor. To receive all events in a
+/// single method, conform to ``RequestEventHandler`` instead.
 ///
 /// Events are delivered one at a time, in order, on the monitor's `executor`. They are never delivered on the event
-/// loop or on the caller's thread. Only ``Session/shutdown()`` waits for a monitor: a slow monitor falls behind, and
-/// delays neither requests nor other monitors. No event is dropped. Undelivered events stay in memory, with their
-/// requests and bodies.
+/// loop or on the caller's thread. A slow monitor falls behind, and delays neither requests nor other monitors. Only
+/// ``Session/shutdown()`` waits for the session's monitors. No event is dropped. Undelivered events stay in memory,
+/// with their requests and bodies.
 ///
 /// These are the events of a request. `*` means any number of times:
 ///
