@@ -1,8 +1,10 @@
 import FoundationEssentials
 
-/// Receives what a value encodes and writes it into a node.
+/// Encodes a value into a node.
 struct FormEncoder: Encoder {
-    /// How deep values may be nested; more is refused before the stack is used up (2 KiB a level in a debug build).
+    /// The maximum nesting depth.
+    ///
+    /// Deeper values are refused before the stack overflows (2 KiB per level in a debug build).
     static let maximumDepth = 128
 
     fileprivate let node: FormNode
@@ -12,7 +14,7 @@ struct FormEncoder: Encoder {
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Returns the pairs of a value that has keys.
+    /// Returns the pairs of a keyed value.
     static func pairs(of value: any Encodable, options: URLEncodedFormEncoder) throws -> String {
         let root = FormNode()
         try FormEncoder(node: root, options: options).encode(value)
@@ -23,7 +25,7 @@ struct FormEncoder: Encoder {
         }
     }
 
-    /// Encodes a value: what the options know how to write as text, others by their own `encode(to:)`.
+    /// Encodes a value: as text if the options define that, otherwise with its own `encode(to:)`.
     func encode(_ value: some Encodable) throws {
         if let text = try text(for: value) {
             node.write(text)
@@ -37,14 +39,14 @@ struct FormEncoder: Encoder {
         }
     }
 
-    /// Writes what stands for a missing value, if anything does.
+    /// Writes the text for a missing value, if the options define one.
     fileprivate func encodeNil(into node: () -> FormNode) {
         if let text = options.nilEncoding.text() {
             node().write(text)
         }
     }
 
-    /// Returns the encoder for a node within this one's.
+    /// Returns the encoder for a node within this encoder's node.
     fileprivate func nested(_ node: FormNode, _ key: any CodingKey) -> FormEncoder {
         FormEncoder(node: node, options: options, codingPath: codingPath + [key], depth: depth)
     }
@@ -70,14 +72,14 @@ struct FormEncoder: Encoder {
         case let url as URL: url.absoluteString
         case is Int, is Int8, is Int16, is Int32, is Int64, is Int128, is UInt, is UInt8, is UInt16, is UInt32,
             is UInt64, is UInt128, is Double, is Float, is Decimal:
-            // Of an optional, its value is cast.
+            // The cast unwraps optionals.
             (value as? any CustomStringConvertible)?.description
         default: nil
         }
     }
 }
 
-/// Writes members.
+/// Writes the members of a keyed value.
 private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: FormEncoder
 
@@ -91,7 +93,8 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         try member(key).encode(value)
     }
 
-    // Each is needed: the defaults, which leave a missing value out, are preferred to a generic one.
+    // Every overload is needed. Otherwise the default implementations, which omit missing values, are preferred to the
+    // generic method.
     func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
     func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encodeOptional(value, key) }
@@ -125,7 +128,7 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
         member(key).unkeyedContainer()
     }
 
-    /// Returns this value's own encoder: the members of a superclass stand beside those of its subclass.
+    /// Returns this value's own encoder, so the members of a superclass are encoded next to those of its subclass.
     func superEncoder() -> any Encoder { encoder }
 
     func superEncoder(forKey key: Key) -> any Encoder { member(key) }
@@ -135,7 +138,7 @@ private struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
     }
 }
 
-/// Writes elements.
+/// Writes the elements of an array.
 private struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     let encoder: FormEncoder
 
@@ -181,7 +184,7 @@ private struct FormSingleValueContainer: SingleValueEncodingContainer {
     }
 }
 
-/// Names a member or an element in a coding path.
+/// The name of a member or the index of an element in a coding path.
 struct CodingName: CodingKey {
     let stringValue: String
     let intValue: Int?
@@ -199,12 +202,12 @@ struct CodingName: CodingKey {
     init?(intValue: Int) { nil }
 }
 
-/// Holds what has been encoded at one place of a form.
+/// The content encoded at one position of a form.
 ///
-/// Encoders of values write into it in whatever order and however often they like: a later shape replaces an earlier one
-/// only when something is written in it. Not Sendable: it lives as long as one call of the encoder.
+/// Values may write into it in any order and any number of times. A later kind of content replaces an earlier one only
+/// when something is written. Not Sendable, because it only lives during one call of the encoder.
 private final class FormNode {
-    /// What has been written.
+    /// The kinds of content.
     enum Content {
         case nothing
         case text(String)
@@ -212,12 +215,12 @@ private final class FormNode {
         case unkeyed([FormNode])
     }
 
-    /// The members of a keyed value in the order of their first appearance.
+    /// The members of a keyed value, in the order of their first appearance.
     struct Members {
         private(set) var pairs: [(key: String, node: FormNode)] = []
         private var positions: [String: Int] = [:]
 
-        /// Returns the member of the key, made when it is not there.
+        /// Returns the member with this key, and creates it if necessary.
         mutating func node(for key: String) -> FormNode {
             if let position = positions[key] {
                 return pairs[position].node
@@ -231,15 +234,15 @@ private final class FormNode {
 
     private(set) var content = Content.nothing
 
-    /// How many elements there are, if this is an array.
+    /// The number of elements, if this is an array.
     var count: Int { if case .unkeyed(let elements) = content { elements.count } else { 0 } }
 
-    /// Makes this a single value.
+    /// Sets the content to a single value.
     func write(_ text: String) {
         content = .text(text)
     }
 
-    /// Returns the member of the key, made when it is not there; makes this a keyed value.
+    /// Returns the member with this key, and creates it if necessary; makes this a keyed value.
     func member(_ key: String) -> FormNode {
         var members = Members()
         if case .keyed(let existing) = content { members = existing }
@@ -248,7 +251,7 @@ private final class FormNode {
         return members.node(for: key)
     }
 
-    /// Returns a new element at the end; makes this an array.
+    /// Appends a new element and returns it; makes this an array.
     func appendElement() -> FormNode {
         var elements: [FormNode] = []
         if case .unkeyed(let existing) = content { elements = existing }
@@ -260,7 +263,7 @@ private final class FormNode {
     }
 }
 
-/// Turns nodes into pairs.
+/// Converts nodes to pairs.
 private struct FormSerializer {
     let options: URLEncodedFormEncoder
 
@@ -270,7 +273,7 @@ private struct FormSerializer {
         return join(members.pairs.compactMap { serialize($0.node, key: $0.key) })
     }
 
-    /// Returns the pairs of a node, or nil when nothing has been written in it.
+    /// Returns the pairs of a node, or `nil` if nothing has been written to it.
     private func serialize(_ node: FormNode, key: String) -> String? {
         switch node.content {
         case .nothing:
@@ -285,7 +288,7 @@ private struct FormSerializer {
         case .unkeyed(let elements):
             var pairs: [String] = []
             for element in elements {
-                // An element in which nothing was written has no index.
+                // An element without content has no index.
                 guard let pair = serialize(element, key: options.arrayEncoding.key(key, at: pairs.count))
                 else { continue }
                 pairs.append(pair)

@@ -1,43 +1,43 @@
 public import FoundationEssentials
 
-/// Can be converted to a request, such as a route of an API.
+/// A type that can be converted to a request, such as a route of an API.
 public protocol HTTPRequestConvertible: Sendable {
     /// Returns the request.
     ///
-    /// Called on the global pool, or on the executor that the awaiting task prefers, when the request has been started,
-    /// and again for each attempt.
+    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
+    /// executor preferred by the awaiting task.
     ///
-    /// - Returns: The request.
-    /// - Throws: Why there is none. A ``RequestError`` is reported as it is, another error as
-    ///   `.invalidRequest(.conversion)` with it as the underlying one.
+    /// - Returns: The request to send.
+    /// - Throws: The reason the conversion failed. A ``RequestError`` is reported unchanged. Any other error becomes
+    ///   the underlying error of `.invalidRequest(.conversion)`.
     func asHTTPRequest() throws -> HTTPRequest
 }
 
 extension HTTPRequest: HTTPRequestConvertible {
     /// Returns the request itself.
     ///
-    /// - Returns: The request.
+    /// - Returns: This request.
     public func asHTTPRequest() -> HTTPRequest { self }
 }
 
-/// Can be converted to a URL: what a request is made to.
+/// A type that can be converted to the URL of a request.
 public protocol URLConvertible: Sendable {
     /// Returns the URL.
     ///
-    /// Called on the global pool, or on the executor that the awaiting task prefers, when the request has been started,
-    /// and again for each attempt.
+    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
+    /// executor preferred by the awaiting task.
     ///
-    /// - Returns: The URL.
-    /// - Throws: Why there is none; text that is not a URL throws ``RequestError`` with `.invalidURL`. Another error is
-    ///   reported as `.invalidRequest(.conversion)` with it as the underlying one.
+    /// - Returns: The URL of the request.
+    /// - Throws: The reason the conversion failed. Text that is not a URL throws ``RequestError`` with `.invalidURL`.
+    ///   An error that is not a ``RequestError`` becomes the underlying error of `.invalidRequest(.conversion)`.
     func asURL() throws -> URL
 }
 
 extension String: URLConvertible {
     /// Parses the text as a URL.
     ///
-    /// - Returns: The URL.
-    /// - Throws: `.invalidURL` with the text, redacted like a URL, when it is not one.
+    /// - Returns: The parsed URL.
+    /// - Throws: ``RequestError`` with `.invalidURL` and the redacted text, if the text is not a URL.
     public func asURL() throws(RequestError) -> URL {
         guard let url = URL(string: self) else { throw RequestError.invalidURL(redactedURL(self)) }
         return url
@@ -47,22 +47,22 @@ extension String: URLConvertible {
 extension URL: URLConvertible {
     /// Returns the URL itself.
     ///
-    /// - Returns: The URL.
+    /// - Returns: This URL.
     public func asURL() -> URL { self }
 }
 
 extension URLComponents: URLConvertible {
-    /// Assembles the components.
+    /// Assembles the components to a URL.
     ///
-    /// - Returns: The URL.
-    /// - Throws: `.invalidURL` when the components do not fit together.
+    /// - Returns: The assembled URL.
+    /// - Throws: ``RequestError`` with `.invalidURL` if the components do not form a URL.
     public func asURL() throws(RequestError) -> URL {
         guard let url else { throw RequestError.invalidURL(redactedURL(string ?? path)) }
         return url
     }
 }
 
-/// A request described by its parts.
+/// A request described by its components.
 struct ComposedRequest: HTTPRequestConvertible {
     let url: any URLConvertible
     let method: HTTPMethod
@@ -75,7 +75,9 @@ struct ComposedRequest: HTTPRequestConvertible {
         requestModifier != nil || encode != nil || !isURLOrText || (body != nil && body?.data == nil)
     }
 
-    /// Whether making the URL runs no code of the user's; comparing types costs less than casting, for every request.
+    /// Whether creating the URL runs no user code.
+    ///
+    /// Comparing types is cheaper than casting, and happens for every request.
     private var isURLOrText: Bool {
         let type = type(of: url)
         return type == URL.self || type == String.self
@@ -103,7 +105,7 @@ struct ComposedRequest: HTTPRequestConvertible {
     }
 }
 
-/// The request that data to resume with was made for.
+/// The original request of resume data.
 struct ResumedRequest: HTTPRequestConvertible {
     let resumeData: Data
     let headers: HTTPHeaders?
@@ -116,12 +118,12 @@ struct ResumedRequest: HTTPRequestConvertible {
 }
 
 extension HTTPRequestConvertible {
-    /// Whether converting runs code of the user's, such as an encoder, which may take its time.
+    /// Whether the conversion runs user code, such as an encoder, which may be slow.
     var runsUserCode: Bool {
         switch self {
         case let composed as ComposedRequest: composed.runsUserCode
         case is ResumedRequest: false
-        // Opening a file or a sequence may take its time, too.
+        // Opening a file or a sequence may be slow, too.
         case let request as HTTPRequest: request.body.map { $0.data == nil } ?? false
         default: true
         }

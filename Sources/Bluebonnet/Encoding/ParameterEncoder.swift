@@ -1,25 +1,25 @@
 public import FoundationEssentials
 
-/// Puts parameters into a request.
+/// A type that encodes parameters into a request.
 public protocol ParameterEncoder: Sendable {
-    /// Returns the request with the parameters in it.
+    /// Returns the request with the encoded parameters.
     ///
-    /// Runs on the global pool, or on the executor that the awaiting task prefers, when the request has been started, and
-    /// again for each attempt.
+    /// Called after the request has been started, and again for each attempt. It runs on the global pool, or on the
+    /// executor preferred by the awaiting task.
     ///
     /// - Parameters:
-    ///   - parameters: What to encode; with `nil` the request stays as it is.
-    ///   - request: The request to put it in.
+    ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
+    ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: Why they could not be encoded. Bluebonnet's own encoders throw ``RequestError``; another error is
-    ///   reported as `.parameterEncoding(.encoderFailed)` with it as the underlying one.
+    /// - Throws: The reason the encoding failed. Bluebonnet's encoders throw ``RequestError``. Any other error becomes
+    ///   the underlying error of `.parameterEncoding(.encoderFailed)`.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest
 }
 
 extension ParameterEncoder {
-    /// Runs an encoder and reports what it throws as `.parameterEncoding(.encoderFailed)`.
+    /// Runs an encoder, and reports its error as `.parameterEncoding(.encoderFailed)`.
     func wrappingErrors<Value>(_ encode: () throws -> Value) throws(RequestError) -> Value {
         do {
             return try encode()
@@ -31,22 +31,22 @@ extension ParameterEncoder {
 
 /// Encodes parameters as JSON into the body (RFC 8259).
 ///
-/// Sets `Content-Type: application/json` unless the request has a content type.
+/// Sets `Content-Type: application/json`, unless the request already has a content type.
 public struct JSONParameterEncoder: ParameterEncoder {
-    /// Encodes with the defaults of `JSONEncoder`.
+    /// An encoder with the default settings of `JSONEncoder`.
     public static let `default` = JSONParameterEncoder()
 
-    /// Encodes with line breaks and indentation.
+    /// An encoder that uses line breaks and indentation.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
 
-    /// Encodes with the keys of objects sorted.
+    /// An encoder that sorts the keys of objects.
     public static let sortedKeys = JSONParameterEncoder(formatting: .sortedKeys)
 
     private let encoder: JSONEncoder
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: What does the work; it must not be changed afterwards.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change it afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) {
         self.encoder = encoder
     }
@@ -59,10 +59,11 @@ public struct JSONParameterEncoder: ParameterEncoder {
     /// Returns the request with the parameters as JSON in its body.
     ///
     /// - Parameters:
-    ///   - parameters: What to encode; with `nil` the request stays as it is.
-    ///   - request: The request to put it in.
-    /// - Returns: The request with the body.
-    /// - Throws: `.parameterEncoding(.encoderFailed)` with the error of the `JSONEncoder`.
+    ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
+    ///   - request: The request to add the parameters to.
+    /// - Returns: The request with the JSON body.
+    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)`; the underlying error is that of the
+    ///   `JSONEncoder`.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -73,20 +74,20 @@ public struct JSONParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
-    /// Encodes parameters as JSON into the body.
+    /// An encoder for parameters as JSON in the body.
     public static var json: JSONParameterEncoder { .default }
 
-    /// Encodes parameters as JSON into the body.
+    /// An encoder for parameters as JSON in the body.
     ///
-    /// - Parameter encoder: What does the work; it must not be changed afterwards.
-    /// - Returns: The encoder.
+    /// - Parameter encoder: The `JSONEncoder` to use. Do not change it afterwards.
+    /// - Returns: A parameter encoder that uses the `JSONEncoder`.
     public static func json(encoder: JSONEncoder) -> JSONParameterEncoder {
         JSONParameterEncoder(encoder: encoder)
     }
 }
 
 extension HTTPRequest {
-    /// Returns the request with a body, and with a content type if it had none.
+    /// Returns the request with a body, and with a content type unless it already has one.
     func with(_ body: Data, contentType: String) -> HTTPRequest {
         var request = self
         request.body = .data(body)
@@ -99,19 +100,19 @@ extension HTTPRequest {
 
 /// Encodes parameters as a property list into the body.
 ///
-/// Sets `Content-Type: application/x-plist` unless the request has a content type.
+/// Sets `Content-Type: application/x-plist`, unless the request already has a content type.
 public struct PropertyListParameterEncoder: ParameterEncoder {
-    /// Encodes as an XML property list.
+    /// An encoder for XML property lists.
     package static let `default` = PropertyListParameterEncoder(format: .xml)
 
-    /// Encodes as a binary property list.
+    /// An encoder for binary property lists.
     package static let binary = PropertyListParameterEncoder(format: .binary)
 
     private let encoder: PropertyListEncoder
 
     /// Creates an encoder.
     ///
-    /// - Parameter encoder: What does the work; it must not be changed afterwards.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change it afterwards.
     public init(encoder: PropertyListEncoder) {
         self.encoder = encoder
     }
@@ -124,10 +125,11 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     /// Returns the request with the parameters as a property list in its body.
     ///
     /// - Parameters:
-    ///   - parameters: What to encode; with `nil` the request stays as it is.
-    ///   - request: The request to put it in.
-    /// - Returns: The request with the body.
-    /// - Throws: `.parameterEncoding(.encoderFailed)` with the error of the `PropertyListEncoder`.
+    ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
+    ///   - request: The request to add the parameters to.
+    /// - Returns: The request with the property list as its body.
+    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)`; the underlying error is that of the
+    ///   `PropertyListEncoder`.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -138,13 +140,13 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == PropertyListParameterEncoder {
-    /// Encodes parameters as an XML property list into the body.
+    /// An encoder for parameters as an XML property list in the body.
     public static var propertyList: PropertyListParameterEncoder { .default }
 
-    /// Encodes parameters as a property list into the body.
+    /// An encoder for parameters as a property list in the body.
     ///
-    /// - Parameter encoder: What does the work; it must not be changed afterwards.
-    /// - Returns: The encoder.
+    /// - Parameter encoder: The `PropertyListEncoder` to use. Do not change it afterwards.
+    /// - Returns: A parameter encoder that uses the `PropertyListEncoder`.
     package static func propertyList(encoder: PropertyListEncoder) -> PropertyListParameterEncoder {
         PropertyListParameterEncoder(encoder: encoder)
     }
@@ -152,20 +154,20 @@ extension ParameterEncoder where Self == PropertyListParameterEncoder {
 
 /// Encodes parameters as `key=value` pairs into the URL's query or the body.
 ///
-/// A query that is there already is kept, and the pairs are appended to it. A body comes with
-/// `Content-Type: application/x-www-form-urlencoded; charset=utf-8` unless the request has a content type.
+/// An existing query is kept, and the pairs are appended to it. For a body, the encoder sets
+/// `Content-Type: application/x-www-form-urlencoded; charset=utf-8`, unless the request already has a content type.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    /// Says where the pairs go.
+    /// The destinations of the pairs.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
-        /// Into the query for GET, HEAD and DELETE, into the body for all other methods.
+        /// The query for GET, HEAD and DELETE; the body for all other methods.
         case methodDependent
-        /// Into the query, whatever the method.
+        /// The query, for all methods.
         case queryString
-        /// Into the body, whatever the method.
+        /// The body, for all methods.
         case httpBody
 
-        /// Whether a request of the method has its pairs in the query.
+        /// Whether a request with this method has the pairs in its query.
         func isQuery(for method: HTTPMethod) -> Bool {
             switch self {
             case .methodDependent: method == .get || method == .head || method == .delete
@@ -175,20 +177,20 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         }
     }
 
-    /// Encodes with the defaults of ``URLEncodedFormEncoder``, to where the method wants it.
+    /// An encoder with the default settings of ``URLEncodedFormEncoder``; the destination depends on the method.
     public static let `default` = URLEncodedFormParameterEncoder()
 
-    /// What makes the pairs.
+    /// The encoder for the pairs.
     package let encoder: URLEncodedFormEncoder
 
-    /// Where the pairs go.
+    /// The destination of the pairs.
     package let destination: Destination
 
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - encoder: What makes the pairs.
-    ///   - destination: Where the pairs go.
+    ///   - encoder: The encoder for the pairs; one with default settings by default.
+    ///   - destination: The destination of the pairs; `.methodDependent` by default.
     public init(encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent) {
         self.encoder = encoder
         self.destination = destination
@@ -197,11 +199,12 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// Returns the request with the parameters in its query or body.
     ///
     /// - Parameters:
-    ///   - parameters: What to encode; with `nil` the request stays as it is.
-    ///   - request: The request to put it in.
+    ///   - parameters: The parameters to encode; `nil` leaves the request unchanged.
+    ///   - request: The request to add the parameters to.
     /// - Returns: The request with the parameters.
-    /// - Throws: `.parameterEncoding(.encoderFailed)` with what a value or an option of the encoder threw, or
-    ///   `.invalidURL` when allowed characters make the query one that no URL can have.
+    /// - Throws: ``RequestError`` with `.parameterEncoding(.encoderFailed)` if a value or an encoder option fails; the
+    ///   underlying error is that of the value or option. ``RequestError`` with `.invalidURL` if custom allowed
+    ///   characters make the query invalid.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
@@ -219,15 +222,15 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// Encodes parameters as pairs into the query or the body, as the method wants it.
+    /// An encoder for pairs in the query or the body; the destination depends on the method.
     public static var urlEncodedForm: URLEncodedFormParameterEncoder { .default }
 
-    /// Encodes parameters as pairs into the query or the body.
+    /// An encoder for pairs in the query or the body.
     ///
     /// - Parameters:
-    ///   - encoder: What makes the pairs.
-    ///   - destination: Where the pairs go.
-    /// - Returns: The encoder.
+    ///   - encoder: The encoder for the pairs; one with default settings by default.
+    ///   - destination: The destination of the pairs; `.methodDependent` by default.
+    /// - Returns: A parameter encoder with these settings.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         destination: URLEncodedFormParameterEncoder.Destination = .methodDependent
@@ -237,7 +240,7 @@ extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
 }
 
 extension URL {
-    /// Returns the URL with encoded pairs after those of its query.
+    /// Returns the URL with encoded pairs appended to its query.
     fileprivate func appendingQuery(_ pairs: String) throws(RequestError) -> URL {
         let text = absoluteString
         let fragment = text.firstIndex(of: "#") ?? text.endIndex

@@ -1,65 +1,64 @@
 public import FoundationEssentials
 
-/// Encodes values as `key=value` pairs joined by `&`, as HTML forms do.
+/// Encodes values as `key=value` pairs joined by `&`, like HTML forms.
 ///
-/// There is no standard for nested values: the options say how arrays, nested keys and values of some types come out.
-/// The value to encode has to have keys: a struct, a class, a dictionary.
+/// There is no standard for nested values. The options control the encoding of arrays, nested keys and values of
+/// certain types. The encoded value must have keys: a structure, a class or a dictionary.
 public struct URLEncodedFormEncoder: Sendable {
-    /// Says why a value could not be encoded.
+    /// The reasons a value cannot be encoded.
     @nonexhaustive
     public enum Error: Swift.Error, Hashable, Sendable {
-        /// The value has no keys: it is an array or a single value, as the text says.
+        /// The value has no keys. The associated text names its kind: an array or a single value.
         case invalidRootObject(String)
-        /// Values are nested in values deeper than the limit, perhaps without end.
+        /// Values are nested deeper than the limit, perhaps infinitely.
         case nestedTooDeeply(limit: Int)
     }
 
-    /// Whether the pairs are sorted, at each level of nesting; otherwise they keep the order of encoding.
+    /// Whether the pairs are sorted at each level of nesting; otherwise they keep the order of encoding.
     ///
-    /// Sorted are the encoded pairs, as text. That goes for the elements of an array too: where their order matters, turn
-    /// this off.
+    /// The encoded pairs are sorted as text. This includes array elements: turn the option off if their order matters.
     package let alphabetizeKeyValuePairs: Bool
 
-    /// How the keys of an array's elements are made.
+    /// The way to write the keys of array elements.
     package let arrayEncoding: ArrayEncoding
 
-    /// How truth values come out.
+    /// The way to write Boolean values.
     package let boolEncoding: BoolEncoding
 
-    /// How `Data` comes out.
+    /// The way to write `Data`.
     package let dataEncoding: DataEncoding
 
-    /// How dates come out.
+    /// The way to write dates.
     package let dateEncoding: DateEncoding
 
-    /// How whole keys, with the keys around them, are converted.
+    /// The way to convert complete keys, including the keys around them.
     package let keyEncoding: KeyEncoding
 
-    /// How a nested key is appended to the key around it.
+    /// The way to append a nested key to the key around it.
     package let keyPathEncoding: KeyPathEncoding
 
-    /// How a missing value comes out.
+    /// The way to write missing values.
     package let nilEncoding: NilEncoding
 
-    /// How spaces come out.
+    /// The way to write spaces.
     package let spaceEncoding: SpaceEncoding
 
-    /// The characters that come out as they are; all others are percent-encoded.
+    /// The characters to keep; all others are percent-encoded.
     package let allowedCharacters: AllowedCharacters
 
     /// Creates an encoder.
     ///
     /// - Parameters:
-    ///   - alphabetizeKeyValuePairs: Whether the pairs are sorted, elements of arrays included; they are by default.
-    ///   - arrayEncoding: How the keys of an array's elements are made; with `[]` by default.
-    ///   - boolEncoding: How truth values come out; as `1` and `0` by default.
-    ///   - dataEncoding: How `Data` comes out; in Base64 by default.
-    ///   - dateEncoding: How dates come out; as seconds since the start of 2001 by default.
-    ///   - keyEncoding: How whole keys are converted; not at all by default.
-    ///   - keyPathEncoding: How a nested key is appended to the key around it; in brackets by default.
-    ///   - nilEncoding: How a missing value comes out; its key is left out by default.
-    ///   - spaceEncoding: How spaces come out; as `%20` by default.
-    ///   - allowedCharacters: The characters that come out as they are; letters, digits and `-._~/?` by default.
+    ///   - alphabetizeKeyValuePairs: Whether the pairs are sorted, including array elements; `true` by default.
+    ///   - arrayEncoding: The way to write the keys of array elements; with `[]` by default.
+    ///   - boolEncoding: The way to write Boolean values; as `1` and `0` by default.
+    ///   - dataEncoding: The way to write `Data`; in Base64 by default.
+    ///   - dateEncoding: The way to write dates; as seconds since the start of 2001 by default.
+    ///   - keyEncoding: The way to convert complete keys; they are not converted by default.
+    ///   - keyPathEncoding: The way to append a nested key to the key around it; in brackets by default.
+    ///   - nilEncoding: The way to write missing values; their keys are omitted by default.
+    ///   - spaceEncoding: The way to write spaces; as `%20` by default.
+    ///   - allowedCharacters: The characters to keep; letters, digits and `-._~/?` by default.
     public init(
         alphabetizeKeyValuePairs: Bool = true,
         arrayEncoding: ArrayEncoding = .brackets,
@@ -86,34 +85,34 @@ public struct URLEncodedFormEncoder: Sendable {
 
     /// Encodes a value.
     ///
-    /// - Parameter value: The value.
-    /// - Returns: The pairs; empty when the value holds nothing.
-    /// - Throws: ``Error``, or what the value or a custom option throws.
+    /// - Parameter value: The value to encode.
+    /// - Returns: The pairs, or an empty string if the value is empty.
+    /// - Throws: ``Error``, or the error of the value or of a custom option.
     public func encode(_ value: any Encodable) throws -> String {
         try FormEncoder.pairs(of: value, options: self)
     }
 
     /// Encodes a value to the bytes of the pairs.
     ///
-    /// - Parameter value: The value.
-    /// - Returns: The pairs in ASCII; empty when the value holds nothing.
-    /// - Throws: What the form that returns text throws.
+    /// - Parameter value: The value to encode.
+    /// - Returns: The pairs in ASCII, or no bytes if the value is empty.
+    /// - Throws: ``Error``, or the error of the value or of a custom option.
     public func encode(_ value: any Encodable) throws -> Data {
         Data(try encode(value).utf8)
     }
 }
 
 extension URLEncodedFormEncoder {
-    /// Says how the keys of an array's elements are made.
+    /// The ways to write the keys of array elements.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
-        /// The array's key and `[]`, as in `a[]=1&a[]=2`.
+        /// The array's key followed by `[]`, as in `a[]=1&a[]=2`.
         case brackets
         /// The array's key alone, as in `a=1&a=2`.
         case noBrackets
-        /// The array's key and the index in brackets, as in `a[0]=1&a[1]=2`.
+        /// The array's key followed by the index in brackets, as in `a[0]=1&a[1]=2`.
         case indexInBrackets
-        /// What the closure makes of the array's key and the index.
+        /// The result of the closure for the array's key and the index.
         case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
         /// Returns the key of an element.
@@ -127,32 +126,32 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// Says how a nested key is appended to the key around it.
+    /// The way to append a nested key to the key around it.
     public struct KeyPathEncoding: Sendable {
         /// In brackets, as in `user[name]=`.
         public static let brackets = KeyPathEncoding { "[\($0)]" }
         /// After a dot, as in `user.name=`.
         public static let dots = KeyPathEncoding { ".\($0)" }
 
-        /// Returns what is appended for a nested key.
+        /// Returns the text to append for a nested key.
         let suffix: @Sendable (String) -> String
 
         /// Creates an option.
         ///
-        /// - Parameter encode: Returns what is appended for a nested key.
+        /// - Parameter encode: Returns the text to append for a nested key.
         public init(_ encode: @escaping @Sendable (_ subkey: String) -> String) {
             suffix = encode
         }
     }
 
-    /// Says how keys are converted, each as a whole with the keys around it.
+    /// The ways to convert keys; each is converted completely, including the keys around it.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
-        /// Leaves keys as they are.
+        /// Keeps keys unchanged.
         case useDefaultKeys
-        /// Puts `_` before each word and makes the key lower case: `oneTwoThree` becomes `one_two_three`.
+        /// Puts `_` between words and makes the key lower case: `oneTwoThree` becomes `one_two_three`.
         case convertToSnakeCase
-        /// Puts `-` before each word and makes the key lower case: `oneTwoThree` becomes `one-two-three`.
+        /// Puts `-` between words and makes the key lower case: `oneTwoThree` becomes `one-two-three`.
         case convertToKebabCase
         /// Makes the first letter upper case: `oneTwoThree` becomes `OneTwoThree`.
         case capitalized
@@ -160,7 +159,7 @@ extension URLEncodedFormEncoder {
         case uppercased
         /// Makes all letters lower case.
         case lowercased
-        /// What the closure makes of the key.
+        /// The result of the closure for the key.
         case custom(@Sendable (String) -> String)
 
         /// Returns the converted key.
@@ -176,10 +175,11 @@ extension URLEncodedFormEncoder {
             }
         }
 
-        /// Returns the words of a key in camel case, in lower case.
+        /// Returns the words of a camel-case key, in lower case.
         ///
-        /// A word begins at an upper case letter; of several, such as in `myURLPath`, the last begins the next word when
-        /// a lower case letter comes somewhere after them. The first letter begins the first word, whatever its case.
+        /// A word starts at an upper case letter. In a sequence of upper case letters, such as in `myURLPath`, the
+        /// last one starts the next word if a lower case letter follows later. The first letter starts the first word,
+        /// regardless of its case.
         private static func words(of key: String) -> [String] {
             let letters = Array(key)
             var words: [ArraySlice<Character>] = []
@@ -215,7 +215,7 @@ extension Character {
 }
 
 extension URLEncodedFormEncoder {
-    /// Says how truth values come out.
+    /// The ways to write Boolean values.
     @nonexhaustive
     public enum BoolEncoding: Hashable, Sendable {
         /// As `1` and `0`.
@@ -223,7 +223,7 @@ extension URLEncodedFormEncoder {
         /// As `true` and `false`.
         case literal
 
-        /// Returns the text for a truth value.
+        /// Returns the text for a Boolean value.
         func text(for flag: Bool) -> String {
             switch self {
             case .numeric: flag ? "1" : "0"
@@ -232,17 +232,17 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// Says how `Data` comes out.
+    /// The ways to write `Data`.
     @nonexhaustive
     public enum DataEncoding: Sendable {
         /// As `Data` encodes itself: an array of numbers.
         case deferredToData
         /// In Base64.
         case base64
-        /// As the closure says.
+        /// The result of the closure.
         case custom(@Sendable (Data) throws -> String)
 
-        /// Returns the text for the bytes, or nil when they encode themselves.
+        /// Returns the text for the bytes, or `nil` if `Data` encodes itself.
         func text(for data: Data) throws -> String? {
             switch self {
             case .deferredToData: nil
@@ -252,7 +252,7 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// Says how dates come out.
+    /// The ways to write dates.
     @nonexhaustive
     public enum DateEncoding: Sendable {
         /// As `Date` encodes itself: seconds since the start of 2001.
@@ -263,19 +263,19 @@ extension URLEncodedFormEncoder {
         case millisecondsSince1970
         /// As date and time in UTC (RFC 3339), such as `2001-01-01T00:02:03Z`.
         case iso8601
-        /// As the closure says.
+        /// The result of the closure.
         case custom(@Sendable (Date) throws -> String)
 
-        /// Returns the option to let dates come out as a format style writes them.
+        /// An option that writes dates with a format style.
         ///
-        /// - Parameter style: The style, such as `Date.ISO8601FormatStyle`.
-        /// - Returns: The option.
+        /// - Parameter style: The format style, such as `Date.ISO8601FormatStyle`.
+        /// - Returns: An option that uses the format style.
         public static func formatted<Style: FormatStyle>(_ style: Style) -> DateEncoding
         where Style: Sendable, Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }
         }
 
-        /// Returns the text for the date, or nil when it encodes itself.
+        /// Returns the text for the date, or `nil` if `Date` encodes itself.
         func text(for date: Date) throws -> String? {
             switch self {
             case .deferredToDate: nil
@@ -287,29 +287,29 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// Says how a missing value comes out.
+    /// The way to write missing values.
     ///
-    /// This goes for optionals everywhere: members, elements of arrays, values of dictionaries.
+    /// The option applies to optionals everywhere: members, array elements and dictionary values.
     public struct NilEncoding: Sendable {
-        /// Leaves out the key.
+        /// Omits the key.
         public static let dropKey = NilEncoding { nil }
-        /// Keeps the key, with nothing after the `=`.
+        /// Keeps the key, with an empty value after the `=`.
         public static let dropValue = NilEncoding { "" }
         /// Writes `null`.
         public static let null = NilEncoding { "null" }
 
-        /// Returns the text for a missing value, or nil to leave out the key.
+        /// Returns the text for a missing value, or `nil` to omit the key.
         let text: @Sendable () -> String?
 
         /// Creates an option.
         ///
-        /// - Parameter encode: Returns the text for a missing value, or `nil` to leave out the key.
+        /// - Parameter encode: Returns the text for a missing value, or `nil` to omit the key.
         public init(_ encode: @escaping @Sendable () -> String?) {
             text = encode
         }
     }
 
-    /// Says how spaces come out.
+    /// The ways to write spaces.
     @nonexhaustive
     public enum SpaceEncoding: Hashable, Sendable {
         /// As `%20`.
@@ -318,39 +318,39 @@ extension URLEncodedFormEncoder {
         case plusReplaced
     }
 
-    /// Holds the ASCII characters that come out as they are.
+    /// The ASCII characters that are not percent-encoded.
     ///
-    /// Characters that are not ASCII are always percent-encoded; spaces are ``SpaceEncoding``'s.
+    /// Characters outside ASCII are always percent-encoded. Spaces are controlled by ``SpaceEncoding``.
     public struct AllowedCharacters: Hashable, Sendable {
-        /// What a query's keys and values can hold: letters, digits and `-._~/?` (RFC 3986 §3.4).
+        /// The characters for keys and values of a query: letters, digits and `-._~/?` (RFC 3986 §3.4).
         public static let queryParameters = AllowedCharacters(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
 
-        /// A bit for each character.
+        /// One bit for each character.
         private var bits: UInt128 = 0
 
         /// Creates a set.
         ///
-        /// - Parameter characters: The characters; those that are not ASCII are ignored.
+        /// - Parameter characters: The characters of the set. Characters outside ASCII are ignored.
         public init(_ characters: String) {
             insert(characters)
         }
 
         /// Adds characters.
         ///
-        /// - Parameter characters: The characters; those that are not ASCII are ignored.
+        /// - Parameter characters: The characters to add. Characters outside ASCII are ignored.
         public mutating func insert(_ characters: String) {
             for byte in characters.utf8 where byte < 0x80 { bits |= 1 << byte }
         }
 
-        /// Takes characters out.
+        /// Removes characters.
         ///
-        /// - Parameter characters: The characters.
+        /// - Parameter characters: The characters to remove.
         public mutating func remove(_ characters: String) {
             for byte in characters.utf8 where byte < 0x80 { bits &= ~(1 << byte) }
         }
 
-        /// Returns whether the byte comes out as it is.
+        /// Returns whether the byte is not percent-encoded.
         func contains(_ byte: UInt8) -> Bool { byte < 0x80 && bits >> byte & 1 == 1 }
     }
 }

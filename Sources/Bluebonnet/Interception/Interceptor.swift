@@ -1,21 +1,23 @@
-/// Several adapters and retriers as one interceptor.
+/// Combines several adapters and retriers into one interceptor.
 ///
-/// Requests go through the adapters and then through the interceptors, each in its order; the first that throws ends the
-/// attempt. A failure goes to the retriers and then to the interceptors; the first answer other than `.doNotRetry`
-/// counts.
+/// A request goes through the adapters first and then through the interceptors, each in the given order. The first one
+/// that throws ends the attempt.
+///
+/// A failure goes to the retriers first and then to the interceptors. The first answer other than `.doNotRetry` is
+/// used.
 public struct Interceptor: RequestInterceptor {
-    /// The adapters, in the order in which they are asked: those of the interceptors come last.
+    /// The adapters, in the order in which they are called; the interceptors come last.
     public let adapters: [any RequestAdapter]
 
-    /// The retriers, in the order in which they are asked: those of the interceptors come last.
+    /// The retriers, in the order in which they are called; the interceptors come last.
     public let retriers: [any RequestRetrier]
 
     /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - adapters: Adapters, asked first.
-    ///   - retriers: Retriers, asked first.
-    ///   - interceptors: Asked after the adapters, and after the retriers.
+    ///   - adapters: The adapters to call first.
+    ///   - retriers: The retriers to call first.
+    ///   - interceptors: The interceptors to call after the adapters and after the retriers.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -24,21 +26,22 @@ public struct Interceptor: RequestInterceptor {
         self.retriers = retriers + interceptors
     }
 
-    /// Creates an interceptor of one adapter and one retrier.
+    /// Creates an interceptor from one adapter and one retrier.
     ///
     /// - Parameters:
-    ///   - adapter: The adapter.
-    ///   - retrier: The retrier.
+    ///   - adapter: The adapter that changes requests before they are sent.
+    ///   - retrier: The retrier that decides whether failed requests are retried.
     public init(adapter: any RequestAdapter, retrier: any RequestRetrier) {
         adapters = [adapter]
         retriers = [retrier]
     }
 
-    /// Creates an interceptor of two closures.
+    /// Creates an interceptor from two closures.
     ///
     /// - Parameters:
-    ///   - adapt: Gets a request and whose it is, and returns it as it is to be sent. Runs on the global pool.
-    ///   - retry: Gets a request, its session and why it failed, and returns what to do. Runs on the global pool.
+    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
+    ///     pool.
     public init(
         adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,
         retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
@@ -46,13 +49,13 @@ public struct Interceptor: RequestInterceptor {
         self.init(adapter: Adapter(adapt), retrier: Retrier(retry))
     }
 
-    /// Asks the adapters, one after the other.
+    /// Calls the adapters one after another.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request as the last adapter returns it.
-    /// - Throws: What the first adapter that throws throws.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
+    /// - Returns: The request returned by the last adapter.
+    /// - Throws: The error of the first adapter that fails, or `CancellationError` if the task is cancelled.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         var request = request
@@ -63,13 +66,14 @@ public struct Interceptor: RequestInterceptor {
         return request
     }
 
-    /// Asks the retriers, one after the other.
+    /// Calls the retriers one after another.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: The first answer other than `.doNotRetry`, if there is one.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: The first answer other than `.doNotRetry`. If there is none, or if the task is cancelled,
+    ///   `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         for retrier in retriers {
@@ -83,37 +87,38 @@ public struct Interceptor: RequestInterceptor {
 }
 
 extension RequestInterceptor where Self == Interceptor {
-    /// Several adapters and retriers as one interceptor.
+    /// Combines several adapters and retriers into one interceptor.
     ///
     /// - Parameters:
-    ///   - adapters: Adapters, asked first.
-    ///   - retriers: Retriers, asked first.
-    ///   - interceptors: Asked after the adapters, and after the retriers.
-    /// - Returns: The interceptor.
+    ///   - adapters: The adapters to call first.
+    ///   - retriers: The retriers to call first.
+    ///   - interceptors: The interceptors to call after the adapters and after the retriers.
+    /// - Returns: The combined interceptor.
     public static func interceptor(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
     ) -> Interceptor { Interceptor(adapters: adapters, retriers: retriers, interceptors: interceptors) }
 
-    /// An interceptor of two closures.
+    /// Creates an interceptor from two closures.
     ///
     /// - Parameters:
-    ///   - adapt: Gets a request and whose it is, and returns it as it is to be sent. Runs on the global pool.
-    ///   - retry: Gets a request, its session and why it failed, and returns what to do. Runs on the global pool.
-    /// - Returns: The interceptor.
+    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
+    ///     pool.
+    /// - Returns: An interceptor that calls the closures.
     package static func interceptor(
         adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,
         retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Interceptor { Interceptor(adapt: adapt, retry: retry) }
 }
 
-/// Changes requests by a closure.
+/// An adapter that changes requests with a closure.
 public struct Adapter: RequestInterceptor {
     private let closure: @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
 
     /// Creates an adapter.
     ///
-    /// - Parameter adapt: Gets a request and whose it is, and returns it as it is to be sent. Runs on the global pool.
+    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
     public init(_ adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest) {
         closure = adapt
     }
@@ -121,10 +126,10 @@ public struct Adapter: RequestInterceptor {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: What the closure returns.
-    /// - Throws: The closure's error.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
+    /// - Returns: The request that the closure returns.
+    /// - Throws: The error that the closure throws.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await closure(request, state)
@@ -134,20 +139,21 @@ public struct Adapter: RequestInterceptor {
 extension RequestAdapter where Self == Adapter {
     /// An adapter that calls a closure.
     ///
-    /// - Parameter adapt: Gets a request and whose it is, and returns it as it is to be sent. Runs on the global pool.
-    /// - Returns: The adapter.
+    /// - Parameter adapt: Receives a request and its state, and returns the request to send. Runs on the global pool.
+    /// - Returns: An adapter that calls the closure.
     public static func adapter(
         using adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest
     ) -> Adapter { Adapter(adapt) }
 }
 
-/// Decides by a closure whether requests are tried again.
+/// A retrier that decides with a closure whether failed requests are retried.
 public struct Retrier: RequestInterceptor {
     private let closure: @Sendable (any Request, Session, any Error) async -> RetryResult
 
     /// Creates a retrier.
     ///
-    /// - Parameter retry: Gets a request, its session and why it failed, and returns what to do. Runs on the global pool.
+    /// - Parameter retry: Receives a request, its session and its error, and decides whether to retry. Runs on the
+    ///   global pool.
     public init(_ retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult) {
         closure = retry
     }
@@ -155,10 +161,10 @@ public struct Retrier: RequestInterceptor {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: What the closure returns.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: The decision that the closure returns.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await closure(request, session, error)
@@ -168,23 +174,24 @@ public struct Retrier: RequestInterceptor {
 extension RequestRetrier where Self == Retrier {
     /// A retrier that calls a closure.
     ///
-    /// - Parameter retry: Gets a request, its session and why it failed, and returns what to do. Runs on the global pool.
-    /// - Returns: The retrier.
+    /// - Parameter retry: Receives a request, its session and its error, and decides whether to retry. Runs on the
+    ///   global pool.
+    /// - Returns: A retrier that calls the closure.
     public static func retrier(
         using retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
     ) -> Retrier { Retrier(retry) }
 }
 
-/// The adapters of one request, of which an error can tell which it was.
+/// The adapters of one request; its errors name the adapter that failed.
 struct AdapterChain: Sendable {
     let adapters: [any RequestAdapter]
 
-    /// The adapters that others ask, so that an error tells which of them it was.
+    /// Replaces each `Interceptor` by its adapters, so that an error can name the adapter that failed.
     static func parts(of adapters: [any RequestAdapter]) -> [any RequestAdapter] {
         adapters.flatMap { ($0 as? Interceptor).map { parts(of: $0.adapters) } ?? [$0] }
     }
 
-    /// Asks the adapters, one after the other.
+    /// Calls the adapters one after another.
     @concurrent
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws(RequestError) -> HTTPRequest {
         var request = request
@@ -204,12 +211,14 @@ struct AdapterChain: Sendable {
     }
 }
 
-/// The name of a hook's type, for errors; without the values of the hook, which may be secret.
+/// The type name of a hook, for error messages.
+///
+/// It leaves out the hook's values, which may be secret.
 func hookName(of hook: Any) -> String { String(describing: type(of: hook)) }
 
 /// The retriers of one request.
 enum RetrierChain {
-    /// The retriers that others ask, so that an error tells which of them it was.
+    /// Replaces each `Interceptor` by its retriers, so that an error can name the retrier.
     static func parts(of retriers: [any RequestRetrier]) -> [any RequestRetrier] {
         retriers.flatMap { ($0 as? Interceptor).map { parts(of: $0.retriers) } ?? [$0] }
     }

@@ -1,19 +1,19 @@
 package import FoundationEssentials
 
-/// Lets no more requests go to a host than so many in a second.
+/// Limits how many requests per second are sent to each host.
 ///
-/// As an adapter it holds a request back until it is its turn, first come first served for each host and port. Each
-/// attempt counts, so that retries are limited, too; redirects do not. Waiting takes no thread, is not part of any time
-/// limit, and ends when the request is cancelled.
+/// As an adapter, it holds a request back until it is the request's turn. Each host and port has its own queue, in
+/// order of arrival. Every attempt counts, so retries are limited too; redirects are not. A waiting request does not
+/// block a thread, and the wait does not count towards any timeout. It ends when the request is cancelled.
 ///
-/// It goes last of the adapters, so that what others add to a request, such as a token, is not old when it is sent. One
-/// limiter may be shared by several sessions.
+/// Make it the last adapter. Then anything that other adapters add to a request, such as a token, is still fresh when
+/// the request is sent. Several sessions may share one limiter.
 public final class RateLimiter: RequestInterceptor {
     private struct LimiterState {
         var state: RateLimiterState
         var lastID = 0
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
-        /// The hosts that a task checks from time to time.
+        /// The hosts that a task checks periodically.
         var watched: Set<String> = []
     }
 
@@ -24,8 +24,8 @@ public final class RateLimiter: RequestInterceptor {
     /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: How many requests a second may go to one host in the long run.
-    ///   - burst: How many may go at once after a while without any; 1 by default.
+    ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
+    ///   - burst: The number of requests that may be sent at once after an idle period; 1 by default.
     public convenience init(requestsPerSecond: Double, burst: Int = 1) {
         let clock = ContinuousClock()
         let start = clock.now
@@ -34,7 +34,7 @@ public final class RateLimiter: RequestInterceptor {
             sleep: { try? await clock.sleep(for: $0) })
     }
 
-    /// Creates a limiter with a clock of a test's.
+    /// Creates a limiter with a test clock.
     package init(
         requestsPerSecond: Double, burst: Int, now: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async -> Void
@@ -47,20 +47,20 @@ public final class RateLimiter: RequestInterceptor {
     /// Waits until it is the request's turn.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request.
-    /// - Throws: `CancellationError` as soon as its task is cancelled.
+    ///   - request: The request to hold back.
+    ///   - state: The state of the request; the limiter does not use it.
+    /// - Returns: The request, unchanged.
+    /// - Throws: `CancellationError` if the task is cancelled before the request's turn.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await turn(at: Self.host(of: request.url))
         return request
     }
 
-    /// How many requests to the host of a URL wait for their turn.
+    /// The number of requests to a URL's host that are waiting for their turn.
     ///
-    /// - Parameter url: The URL.
-    /// - Returns: Their number.
+    /// - Parameter url: A URL with the host and port to look up.
+    /// - Returns: The number of waiting requests.
     package func waitingCount(for url: URL) -> Int {
         mailbox.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
     }
@@ -87,7 +87,7 @@ public final class RateLimiter: RequestInterceptor {
         guard let id else { return }
         if let delay { watch(host, after: delay) }
         for await _ in turn { return }
-        // The task was cancelled; if its turn came first, it still takes it.
+        // The task was cancelled. If its turn came first, the request is sent anyway.
         let hasLeft = mailbox.withLock { mailbox in
             mailbox.waiting[id] = nil
             return mailbox.state.left(id, host: host)
@@ -95,7 +95,7 @@ public final class RateLimiter: RequestInterceptor {
         if hasLeft { throw CancellationError() }
     }
 
-    /// Checks a host whenever a token is added, for as long as requests wait for it.
+    /// Checks a host each time a token becomes available, as long as requests are waiting for it.
     private func watch(_ host: String, after delay: Duration) {
         Task { [self] in
             var delay = delay
@@ -116,32 +116,32 @@ public final class RateLimiter: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == RateLimiter {
-    /// A limiter of how many requests a second go to a host.
+    /// A limiter of the number of requests per second to each host.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: How many requests a second may go to one host in the long run.
-    ///   - burst: How many may go at once after a while without any; 1 by default.
-    /// - Returns: The limiter.
+    ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
+    ///   - burst: The number of requests that may be sent at once after an idle period; 1 by default.
+    /// - Returns: A limiter with its own queues.
     package static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
         RateLimiter(requestsPerSecond: requestsPerSecond, burst: burst)
     }
 }
 
-/// Decides when requests may go to their hosts, as a value.
+/// The limiter's logic as a value: decides when requests may be sent to their hosts.
 struct RateLimiterState: Sendable {
-    /// The requests that wait for a host, in order of arrival, and its tokens.
+    /// The requests waiting for a host, in order of arrival, and the host's tokens.
     private struct HostQueue {
         var bucket: TokenBucket
         var waiting: [Int] = []
     }
 
-    /// The answer to a request that is to be sent.
+    /// The result for a request that has arrived.
     enum Arrival: Hashable {
-        /// It may go.
+        /// The request may be sent now.
         case go
-        /// It waits; another request's task watches the host.
+        /// The request waits; the task of an earlier request is already watching the host.
         case wait
-        /// It waits as the first: the host must be checked after that time.
+        /// The request is the first to wait; the host has to be checked after the given time.
         case waitAndWatch(Duration)
     }
 
@@ -149,7 +149,7 @@ struct RateLimiterState: Sendable {
     private let burst: Int
     private var lanes: [String: HostQueue] = [:]
 
-    /// More hosts than that are looked through for those that can be forgotten.
+    /// When more hosts than this are known, idle hosts are removed.
     private static let manyLanes = 1000
 
     init(requestsPerSecond: Double, burst: Int) {
@@ -157,20 +157,20 @@ struct RateLimiterState: Sendable {
         self.burst = burst
     }
 
-    /// How many wait for a host.
+    /// The number of requests that are waiting for a host.
     func waitingCount(for host: String) -> Int { lanes[host]?.waiting.count ?? 0 }
 
-    /// How many hosts are known.
+    /// The number of known hosts.
     var hostCount: Int { lanes.count }
 
-    /// A request is to be sent.
+    /// Records that a request is ready to be sent.
     mutating func arrived(_ id: Int, at host: String, now: Duration) -> Arrival {
         if lanes[host] == nil, lanes.count >= Self.manyLanes { forgetIdleHosts(now) }
         var lane =
             lanes[host]
             ?? HostQueue(bucket: TokenBucket(tokensPerSecond: requestsPerSecond, capacity: burst, now: now))
         defer { lanes[host] = lane }
-        // No request overtakes those that wait.
+        // A new request never overtakes waiting ones.
         guard lane.waiting.isEmpty else {
             lane.waiting.append(id)
             return .wait
@@ -180,14 +180,14 @@ struct RateLimiterState: Sendable {
         return .waitAndWatch(lane.bucket.wait(now: now))
     }
 
-    /// A request stops waiting; returns whether it was waiting.
+    /// Removes a waiting request; returns whether it was waiting.
     mutating func left(_ id: Int, host: String) -> Bool {
         guard let index = lanes[host]?.waiting.firstIndex(of: id) else { return false }
         lanes[host]?.waiting.remove(at: index)
         return true
     }
 
-    /// Time has passed: returns the requests that may go, and when to look again if others still wait.
+    /// Returns the requests that may be sent now, and the time until the next check if others are still waiting.
     mutating func timePassed(at host: String, now: Duration) -> (released: [Int], wait: Duration?) {
         guard var lane = lanes[host] else { return ([], nil) }
         var count = 0
@@ -203,7 +203,7 @@ struct RateLimiterState: Sendable {
     }
 }
 
-/// Counts how many requests may go now, as a value: tokens come in at a steady rate, and each request takes one.
+/// A token bucket as a value: tokens arrive at a steady rate, and each request takes one.
 struct TokenBucket: Hashable, Sendable {
     private let tokensPerSecond: Double
     private let capacity: Double
@@ -213,9 +213,9 @@ struct TokenBucket: Hashable, Sendable {
     /// Creates a full bucket.
     ///
     /// - Parameters:
-    ///   - tokensPerSecond: How many tokens come in; an invalid rate counts as the least possible one.
-    ///   - capacity: How many there is room for, at least one.
-    ///   - now: The time, from any beginning.
+    ///   - tokensPerSecond: The rate at which tokens arrive, limited to a range from 1e-8 to 1e9. NaN counts as 1e-8.
+    ///   - capacity: The maximum number of tokens, at least 1.
+    ///   - now: The current time, measured from any fixed point.
     init(tokensPerSecond: Double, capacity: Int, now: Duration) {
         self.tokensPerSecond = tokensPerSecond.isNaN ? Self.least : min(max(tokensPerSecond, Self.least), Self.most)
         self.capacity = Double(max(1, capacity))
@@ -223,11 +223,13 @@ struct TokenBucket: Hashable, Sendable {
         updated = now
     }
 
-    /// One in three years; an hour's wait is already too long in practice.
+    /// One token in three years.
+    ///
+    /// In practice, even a wait of an hour is too long.
     private static let least = 1e-8
     private static let most = 1e9
 
-    /// Takes a token; returns whether there was one.
+    /// Takes a token; returns whether one was available.
     mutating func take(now: Duration) -> Bool {
         update(now)
         guard isReady else { return false }
@@ -235,16 +237,16 @@ struct TokenBucket: Hashable, Sendable {
         return true
     }
 
-    /// How long it takes until there is a token.
+    /// The time until a token is available.
     func wait(now: Duration) -> Duration {
         var later = self
         later.update(now)
         guard !later.isReady else { return .zero }
-        // A little more, so that rounding does not make every check come too early.
+        // A little longer, because rounding could otherwise make every check come too early.
         return .seconds((1 - later.tokens) / tokensPerSecond) + .nanoseconds(1)
     }
 
-    /// Whether nothing was taken lately.
+    /// Whether the bucket holds as many tokens as it can.
     func isFull(now: Duration) -> Bool {
         var later = self
         later.update(now)

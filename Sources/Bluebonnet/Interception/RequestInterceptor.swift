@@ -1,15 +1,16 @@
-/// Changes requests before they are sent, and decides whether those that failed are tried again.
+/// A type that changes requests before they are sent and decides whether failed requests are retried.
 ///
-/// Both methods have defaults: the request as it is, and `.doNotRetry`.
+/// Both methods have default implementations: `adapt` returns the request unchanged, and `retry` returns
+/// `.doNotRetry`.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
-    /// Returns the request as it is.
+    /// Returns the request unchanged.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request, such as its session.
+    /// - Returns: The request, unchanged.
     /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest { request }
@@ -17,9 +18,9 @@ extension RequestInterceptor {
     /// Returns `.doNotRetry`.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
     /// - Returns: `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
@@ -27,42 +28,46 @@ extension RequestInterceptor {
     }
 }
 
-/// Changes requests before they are sent.
+/// A type that changes requests before they are sent.
 ///
-/// For what holds for many requests alike: fields, signatures, tokens. The session's adapters come before the request's
-/// own, and all of them are asked again for each attempt, with the request as it was converted again.
+/// Use an adapter for changes that apply to many requests, such as header fields, signatures and tokens. The session's
+/// adapters run before the request's own. All of them run again for each attempt, and start from the newly converted
+/// request.
 public protocol RequestAdapter: Sendable {
-    /// Returns the request as it is to be sent.
+    /// Returns the request to send.
     ///
-    /// Runs on the global pool, never on the network's loop, and may take its time. If the request is cancelled, the
-    /// task that runs this method is cancelled and its result is ignored.
+    /// Runs on the global pool, never on the network's event loop, so it may take its time. If the request is
+    /// cancelled, the task that runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
-    ///   - request: The request so far.
-    ///   - state: Whose request it is.
-    /// - Returns: The request to send, or to be changed by the next adapter.
-    /// - Throws: Why the request cannot be sent; reported as `.adaptation` with it as the underlying error.
+    ///   - request: The request, with the changes of earlier adapters.
+    ///   - state: The state of the request being adapted, such as its session.
+    /// - Returns: The request to send, or to pass to the next adapter.
+    /// - Throws: The reason the request cannot be sent. The request fails with `.adaptation`, with this error as the
+    ///   underlying error.
     @concurrent
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
 }
 
-/// Tells an adapter whose request it changes.
+/// The state of a request that is being adapted.
 public struct RequestAdapterState: Sendable {
-    /// Names the request within the process.
+    /// Identifies the request within the process.
     public let requestID: RequestID
 
-    /// The session of the request; requests of its own that an adapter makes with it are intercepted like others.
+    /// The session of the request.
+    ///
+    /// An adapter can make its own requests with it; those are intercepted as well.
     public let session: Session
 
-    /// How often the request was tried again before this attempt.
+    /// The number of retries before this attempt.
     public let retryCount: Int
 
     /// Creates a state, for tests of adapters.
     ///
     /// - Parameters:
-    ///   - requestID: Names the request.
+    ///   - requestID: Identifies the request.
     ///   - session: The session of the request.
-    ///   - retryCount: How often the request was tried again.
+    ///   - retryCount: The number of retries before this attempt.
     package init(requestID: RequestID, session: Session, retryCount: Int = 0) {
         self.requestID = requestID
         self.session = session
@@ -70,39 +75,40 @@ public struct RequestAdapterState: Sendable {
     }
 }
 
-/// Decides whether a request that failed is tried again.
+/// A type that decides whether a failed request is retried.
 ///
-/// The session's retriers come before the request's own; the first answer other than ``RetryResult/doNotRetry`` counts.
+/// The session's retriers are called before the request's own. The first answer other than ``RetryResult/doNotRetry``
+/// is used.
 public protocol RequestRetrier: Sendable {
-    /// Decides whether a request that failed is tried again.
+    /// Decides whether a failed request is retried.
     ///
-    /// Asked once for each distinct failure: of an attempt, or of a serializer. Not asked about a cancellation. Runs on
-    /// the global pool, never on the network's loop, and may take its time. If the request is cancelled, the task that
-    /// runs this method is cancelled and its result is ignored.
+    /// Called once for each distinct failure of an attempt or of a serializer, but not for a cancellation or the
+    /// shutdown of the session. Runs on the global pool, never on the network's event loop, so it may take its time.
+    /// If the request is cancelled, the task that runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
-    ///   - request: The request, whose `response` and `retryCount` tell more.
-    ///   - session: Its session; requests that are made with it are intercepted like others.
-    ///   - error: Why the request failed, usually a ``RequestError``.
-    /// - Returns: What to do.
+    ///   - request: The failed request. Its `response` and `retryCount` give more information.
+    ///   - session: The session of the request. Requests made with it are intercepted as well.
+    ///   - error: The error of the request, usually a ``RequestError``.
+    /// - Returns: Whether to retry, and after which delay.
     @concurrent
     func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult
 }
 
-/// Says whether a request that failed is tried again.
+/// A decision on whether to retry a failed request.
 public enum RetryResult: Sendable {
-    /// Try again at once.
+    /// Retry at once.
     case retry
-    /// Try again after a delay; cancelling the request ends it.
+    /// Retry after a delay. Cancelling the request ends the delay.
     case retryWithDelay(Duration)
-    /// Do not try again, as far as this retrier is concerned; the next is asked.
+    /// No retry from this retrier. The next retrier is called.
     case doNotRetry
-    /// Do not try again, and report another error: `.retry(original:)` with this one as the underlying error.
+    /// Do not retry, and report another error: `.retry(original:)`, with the given error as the underlying error.
     case doNotRetryWithError(any Error)
 }
 
 extension RetryResult {
-    /// Whether the request is to be tried again.
+    /// Whether the request is retried.
     package var isRetrying: Bool {
         switch self {
         case .retry, .retryWithDelay: true
@@ -110,7 +116,7 @@ extension RetryResult {
         }
     }
 
-    /// How long to wait before trying again, if a delay is asked for.
+    /// The delay before the retry, if the result has one.
     package var delay: Duration? { if case .retryWithDelay(let delay) = self { delay } else { nil } }
 
     /// The error to report, if there is one.

@@ -1,25 +1,32 @@
 import FoundationEssentials
 
 extension HTTPRequest {
-    /// Returns a command for the `curl` tool that sends this request, ready to be pasted into bash.
+    /// Returns a `curl` command that sends this request and can be pasted into bash.
     ///
-    /// Unless secrets are to be shown, `<redacted>` stands for the values of fields that carry credentials or cookies,
-    /// for user info, and for the values with names like `token`, `password` or `key` in the query and in bodies that are
-    /// forms or JSON, by their type or, without one, by their look. What other bodies hold is shown. A body that is not
-    /// text is piped in with `printf`; one of more than 100,000 bytes is read from a file named `body`.
+    /// Unless secrets are revealed, `<redacted>` replaces these values:
+    /// - the values of header fields that carry credentials or cookies
+    /// - the user info of the URL
+    /// - values with names like `token`, `password` or `key` in the query, and in bodies that are forms or JSON
+    ///
+    /// The `Content-Type` tells whether a body is a form or JSON; without one, its content does. Other bodies are
+    /// shown in full. A body that is not text is piped in with `printf`. A body of more than 100,000 bytes is read
+    /// from a file named `body`.
     ///
     /// - Parameters:
-    ///   - defaultHeaders: The fields that are sent unless the request has fields of their names.
-    ///   - revealingSecrets: Whether secrets are shown, so that the command does what the request does.
-    /// - Returns: The command, one option a line.
+    ///   - defaultHeaders: Header fields that are sent unless the request has fields of the same names; none by
+    ///     default.
+    ///   - revealingSecrets: Whether secrets are shown, so the command works like the request; `false` by default.
+    /// - Returns: The command, with one option per line.
     package func cURLDescription(defaultHeaders: HTTPHeaders = [:], revealingSecrets: Bool = false) -> String {
         CURLCommand(request: self, defaultHeaders: defaultHeaders, revealsSecrets: revealingSecrets).text
     }
 }
 
-/// Writes a request as a command.
+/// Formats a request as a `curl` command.
 private struct CURLCommand {
-    /// The largest body that is written out, in bytes; Linux takes words of up to 128 KiB.
+    /// The maximum size of a body in the command, in bytes.
+    ///
+    /// Linux accepts arguments of up to 128 KiB.
     static let bodyLimit = 100_000
 
     let request: HTTPRequest
@@ -43,7 +50,7 @@ private struct CURLCommand {
     private var version: String? {
         switch request.httpVersion {
         case .http1_1: "--http1.1"
-        // With TLS, the handshake says which version it is.
+        // With TLS, the handshake negotiates the version.
         case .http2PriorKnowledge where request.url.scheme?.lowercased() != "https": "--http2-prior-knowledge"
         default: nil
         }
@@ -54,10 +61,10 @@ private struct CURLCommand {
         return "--user \(ShellQuoting.quote(Redaction.placeholder))"
     }
 
-    /// The fields that are sent; those that cannot be, because they would be refused, are left out.
+    /// The header fields to send, without those that would be refused.
     private var headers: [HTTPHeader] {
         let defaults = defaultHeaders.filter { field in
-            // What another origin is not to know is not sent there.
+            // Secrets are not sent to another origin.
             !request.headers.contains(field.name)
                 && !(request.omitsSessionSecrets && HTTPHeader.isSensitive(name: field.name))
         }
@@ -69,19 +76,20 @@ private struct CURLCommand {
         var options = headers.map { header in
             let value = revealsSecrets ? header.value : Redaction.fieldValue(header)
             guard value.isEmpty else { return "-H " + ShellQuoting.quote("\(header.name): \(value)") }
-            // The request's own field is sent without a value, a default is not sent: the tool tells them so apart.
+            // For curl, `;` after a name means an empty value, and `:` means that the field is not sent. The request's
+            // own empty fields are sent, and empty defaults are not.
             let mark = request.headers.contains(header.name) ? ";" : ":"
             return "-H " + ShellQuoting.quote(header.name + mark)
         }
         let codings = headers.last { $0.name.isSameIgnoringCase(as: "Accept-Encoding") }?.value ?? ""
         if !codings.isEmpty, !codings.isSameIgnoringCase(as: "identity") { options.append("--compressed") }
         let hasContentType = headers.contains { $0.name.isSameIgnoringCase(as: "Content-Type") }
-        // The tool would call every body a form.
+        // Without this option, curl would send the content type of a form.
         if request.hasBody, !hasContentType { options.append("-H 'Content-Type:'") }
         return options
     }
 
-    /// A command that prints the body, if it cannot be an argument; and the options.
+    /// A command that prints the body, if the body cannot be an argument, and the options for it.
     private var body: (input: String?, options: [String]) {
         guard let body = request.body else { return (nil, []) }
         guard let data = body.data, data.count <= Self.bodyLimit else { return (nil, ["--data-binary @body"]) }
@@ -95,18 +103,18 @@ private struct CURLCommand {
     private var url: String {
         let sent = Redaction.withoutFragment(request.url.absoluteString)
         let word = ShellQuoting.quote(revealsSecrets ? sent : Redaction.url(sent))
-        // Brackets and braces are a pattern to the tool; what begins with a hyphen is an option.
+        // curl treats brackets and braces as a pattern, and text that starts with a hyphen as an option.
         let globoff = sent.contains { "[]{}".contains($0) } ? "--globoff " : ""
         return globoff + (sent.hasPrefix("-") ? "--url \(word)" : word)
     }
 }
 
-/// Writes texts so that a shell takes them as one word, character for character.
+/// Quotes text so that a shell reads it as one word, character for character.
 private enum ShellQuoting {
     /// Returns the text in quotes.
     ///
-    /// In single quotes every character stands for itself (POSIX, Shell Command Language §2.2.2). Control characters
-    /// other than line feeds would not survive being pasted into a terminal: a text with some is written as bash's
+    /// In single quotes, every character stands for itself (POSIX, Shell Command Language §2.2.2). Control characters
+    /// other than line feeds do not survive being pasted into a terminal. Text with such characters uses bash's
     /// `$'…'`.
     static func quote(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else {
@@ -127,13 +135,13 @@ private enum ShellQuoting {
         return word + "'"
     }
 
-    /// Returns a quoted format for `printf` with which it prints the bytes.
+    /// Returns a quoted format that makes `printf` print the bytes.
     static func printfFormat(_ bytes: some Collection<UInt8>) -> String {
         var word = "'"
         for (position, byte) in bytes.enumerated() {
             switch byte {
             case UInt8(ascii: "'"), 0..<0x20, 0x7F...: word += octal(byte)
-            // The first word of the arguments must not look like an option.
+            // The first argument must not look like an option.
             case UInt8(ascii: "-") where position == 0: word += octal(byte)
             case UInt8(ascii: "%"): word += "%%"
             case UInt8(ascii: "\\"): word += "\\\\"

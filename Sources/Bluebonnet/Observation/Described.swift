@@ -1,27 +1,28 @@
-/// A public type that describes itself by `text`.
+/// A public type that describes itself with its `text`.
 ///
-/// The conformance to `CustomStringConvertible` is what users see. Its witness is here, so that no type repeats it.
+/// Users see the conformance to `CustomStringConvertible`. Its implementation is in this file, so that no type repeats
+/// it.
 package protocol Described: CustomStringConvertible {
     /// The description, without secrets.
     var text: String { get }
 }
 
 extension Described {
-    /// The value in one line, without secrets.
+    /// A one-line description, without secrets.
     public var description: String { text }
 }
 
-/// A public type that holds secrets, none of which its description, its debug description or its mirror shows.
+/// A public type with secrets, which are not shown in its description, debug description or mirror.
 package protocol SecretKeeping: Described, CustomDebugStringConvertible, CustomReflectable {
-    /// The parts that a mirror shows, without secrets.
+    /// The properties that a mirror shows, without secrets.
     var shownParts: KeyValuePairs<String, Any> { get }
 }
 
 extension SecretKeeping {
-    /// None: the text says all that may be shown.
+    /// No properties: `text` already contains everything that may be shown.
     package var shownParts: KeyValuePairs<String, Any> { [:] }
 
-    /// The value in one line, without secrets.
+    /// A one-line description, without secrets.
     public var debugDescription: String { text }
 
     /// A mirror without secrets.

@@ -1,12 +1,12 @@
-/// Takes the secrets out of texts that are shown, as far as their names give them away.
+/// Removes secrets from text that is shown, if their names or their form reveal them.
 ///
-/// Every description, mirror and log line shows fields by ``fieldValue(_:)``, and URLs by ``redactedURL(_:)``, which takes
-/// out every value of a query. The other functions leave what can be expected not to be secret, for commands that are to
-/// be used.
+/// Every description, mirror and log line shows header fields with ``fieldValue(_:)``, and URLs with
+/// ``redactedURL(_:)``, which removes every query value. The other functions keep values that are probably not secret,
+/// because the resulting commands are meant to be used.
 enum Redaction {
     static let placeholder = "<redacted>"
 
-    /// Returns a URL without user info and fragment, with the secrets in its query replaced.
+    /// Returns a URL without user info and fragment, and with the secrets in its query replaced.
     static func url(_ text: String) -> String {
         let (address, query) = split(text, at: "?")
         return withoutSecretParameters(withoutUserInfo(address)) + (query.map { "?" + form($0) } ?? "")
@@ -23,7 +23,7 @@ enum Redaction {
         return withoutUserInfo(address) != address
     }
 
-    /// Returns the names and values of a query or a form with the secret values replaced.
+    /// Returns a query or a form with its secret values replaced.
     static func form(_ text: String) -> String {
         text.split(separator: "&", omittingEmptySubsequences: false)
             .map { pair in
@@ -38,11 +38,11 @@ enum Redaction {
             .joined(separator: "&")
     }
 
-    /// Returns the value of a field: replaced if it is a secret, and redacted like a URL if it holds one.
+    /// Returns the value of a header field: replaced if it is a secret, and redacted like a URL if it contains one.
     static func fieldValue(_ header: HTTPHeader) -> String {
         let (name, value) = (header.name.lowercased(), header.value)
         if SecretNames.isSecretField(name) || SecretNames.isSecretValue(value) { return placeholder }
-        // A challenge begins like an answer.
+        // A challenge starts with the same words as credentials.
         if !name.hasSuffix("authenticate"), value.hasPrefix("Bearer ") || value.hasPrefix("Basic ") {
             return placeholder
         }
@@ -51,7 +51,8 @@ enum Redaction {
         return isURL ? redactedURL(value) : value
     }
 
-    /// Returns a value that has several URLs, each in angle brackets (RFC 8288 §3), and parameters that may hold others.
+    /// Redacts a value with several URLs, each in angle brackets (RFC 8288 §3), and with parameters that may contain
+    /// others.
     private static func linkValue(_ value: String) -> String {
         var (text, end) = ("", value.startIndex)
         for part in value.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "<" || $0 == ">" }) {
@@ -62,15 +63,15 @@ enum Redaction {
         return text
     }
 
-    /// The ends of the names of fields with URLs, which may be relative.
+    /// Name suffixes of header fields that contain URLs, which may be relative.
     private static let urlFields = [
         "location", "referer", "referrer", "refresh", "redirect", "destination", "url", "uri",
     ]
 
-    /// Returns the text of a body with the secrets in it replaced, where it is a form or JSON.
+    /// Returns the text of a body with its secrets replaced, if it is a form or JSON.
     ///
-    /// Text with another type is JSON when it begins like an object or an array; text without a type is a form when it
-    /// has pairs and no white space.
+    /// Text of another type counts as JSON if it starts like an object or an array. Text without a type counts as a
+    /// form if it contains pairs and no white space.
     static func body(_ text: String, _ mediaType: MediaType?) -> String {
         if mediaType?.subtype == "x-www-form-urlencoded" { return form(text) }
         let first = text.utf8.first { !$0.isJSONSpace }
@@ -80,8 +81,7 @@ enum Redaction {
         return mediaType == nil && text.contains("=") && !text.contains(where: \.isWhitespace) ? form(text) : text
     }
 
-    /// Returns the part of a URL before its query with the secrets among the parameters of its path replaced, as in
-    /// `/a;jsessionid=1`.
+    /// Replaces secret path parameters in the part of a URL before its query, as in `/a;jsessionid=1`.
     static func withoutSecretParameters(_ address: String) -> String {
         guard address.utf8.contains(UInt8(ascii: ";")) else { return address }
         let parts = address.split(separator: ";", omittingEmptySubsequences: false)
@@ -106,13 +106,14 @@ enum Redaction {
 }
 
 extension UInt8 {
-    /// Whether the byte may be before a JSON text: white space, a separator of records (RFC 7464), or the mark of UTF-8.
+    /// Whether the byte may precede JSON text: white space, a record separator (RFC 7464) or the UTF-8 byte order
+    /// mark.
     fileprivate var isJSONSpace: Bool { [0x20, 0x09, 0x0a, 0x0d, 0x1e, 0xef, 0xbb, 0xbf].contains(self) }
 }
 
-/// Replaces the values of members with secret names in JSON text, and leaves the rest of the text as it is.
+/// Replaces the values of members with secret names in JSON text, and keeps the rest of the text.
 ///
-/// It scans for strings and colons only, so that text that is cut off, or several texts in a row, are redacted too.
+/// It only looks for strings and colons. Truncated text and several texts in a row are therefore redacted too.
 private struct JSONRedactor {
     private let bytes: [UInt8]
     private var output: [UInt8] = []
@@ -151,20 +152,20 @@ private struct JSONRedactor {
     }
 
     private func isSecret(_ name: ArraySlice<UInt8>, valueAt start: Int) -> Bool {
-        // Truth values and null are no secrets.
+        // Booleans and `null` are not secrets.
         guard start < bytes.count, !"tfn".utf8.contains(bytes[start]) else { return false }
         let isNumber = bytes[start] == UInt8(ascii: "-") || bytes[start] &- UInt8(ascii: "0") < 10
         return SecretNames.isSecretMember(String(decoding: name, as: UTF8.self), isNumber: isNumber)
     }
 
-    /// Replaces the string that was just copied if it is a secret by the look of it.
+    /// Replaces the string that was just copied if its form shows that it is a secret.
     private mutating func redactIfToken(_ string: ArraySlice<UInt8>) {
         guard SecretNames.isSecretValue(String(decoding: string.dropFirst(), as: UTF8.self)) else { return }
         output.removeLast(string.count)
         output += Array("\"\(Redaction.placeholder)\"".utf8)
     }
 
-    /// Returns where the value begins if what comes next is a colon.
+    /// Returns the start of the value if a colon comes next.
     private func startOfValue() -> Int? {
         let colon = skipSpace(from: index)
         guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return nil }
@@ -175,7 +176,7 @@ private struct JSONRedactor {
         bytes[start...].firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? bytes.endIndex
     }
 
-    /// Returns the position after the closing quotation mark, or the end.
+    /// Returns the position after the closing quotation mark, or the end of the text.
     private func endOfString(from start: Int) -> Int {
         var position = start + 1
         while position < bytes.count {
@@ -188,7 +189,7 @@ private struct JSONRedactor {
         return bytes.endIndex
     }
 
-    /// Returns the position after a value: a string, an array or object up to its end, or a word.
+    /// Returns the position after a value: a string, an entire array or object, or a word.
     private func endOfValue(from start: Int) -> Int {
         var depth = 0
         var position = start
@@ -215,33 +216,33 @@ private struct JSONRedactor {
     }
 }
 
-/// Knows by what names secrets go in fields, queries, forms and JSON, and what values are secrets whatever their names.
+/// Recognizes secrets by their names in header fields, queries, forms and JSON, and a few by their values.
 ///
-/// The only such list: what is shown, what a redirect drops at the border of an origin, and what is kept for later all go
-/// by it.
+/// This is the only such list. It decides what is shown, what a redirect to another origin drops, and what may be
+/// stored.
 enum SecretNames {
-    /// Names that hold one of these are of secrets.
+    /// Names that contain one of these belong to secrets.
     private static let fragments = [
         "token", "secret", "authorization", "signature", "credential", "session", "jwt", "bearer", "cookie",
         "assertion", "csrf", "xsrf", "saml",
-        // A key alone is of anything: of a cache, of an idempotent request, of a table.
+        // The word "key" alone is not enough: it may belong to a cache, an idempotent request or a table.
         "apikey", "accesskey", "privatekey", "authkey", "subscriptionkey", "functionskey", "functionkey", "masterkey",
         "appkey", "applicationkey", "encryptionkey", "customerkey", "consumerkey", "clientkey", "servicekey",
         "adminkey", "accountkey", "sharedkey", "signingkey", "storagekey",
     ]
 
-    /// Names that hold one of these are of secrets, and these may be numbers.
+    /// Names that contain one of these belong to secrets, which may be numbers.
     private static let passwordFragments = ["password", "passwd", "passphrase", "passcode", "pwd"]
 
-    /// Names that are one of these are of secrets, and these may be numbers.
+    /// Names that equal one of these belong to secrets, which may be numbers.
     private static let names: Set<String> = [
         "sig", "pass", "pw", "sid", "auth", "pin", "otp", "totp", "verifier", "codeverifier",
     ]
 
-    /// Returns whether a field of this name, such as `Authorization` or `Ocp-Apim-Subscription-Key`, carries a secret.
+    /// Returns whether a header field such as `Authorization` or `Ocp-Apim-Subscription-Key` carries a secret.
     ///
-    /// Of several words, the last may be that of a secret; a `Key` is a secret unless the word before it names another
-    /// kind of key.
+    /// If the name has several words, the last one may mark a secret. A `Key` is a secret unless the word before it
+    /// names another kind of key.
     static func isSecretField(_ name: some StringProtocol) -> Bool {
         let words = name.lowercased().split { "-_ .".contains($0) }
         let joined = words.joined()
@@ -251,19 +252,19 @@ enum SecretNames {
         return names.contains(String(last)) || fieldNames.contains(last)
     }
 
-    /// Last parts of field names that are secrets in fields only; elsewhere they may stand for anything.
+    /// Last words of names that mark secrets in header fields only; elsewhere they may mean anything.
     private static let fieldNames: Set<Substring> = ["mfa", "2fa", "ticket"]
 
-    /// The words before a `Key` in a field name that is not a secret.
+    /// Words before `Key` in the names of header fields that are not secrets.
     private static let harmlessKeys: Set<Substring> = [
         "cache", "idempotency", "limit", "message", "object", "partition", "primary", "public", "routing", "shard",
         "sort", "surrogate", "websocket",
     ]
 
-    /// Names that are secrets in a query or a form only; elsewhere they may stand for anything.
+    /// Names that mark secrets in a query or a form only; elsewhere they may mean anything.
     private static let parameterNames: Set<String> = ["key", "code"]
 
-    /// Returns whether a parameter of a query or a form, such as `access_token` or `user[password]`, is a secret.
+    /// Returns whether a query or form parameter such as `access_token` or `user[password]` is a secret.
     static func isSecretParameter(_ name: some StringProtocol) -> Bool {
         let name = Name(name)
         return name.isSecret || parameterNames.contains(name.last)
@@ -271,19 +272,21 @@ enum SecretNames {
 
     /// Returns whether a member of a JSON object, such as `apiKey`, is a secret.
     ///
-    /// A number is a secret under fewer names: `"total_tokens": 12` is not a secret.
+    /// Fewer names mark a number as a secret: `"total_tokens": 12` is not one.
     static func isSecretMember(_ name: some StringProtocol, isNumber: Bool) -> Bool {
         let name = Name(name)
         return isNumber ? name.isSecretNumber : name.isSecret
     }
 
-    /// Returns whether a value is a secret whatever its name: a JSON Web Token.
+    /// Returns whether a value is a secret regardless of its name, such as a JSON Web Token.
     static func isSecretValue(_ value: some StringProtocol) -> Bool {
         value.hasPrefix("eyJ")
     }
 
-    /// A name taken apart: of a path, as in `user[pin]`, the last element decides alone; of a compound, as in
-    /// `sort_key`, all of it.
+    /// A parsed name.
+    ///
+    /// In a path such as `user[pin]`, the last element is compared alone; in a compound such as `sort_key`, the whole
+    /// name is compared.
     private struct Name {
         let last: String
         let joined: String

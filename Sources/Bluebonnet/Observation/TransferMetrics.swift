@@ -1,56 +1,56 @@
 /// The measurements of one exchange.
 ///
-/// The durations count from the start of the exchange, as libcurl measures them; a phase that did not take place (a
-/// name lookup or a handshake on a reused connection) is `nil`.
+/// Each duration is the time since the start of the exchange, as measured by libcurl. It is `nil` for a phase that did
+/// not take place, such as the name lookup or the TLS handshake on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
-    /// When the host's name was resolved.
+    /// The time until the host name was resolved.
     public var nameLookup: Duration?
-    /// When the TCP connection was there.
+    /// The time until the TCP connection was established.
     public var connect: Duration?
-    /// When the TLS handshake was complete.
+    /// The time until the TLS handshake was complete.
     public var tlsHandshake: Duration?
-    /// When the request was about to be sent.
+    /// The time until the request was about to be sent.
     public var requestStart: Duration?
-    /// When the first byte of the response arrived.
+    /// The time until the first byte of the response arrived.
     public var firstByte: Duration?
-    /// When the exchange ended.
+    /// The time until the exchange ended.
     public var total: Duration = .zero
-    /// How many bytes of request head and body were sent, as on the wire but for TLS.
+    /// The number of bytes sent for the request head and body, without the overhead of TLS.
     public var bytesSent: Int64 = 0
-    /// How many bytes of response head and body were received, as on the wire but for TLS.
+    /// The number of bytes received for the response head and body, without the overhead of TLS.
     public var bytesReceived: Int64 = 0
-    /// The version of HTTP that was spoken, if a response came.
+    /// The HTTP version of the exchange, if there was a response.
     public var httpVersion: HTTPVersion?
-    /// The address of the peer, a proxy's where there is one.
+    /// The address of the peer, which is the proxy if there is one.
     public var remoteAddress: SocketAddress?
-    /// The address of this end.
+    /// The local address of the connection.
     public var localAddress: SocketAddress?
-    /// Whether the connection had been used before.
+    /// Whether the connection was used before.
     public var isReusedConnection = false
 
-    /// Creates metrics of an exchange in which nothing happened.
+    /// Creates empty metrics.
     public init() {}
 }
 
-/// One end of a connection.
+/// The address of one end of a connection.
 public struct SocketAddress: Hashable, Sendable, Described {
     /// The numeric IP address.
     public var host: String
 
-    /// The port.
+    /// The port number.
     public var port: Int
 
     /// Creates an address.
     ///
     /// - Parameters:
     ///   - host: The numeric IP address.
-    ///   - port: The port.
+    ///   - port: The port number.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 
-    /// The address as in a URL: `127.0.0.1:80`, `[::1]:80`.
+    /// The address in the form of a URL, such as `127.0.0.1:80` or `[::1]:80`.
     package var text: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }

@@ -1,40 +1,41 @@
 import Glibc
 
-/// Says how far a body is.
+/// The progress of a request or response body.
 public struct TransferProgress: Hashable, Sendable {
-    /// How many bytes are done: of a response, decoded from their content coding; of a request, taken by the transport.
+    /// The number of completed bytes: received and decoded bytes of a response, or request bytes passed to libcurl.
     public var completed: Int64
 
-    /// How many bytes there will be, if that is known.
+    /// The expected number of bytes, if it is known.
     public var total: Int64?
 
-    /// How many bytes come or go per second, of late; `nil` as long as there is too little to tell by.
+    /// The current rate in bytes per second, or `nil` if there is too little data to compute it.
     ///
-    /// A mean over the last seconds in which older ones count for less and less. Bytes that were there before, as of a
-    /// download that was resumed, do not count.
+    /// This is a weighted mean in which recent seconds count most. Bytes that existed before, such as those of a
+    /// resumed download, do not count.
     public var bytesPerSecond: Double?
 
-    /// Creates a progress.
+    /// Creates a progress value.
     ///
     /// - Parameters:
-    ///   - completed: How many bytes are done.
-    ///   - total: How many bytes there will be, if that is known.
-    ///   - bytesPerSecond: How many bytes come or go per second, if that is known.
+    ///   - completed: The number of completed bytes.
+    ///   - total: The expected number of bytes, if it is known.
+    ///   - bytesPerSecond: The current rate in bytes per second, if it is known.
     package init(completed: Int64 = 0, total: Int64? = nil, bytesPerSecond: Double? = nil) {
         self.completed = completed
         self.total = total
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// The part that is done, from 0 to 1, if the total is known.
+    /// The completed fraction, from 0 to 1, if the total is known.
     public var fractionCompleted: Double? {
         guard let total else { return nil }
         return total > 0 ? min(1, Double(completed) / Double(total)) : 1
     }
 
-    /// How long the rest takes if it goes on like this; `nil` as long as that is not known, or when it stands still.
+    /// The estimated time for the remaining bytes at the current rate.
     ///
-    /// More than ten years are not known.
+    /// It is `nil` if the rate or the total is unknown, if the transfer has stalled, or if the estimate is more than
+    /// ten years.
     public var estimatedTimeRemaining: Duration? {
         guard let total else { return nil }
         let rest = Double(total) - Double(completed)
@@ -45,49 +46,53 @@ public struct TransferProgress: Hashable, Sendable {
     }
 }
 
-/// Measures how fast a body comes or goes.
+/// Measures the speed of a body transfer.
 ///
-/// A pure value, with the time as a parameter. Made to be asked at every turn of the loop: it allocates nothing, and
-/// computes once in a tenth of a second.
+/// A pure value that receives the time as a parameter. It is called at every turn of the loop, so it allocates nothing
+/// and computes only once every 100 milliseconds.
 struct ProgressMeter: Hashable, Sendable {
-    /// How long it takes for what was measured to count for only a third (1/e), in nanoseconds.
+    /// The time after which a measurement counts for only a third (1/e), in nanoseconds.
     static let memory: Int64 = 3_000_000_000
 
-    /// How much time a measurement takes at least, in nanoseconds: shorter ones say more about buffers than about networks.
+    /// The minimum duration of a measurement, in nanoseconds.
+    ///
+    /// Shorter ones would measure buffers rather than the network.
     static let interval: Int64 = 100_000_000
 
-    /// The mean of the measurements, each weighted by its age.
+    /// The mean of the measurements, weighted by age.
     private var mean = 0.0
-    /// How much weight the measurements have together: 0 at first, then closer and closer to 1.
+    /// The total weight of the measurements: 0 at first, and then approaching 1.
     private var weight = 0.0
-    /// The completed bytes at the end of the last measurement, and the time of that.
+    /// The completed bytes at the end of the last measurement, and the time of its end.
     private var measured: Int64
     private var measuredAt: Int64
 
     /// Creates a meter.
     ///
     /// - Parameters:
-    ///   - completed: How many bytes are done already, which do not count.
+    ///   - completed: The number of bytes completed before the start, which do not count.
     ///   - now: The time, in nanoseconds of the monotonic clock.
     init(completed: Int64 = 0, now: Int64) {
         measured = completed
         measuredAt = now
     }
 
-    /// Takes note of how far the body is.
+    /// Updates the number of completed bytes.
     ///
     /// - Parameters:
-    ///   - completed: How many bytes are done. Fewer than before mean that it began again, and so does the measuring.
-    ///   - total: How many bytes there will be, if that is known.
+    ///   - completed: The number of completed bytes. A smaller number than before means that the body has started
+    ///     again; the measurement then starts again too.
+    ///   - total: The expected number of bytes, if it is known.
     ///   - now: The time, in nanoseconds of the monotonic clock.
-    /// - Returns: The progress with the rate of the last seconds.
+    /// - Returns: The progress with the current rate.
     mutating func update(completed: Int64, total: Int64?, now: Int64) -> TransferProgress {
         if completed < measured {
             self = ProgressMeter(completed: completed, now: now)
         } else if now - measuredAt >= Self.interval {
             measure(completed, now)
         }
-        // Before the weights add up to 1, the mean of what there is: a rate from the first measurement on.
+        // While the weights do not add up to 1, divide by their sum, so that the rate is known after the first
+        // measurement.
         return TransferProgress(
             completed: completed, total: total, bytesPerSecond: weight > 0 ? mean / weight : nil)
     }

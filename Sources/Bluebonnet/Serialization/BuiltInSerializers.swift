@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// Returns the body as bytes; also written `.data`.
+/// A serializer that returns the body as bytes; shorthand `.data`.
 public struct DataResponseSerializer: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that is applied to the body first.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The methods whose responses may have an empty body.
@@ -14,9 +14,9 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
     /// Creates the serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first.
-    ///   - emptyResponseCodes: The status codes whose responses may have an empty body.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body.
+    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -27,44 +27,56 @@ public struct DataResponseSerializer: SynchronousResponseSerializer {
         self.emptyResponseCodes = emptyResponseCodes
     }
 
-    /// Returns the body, preprocessed.
+    /// Returns the preprocessed body.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The bytes; none when the body is empty and may be.
-    /// - Throws: ``RequestError`` when the body is empty and may not be; what the preprocessor throws.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The bytes of the body, or no bytes if the body is empty and the method or status code allows it.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
+    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Data {
         try preprocessedData(of: input) ?? Data()
     }
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// Returns the body as bytes.
+    /// A serializer that returns the body as bytes.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 
-    /// Returns the body, preprocessed, as bytes.
+    /// A serializer that returns the preprocessed body as bytes.
     ///
-    /// - Parameter dataPreprocessor: What the body goes through first.
-    /// - Returns: The serializer.
+    /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
+    /// - Returns: A serializer with this preprocessor.
     package static func data(dataPreprocessor: any DataPreprocessor) -> DataResponseSerializer {
         DataResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
 
-/// Returns the body as text; also written `.string`.
+/// A serializer that returns the body as text; shorthand `.string`.
 ///
-/// The encoding is, in this order: the encoding passed in; that of the byte order mark at the start of the body; the
-/// `charset` of the response's `Content-Type`; UTF-8 if the body is well-formed UTF-8; ISO-8859-1, in which all bytes
-/// mean something. A byte order mark is not part of the text. Known charsets are UTF-8, UTF-16 and UTF-32 (with either
-/// byte order; little-endian by default), ISO-8859-1, US-ASCII (read as UTF-8 or ISO-8859-1), windows-1252, and those
-/// of the Encoding Standard that the system has tables of (glibc's `gconv` modules, which small images may leave out):
-/// the other parts of ISO-8859, windows-874 and 1250 to 1258, KOI8-R and KOI8-U, macintosh, Shift_JIS, EUC-JP,
-/// ISO-2022-JP, GBK, GB18030, Big5, EUC-KR. Text that is not well-formed in its encoding is an error, never replaced
-/// silently, and so is an unknown charset unless the body is well-formed UTF-8.
+/// The encoding is the first of these that applies:
+/// 1. The encoding given to the serializer.
+/// 2. The byte order mark at the start of the body. It is not part of the text.
+/// 3. The `charset` of the response's `Content-Type`.
+/// 4. UTF-8, if the body is well-formed UTF-8.
+/// 5. ISO-8859-1, in which every byte is valid.
+///
+/// Bluebonnet itself decodes these charsets:
+/// - UTF-8
+/// - UTF-16 and UTF-32, with either byte order; little-endian by default
+/// - ISO-8859-1 and windows-1252
+/// - US-ASCII, which is read as UTF-8 or ISO-8859-1
+///
+/// The following charsets need tables of the system (glibc's `gconv` modules), which small images may not have: the
+/// other parts of ISO-8859, windows-874, windows-1250, 1251 and 1253 to 1258, IBM437, IBM850, IBM852, IBM866, KOI8-R,
+/// KOI8-U, macintosh, x-mac-cyrillic, Shift_JIS, EUC-JP, ISO-2022-JP, GBK, GB18030, Big5 and EUC-KR.
+///
+/// Text that is not well-formed in its encoding is an error; malformed bytes are never replaced silently. An unknown
+/// charset is an error too, unless the body is well-formed UTF-8.
 public struct StringResponseSerializer: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that is applied to the body first.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// The encoding, whatever the response says; `nil` to find it out.
+    /// The encoding to use instead of the response's; `nil` to detect it.
     package let encoding: String.Encoding?
 
     /// The methods whose responses may have an empty body.
@@ -76,10 +88,10 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
     /// Creates the serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first.
-    ///   - encoding: The encoding, whatever the response says; `nil` to find it out.
-    ///   - emptyResponseCodes: The status codes whose responses may have an empty body.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body.
+    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - encoding: The encoding to use instead of the response's; `nil`, the default, to detect it.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
@@ -93,11 +105,11 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
 
     /// Returns the body as text.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The text; empty when the body is empty and may be.
-    /// - Throws: ``RequestError`` `.serialization(.stringSerializationFailed(encoding:))` when the body is not text in
-    ///   its encoding, `.serialization(.inputDataNilOrZeroLength)` when it is empty and may not be; what the
-    ///   preprocessor throws.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The text, or an empty string if the body is empty and the method or status code allows it.
+    /// - Throws: ``RequestError`` with `.serialization(.stringSerializationFailed(encoding:))` if the body is
+    ///   malformed in its encoding. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is
+    ///   empty and neither the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> String {
         guard let data = try preprocessedData(of: input) else { return "" }
         return try TextDecoder.decode(data, encoding: encoding, charset: input.response?.textEncoding)
@@ -105,21 +117,21 @@ public struct StringResponseSerializer: SynchronousResponseSerializer {
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// Returns the body as text, in the encoding that it says or shows.
+    /// A serializer that returns the body as text and detects the encoding.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// Returns the body as text in an encoding, whatever the response says.
+    /// A serializer that returns the body as text in a fixed encoding, regardless of the response.
     ///
-    /// - Parameter encoding: The encoding.
-    /// - Returns: The serializer.
+    /// - Parameter encoding: The encoding of the text.
+    /// - Returns: A serializer for this encoding.
     package static func string(encoding: String.Encoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }
 }
 
-/// Returns the body as a ``JSONValue``, for JSON of no fixed shape; also written `.json`.
+/// A serializer that returns the body as a ``JSONValue``, for JSON without a fixed structure; shorthand `.json`.
 public struct JSONResponseSerializer: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that is applied to the body first.
     public let dataPreprocessor: any DataPreprocessor
 
     /// The methods whose responses may have an empty body.
@@ -131,9 +143,9 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     /// Creates the serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first.
-    ///   - emptyResponseCodes: The status codes whose responses may have an empty body.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body.
+    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
@@ -146,11 +158,13 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
 
     /// Returns the body as a JSON value.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The value; ``JSONValue/null`` when the body is empty and may be.
-    /// - Throws: ``RequestError`` `.serialization(.jsonSerializationFailed)` with a ``JSONParsingError`` as the
-    ///   underlying error when the body is not JSON, `.serialization(.inputDataNilOrZeroLength)` when it is empty and
-    ///   may not be; what the preprocessor throws.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The parsed value, or ``JSONValue/null`` if the body is empty and the method or status code allows
+    ///   it.
+    /// - Throws: ``RequestError`` with `.serialization(.jsonSerializationFailed)` if the body is not JSON; the
+    ///   underlying error is a ``JSONParsingError``. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
+    ///   thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
         do {
@@ -162,27 +176,27 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
-    /// Returns the body as a JSON value.
+    /// A serializer that returns the body as a JSON value.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
-    /// Returns the body, preprocessed, as a JSON value.
+    /// A serializer that returns the preprocessed body as a JSON value.
     ///
-    /// - Parameter dataPreprocessor: What the body goes through first.
-    /// - Returns: The serializer.
+    /// - Parameter dataPreprocessor: The preprocessor to apply to the body first.
+    /// - Returns: A serializer with this preprocessor.
     package static func json(dataPreprocessor: any DataPreprocessor) -> JSONResponseSerializer {
         JSONResponseSerializer(dataPreprocessor: dataPreprocessor)
     }
 }
 
-/// Returns the body as a value of a `Decodable` type; also written `.decodable(of:)` and `.propertyList(of:)`.
+/// A serializer that decodes the body to a `Decodable` type; shorthands `.decodable(of:)` and `.propertyList(of:)`.
 ///
-/// When the body is empty and may be, the result is the type's ``EmptyResponse/emptyValue()``; a type without one is an
-/// error then.
+/// If the body is empty and the method or status code allows it, the result is the type's
+/// ``EmptyResponse/emptyValue()``. Decoding fails if the type does not conform to ``EmptyResponse``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that is applied to the body first.
     public let dataPreprocessor: any DataPreprocessor
 
-    /// What decodes the body.
+    /// The decoder for the body.
     package let decoder: any DataDecoder
 
     /// The methods whose responses may have an empty body.
@@ -194,10 +208,10 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
     /// Creates the serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first.
-    ///   - decoder: What decodes the body; JSON by default.
-    ///   - emptyResponseCodes: The status codes whose responses may have an empty body.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body.
+    ///   - dataPreprocessor: The preprocessor to apply to the body first; none by default.
+    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = .passthrough, decoder: any DataDecoder = JSONDecoder(),
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -209,13 +223,16 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
         self.emptyResponseCodes = emptyResponseCodes
     }
 
-    /// Returns the body as a value.
+    /// Returns the body as a decoded value.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The value.
-    /// - Throws: ``RequestError`` `.serialization(.decodingFailed)` with the decoder's error as the underlying one,
-    ///   `.serialization(.invalidEmptyResponse(type:))` when the body is empty, may be, and the type has no value for
-    ///   that, `.serialization(.inputDataNilOrZeroLength)` when it may not be; what the preprocessor throws.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The decoded value, or the type's empty value if the body is empty and the method or status code
+    ///   allows it.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` if the decoder fails; the underlying error is
+    ///   that of the decoder. ``RequestError`` with `.serialization(.invalidEmptyResponse(type:))` if an empty body is
+    ///   allowed, but the type has no empty value. ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)`
+    ///   if the body is empty and neither the method nor the status code allows it. Errors of the preprocessor are
+    ///   thrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> Value {
         guard let data = try preprocessedData(of: input) else { return try emptyValue() }
         do {
@@ -236,22 +253,22 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Synchron
 }
 
 extension ResponseSerializer {
-    /// Returns the body as a value of a `Decodable` type.
+    /// A serializer that decodes the body to a `Decodable` type.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: What decodes the body; JSON by default.
-    /// - Returns: The serializer.
+    ///   - decoder: The decoder for the body; a `JSONDecoder` by default.
+    /// - Returns: A serializer for this type.
     public static func decodable<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: any DataDecoder = JSONDecoder()
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(decoder: decoder)
     }
 
-    /// Returns the body, a property list in XML or binary form, as a value of a `Decodable` type.
+    /// A serializer that decodes a property list, in XML or binary form, to a `Decodable` type.
     ///
     /// - Parameter type: The type to decode.
-    /// - Returns: The serializer.
+    /// - Returns: A serializer for this type.
     package static func propertyList<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -259,16 +276,17 @@ extension ResponseSerializer {
     }
 }
 
-/// Tells where a downloaded file is.
+/// A serializer that returns the URL of a downloaded file; shorthand `.url`.
 public struct URLResponseSerializer: SynchronousResponseSerializer {
     /// Creates a serializer.
     public init() {}
 
-    /// Returns the URL of the file.
+    /// Returns the URL of the downloaded file.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The URL.
-    /// - Throws: `.serialization(.inputDataNilOrZeroLength)` when the response was not downloaded to a file.
+    /// - Parameter input: The request, response and file URL of the exchange.
+    /// - Returns: The URL of the file.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the response was not downloaded
+    ///   to a file.
     public func serialize(_ input: SerializerInput) throws -> URL {
         guard let url = input.fileURL else { throw RequestError(.serialization(.inputDataNilOrZeroLength)) }
         return url
@@ -276,6 +294,6 @@ public struct URLResponseSerializer: SynchronousResponseSerializer {
 }
 
 extension ResponseSerializer where Self == URLResponseSerializer {
-    /// Tells where a downloaded file is.
+    /// A serializer that returns the URL of a downloaded file.
     public static var url: URLResponseSerializer { URLResponseSerializer() }
 }

@@ -1,36 +1,39 @@
 import FoundationEssentials
 
-/// A character encoding that text can be decoded from.
+/// A character encoding that Bluebonnet can decode.
 enum Charset: Hashable, Sendable {
     case utf8
-    /// `nil`: the byte order mark says the order; little-endian without one, as the WHATWG's Encoding Standard has it.
+    /// UTF-16 with the given byte order; `nil` means that the byte order mark decides.
+    ///
+    /// Without a mark, it is little-endian, as in the WHATWG's Encoding Standard.
     case utf16(ByteOrder?)
     case utf32(ByteOrder?)
     case latin1
-    /// Declared ASCII, which in most cases means a superset of it.
+    /// Text declared as ASCII, which is usually a superset of ASCII.
     case looseASCII
     case windows1252
     case system(SystemCharset)
-    /// What Foundation decodes: most of it only in programs that link more than FoundationEssentials.
+    /// An encoding that Foundation decodes. Most of them need more than FoundationEssentials.
     case other(String.Encoding)
-    /// A name that is not known, or the name of a charset that the system has no table of. Its texts are all but
-    /// certainly ASCII or UTF-8 where they are well-formed UTF-8, and cannot be read where they are not.
+    /// An unknown name, or a charset that the system has no table for.
+    ///
+    /// Text that is well-formed UTF-8 is almost certainly ASCII or UTF-8. Other text cannot be decoded.
     case unknown(String)
 
     enum ByteOrder: Hashable, Sendable { case big, little }
 
-    /// Finds the charset by one of its names (IANA's registry, the Encoding Standard), in any case.
+    /// Finds the charset by one of its names (IANA's registry, the Encoding Standard), regardless of case.
     init(name: String) {
         let label = name.lowercased()
         self = Self.names[label] ?? SystemCharset.named(label).map { Charset($0) } ?? .unknown(label)
     }
 
-    /// The charset where the system has its table.
+    /// Uses a charset of the system, if the system has its table.
     init(_ charset: SystemCharset) {
         self = charset.isAvailable ? .system(charset) : .unknown(charset.name)
     }
 
-    /// The charset that Foundation means.
+    /// Finds the charset that corresponds to a Foundation encoding.
     init(_ encoding: String.Encoding) {
         let name = Self.encodingNames[encoding] ?? ""
         self = Self.names[name] ?? SystemCharset.named(name).map { .system($0) } ?? .other(encoding)
@@ -44,13 +47,13 @@ enum Charset: Hashable, Sendable {
         .shiftJIS: "shift_jis", .japaneseEUC: "euc-jp", .iso2022JP: "iso-2022-jp", .macOSRoman: "macintosh",
     ]
 
-    /// Finds the charset by the byte order mark at the start of the text, if there is one.
+    /// Finds the charset by the byte order mark at the start of the text, if there is a mark.
     init?(byteOrderMarkOf data: Data) {
         let start = Array(data.prefix(4))
         if start.starts(with: [0xEF, 0xBB, 0xBF]) {
             self = .utf8
         } else if start == [0xFF, 0xFE, 0, 0], data.count.isMultiple(of: 4) {
-            // Also a UTF-16 text that begins with U+0000, which does not occur in practice.
+            // This could also be UTF-16 that begins with U+0000, but such text does not occur in practice.
             self = .utf32(.little)
         } else if start == [0, 0, 0xFE, 0xFF] {
             self = .utf32(.big)
@@ -99,7 +102,7 @@ enum Charset: Hashable, Sendable {
 }
 
 extension Charset {
-    /// Returns the text of the bytes without its byte order mark, or `nil` when it is not well-formed.
+    /// Returns the decoded text without its byte order mark, or `nil` if the bytes are malformed.
     func decode(_ data: Data) -> String? {
         switch self {
         case .utf8:
@@ -116,7 +119,7 @@ extension Charset {
         }
     }
 
-    /// Returns the text of UTF-16 or UTF-32 in the order declared, else of the byte order mark, else little-endian.
+    /// Decodes UTF-16 or UTF-32 in the declared byte order, the order of the byte order mark, or little-endian.
     private static func decode<Encoding: Unicode.Encoding>(
         _ data: Data, as encoding: Encoding.Type, _ declared: ByteOrder?
     ) -> String? where Encoding.CodeUnit: FixedWidthInteger {
@@ -128,7 +131,7 @@ extension Charset {
         return String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: encoding)
     }
 
-    /// Returns the units of UTF-16 or UTF-32 bytes, without a part of one at the end.
+    /// Returns the code units of UTF-16 or UTF-32, without an incomplete unit at the end.
     static func units<Unit: FixedWidthInteger>(of data: Data, as type: Unit.Type, isBig: Bool) -> [Unit] {
         let bytes = data.span
         let size = MemoryLayout<Unit>.size
@@ -142,7 +145,7 @@ extension Charset {
         return units
     }
 
-    /// Returns the text of the bytes, each one the Unicode scalar of the same number.
+    /// Decodes each byte to the Unicode scalar with the same number.
     static func decodeLatin1(_ data: Data) -> String {
         decode(data) { Unicode.Scalar($0) }
     }
@@ -153,7 +156,7 @@ extension Charset {
         }
     }
 
-    /// Returns the text of bytes that are ASCII below 0x80, and above what the closure says.
+    /// Decodes bytes below 0x80 as ASCII, and the others with a closure.
     private static func decode(_ data: Data, _ scalar: (UInt8) -> Unicode.Scalar) -> String {
         let upper = (0x80...0xFF).map { Array(String(Character(scalar($0))).utf8) }
         let bytes = data.span
@@ -170,7 +173,9 @@ extension Charset {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The scalars of the bytes 0x80 to 0x9F; the five that are not assigned stand for themselves (Encoding Standard).
+    /// The scalars of the bytes 0x80 to 0x9F.
+    ///
+    /// The five unassigned bytes keep their values (Encoding Standard).
     private static let windows1252Scalars: [Unicode.Scalar] = [
         "\u{20AC}", "\u{81}", "\u{201A}", "\u{192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}",
         "\u{2C6}", "\u{2030}", "\u{160}", "\u{2039}", "\u{152}", "\u{8D}", "\u{17D}", "\u{8F}",
@@ -179,13 +184,13 @@ extension Charset {
     ]
 }
 
-/// Turns bytes into text by the rules that ``StringResponseSerializer`` states.
+/// Decodes text by the rules of ``StringResponseSerializer``.
 enum TextDecoder {
-    /// Returns the text of the bytes in the encoding that the caller insists on, or else that the response names.
+    /// Decodes text in the encoding that the caller requires, or else in the charset that the response names.
     static func decode(_ data: Data, encoding: String.Encoding?, charset: String?) throws(RequestError) -> String {
         if let encoding { return try decode(data, Charset(encoding), name: nil) }
         if let marked = Charset(byteOrderMarkOf: data) { return try decode(data, marked, name: nil) }
-        // As if no charset were named.
+        // An empty charset counts as none.
         guard let charset, !charset.isEmpty else { return detect(data) }
         return try decode(data, Charset(name: charset), name: charset)
     }
@@ -197,7 +202,7 @@ enum TextDecoder {
         return text
     }
 
-    /// Returns the text of bytes about which nothing is known.
+    /// Decodes text of unknown charset.
     static func detect(_ data: Data) -> String {
         Charset.utf8.decode(data) ?? Charset.decodeLatin1(data)
     }

@@ -1,41 +1,42 @@
 public import FoundationEssentials
 
-/// Changes the bytes of a body before they are serialized.
+/// A type that changes the bytes of a body before they are serialized.
 ///
-/// Runs where the serializer runs, and only on bodies that are not empty. What it throws ends the attempt like an error
-/// of the serializer.
+/// Runs where the serializer runs, and only for bodies that are not empty. Its errors end the attempt like errors of
+/// the serializer.
 public protocol DataPreprocessor: Sendable {
     /// Returns the bytes to serialize.
     ///
-    /// - Parameter data: The body.
-    /// - Returns: The bytes to serialize; none counts as an empty body.
-    /// - Throws: Any error; it ends the attempt.
+    /// - Parameter data: The body of the response.
+    /// - Returns: The bytes to serialize. No bytes count as an empty body.
+    /// - Throws: Any error. It ends the attempt.
     func preprocess(_ data: Data) throws -> Data
 }
 
 extension DataPreprocessor where Self == PassthroughPreprocessor {
-    /// Leaves the body as it is.
+    /// A preprocessor that returns the body unchanged.
     public static var passthrough: PassthroughPreprocessor { PassthroughPreprocessor() }
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// Removes the prefix `)]}',` with which some servers keep scripts from reading their JSON.
+    /// A preprocessor that removes the prefix `)]}',`, with which some servers prevent scripts from reading their
+    /// JSON.
     public static var googleXSSI: GoogleXSSIPreprocessor { GoogleXSSIPreprocessor() }
 }
 
-/// Leaves the body as it is; also written `.passthrough`.
+/// A preprocessor that returns the body unchanged; shorthand `.passthrough`.
 public struct PassthroughPreprocessor: DataPreprocessor {
     /// Creates the preprocessor.
     public init() {}
 
-    /// Returns the body.
+    /// Returns the body unchanged.
     ///
-    /// - Parameter data: The body.
+    /// - Parameter data: The body of the response.
     /// - Returns: The same bytes.
     public func preprocess(_ data: Data) -> Data { data }
 }
 
-/// Removes the prefix `)]}',` and a line feed from the body, if it is there; also written `.googleXSSI`.
+/// A preprocessor that removes the prefix `)]}',` and the line feed after it, if present; shorthand `.googleXSSI`.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
     private static let prefix = Data(")]}',\n".utf8)
 
@@ -44,22 +45,22 @@ public struct GoogleXSSIPreprocessor: DataPreprocessor {
 
     /// Returns the body without the prefix.
     ///
-    /// - Parameter data: The body.
-    /// - Returns: The bytes after the prefix, or the same bytes when there is none.
+    /// - Parameter data: The body of the response.
+    /// - Returns: The bytes after the prefix, or all bytes if there is no prefix.
     public func preprocess(_ data: Data) -> Data {
         data.starts(with: Self.prefix) ? Data(data.dropFirst(Self.prefix.count)) : data
     }
 }
 
-/// Decodes values from the bytes of a body.
+/// A type that decodes values from the bytes of a body.
 public protocol DataDecoder: Sendable {
     /// Decodes a value.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - data: The bytes.
-    /// - Returns: The value.
-    /// - Throws: Why the bytes are not such a value.
+    ///   - data: The bytes to decode.
+    /// - Returns: The decoded value.
+    /// - Throws: The reason the bytes cannot be decoded to the type.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

@@ -1,11 +1,11 @@
-/// Parses JSON text by RFC 8259's grammar, from bytes straight to values.
+/// Parses JSON text by the grammar of RFC 8259, directly from bytes to values.
 ///
-/// It recurses once for each level of nesting, ``JSONValue/maximumDepth`` levels at most.
+/// It recurses once per nesting level, at most ``JSONValue/maximumDepth`` levels deep.
 struct JSONParser {
     var index = 0
     var depth = 0
 
-    /// Returns the value of a whole text.
+    /// Returns the value of the entire text.
     mutating func parse(_ bytes: Span<UInt8>) throws(JSONParsingError) -> JSONValue {
         index = ByteOrderMark.utf8Length(in: bytes)
         skipSpace(bytes)
@@ -32,7 +32,7 @@ struct JSONParser {
         }
     }
 
-    /// Moves past the byte if it is the next one, and says whether it was.
+    /// Skips the given byte if it is next; returns whether it was.
     mutating func skip(_ byte: UInt8, _ bytes: Span<UInt8>) -> Bool {
         guard index < bytes.count, bytes[index] == byte else { return false }
         index += 1
@@ -111,12 +111,14 @@ struct JSONParser {
 
 /// Strings (RFC 8259 §7).
 extension JSONParser {
-    /// Parses a string; the index is at the opening quotation mark.
+    /// Parses a string.
+    ///
+    /// The index is at the opening quotation mark.
     mutating func parseString(_ bytes: Span<UInt8>) throws(JSONParsingError) -> String {
         index += 1
         let start = index
         var plainStart = index
-        /// The decoded text before the plain bytes, if there were escapes.
+        /// The decoded text up to the current unescaped part, if there were escapes.
         var decoded: [UInt8] = []
         while index < bytes.count {
             switch bytes[index] {
@@ -145,7 +147,9 @@ extension JSONParser {
         }
     }
 
-    /// Appends what an escape stands for; the index is at the backslash.
+    /// Appends the character of an escape sequence.
+    ///
+    /// The index is at the backslash.
     private mutating func parseEscape(
         _ bytes: Span<UInt8>, into decoded: inout [UInt8]
     ) throws(JSONParsingError) {
@@ -170,7 +174,7 @@ extension JSONParser {
         index += 2
     }
 
-    /// Parses `\uXXXX`, or two of them where they are a surrogate pair.
+    /// Parses `\uXXXX`, or two of these if they are a surrogate pair.
     private mutating func parseScalar(_ bytes: Span<UInt8>) throws(JSONParsingError) -> Unicode.Scalar {
         let first = try hexadecimal(bytes, at: index + 2)
         if let scalar = Unicode.Scalar(first) {
@@ -234,35 +238,35 @@ extension JSONParser {
     }
 }
 
-/// Says where a text stops being JSON, and why.
+/// An error that tells where a text is not valid JSON, and why.
 public struct JSONParsingError: Error, Hashable, Sendable, Described {
-    /// Names what is wrong.
+    /// The kinds of syntax errors.
     package enum Reason: Hashable, Sendable {
-        /// The text ends before the value does.
+        /// The text ends before the value is complete.
         case unexpectedEnd
-        /// A byte cannot stand where it does.
+        /// A byte is not allowed at its position.
         case unexpectedByte(UInt8)
-        /// Something follows the value.
+        /// There are more bytes after the value.
         case trailingBytes
-        /// A number does not have the form of RFC 8259 §6, such as `01` or `1.`.
+        /// A number is malformed, such as `01` or `1.` (RFC 8259 §6).
         case malformedNumber
-        /// A string holds a backslash before a character that is not escaped so, or half a surrogate pair.
+        /// A string contains an invalid escape sequence or half a surrogate pair.
         case malformedEscape
-        /// A string holds a control character that is not escaped.
+        /// A string contains an unescaped control character.
         case controlCharacter
         /// A string is not well-formed UTF-8.
         case malformedUTF8
-        /// Arrays and objects are nested deeper than 512.
+        /// Arrays and objects are nested more than 512 levels deep.
         case tooDeep
     }
 
-    /// The reason.
+    /// The kind of the syntax error.
     package let reason: Reason
 
-    /// How many bytes of the text come before the place.
+    /// The number of bytes before the position of the error.
     public let offset: Int
 
-    /// The reason and the position, in one line, without any of the text.
+    /// The reason and the position on one line, without any part of the JSON text.
     package var text: String {
         let text =
             switch reason {

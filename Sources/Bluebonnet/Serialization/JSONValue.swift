@@ -1,23 +1,26 @@
 public import FoundationEssentials
 
-/// Any value of a JSON text, for JSON of no fixed shape.
+/// Any JSON value, for JSON without a fixed structure.
 ///
 /// ```swift
 /// let json = try await session.request(url).serializingJSON().value
 /// let name = json["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// Numbers keep what was sent: one without fraction and exponent is an ``integer(_:)``, one with either a ``double(_:)``
-/// (the nearest value, as everywhere), and one beyond the range of its type a ``number(_:)`` with its digits. Two
-/// values are equal when they have the same case and content, so `1` and `1.0` are not.
+/// Numbers keep their exact value where possible:
+/// - A number without a fraction or an exponent is an ``integer(_:)``.
+/// - A number with a fraction or an exponent is a ``double(_:)``, rounded to the nearest value.
+/// - A number beyond the range of its type is a ``number(_:)``, which keeps all digits.
+///
+/// Two values are equal if they have the same case and the same content, so `1` and `1.0` are different.
 public enum JSONValue: Hashable, Sendable {
-    /// `null`.
+    /// The value `null`.
     case null
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     case bool(Bool)
-    /// A number without fraction and exponent.
+    /// A number without a fraction or an exponent.
     case integer(Int64)
-    /// A number with a fraction or an exponent; also `-0`.
+    /// A number with a fraction or an exponent, and also `-0`.
     case double(Double)
     /// A number beyond the range of `Int64` or `Double`.
     case number(JSONNumber)
@@ -25,40 +28,40 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Where the text repeats a name, the last one counts.
+    /// An object. If a name is repeated in the text, the last value is used.
     case object([String: JSONValue])
 
-    /// How deep arrays and objects may be nested in a text that is parsed.
+    /// The maximum nesting depth of arrays and objects in a parsed text.
     package static let maximumDepth = 512
 }
 
 extension JSONValue {
-    /// Parses a JSON text (RFC 8259), strictly.
+    /// Parses JSON text strictly by RFC 8259.
     ///
-    /// The text is UTF-8; a byte order mark is skipped. Arrays and objects may be nested 512 deep. Runs where it is
-    /// called, in time proportional to the length of the text.
+    /// The text must be UTF-8; a byte order mark is skipped. Arrays and objects may be nested up to 512 levels deep.
+    /// The parser runs synchronously on the calling thread. Its time is proportional to the length of the text.
     ///
-    /// - Parameter data: The text.
-    /// - Throws: ``JSONParsingError`` with the place where the text is not JSON.
+    /// - Parameter data: The JSON text in UTF-8.
+    /// - Throws: ``JSONParsingError`` with the position of the first error.
     public init(parsing data: Data) throws(JSONParsingError) {
         var parser = JSONParser()
         self = try parser.parse(data.span)
     }
 
-    /// Parses a JSON text (RFC 8259), strictly.
+    /// Parses JSON text strictly by RFC 8259.
     ///
-    /// - Parameter text: The text.
-    /// - Throws: ``JSONParsingError`` with the place where the text is not JSON.
+    /// - Parameter text: The JSON text.
+    /// - Throws: ``JSONParsingError`` with the position of the first error.
     public init(parsing text: String) throws(JSONParsingError) {
         self = try JSONValue(parsing: Data(text.utf8))
     }
 
-    /// Returns the value as JSON text in UTF-8, the members of objects sorted by name.
+    /// Returns the value as JSON text in UTF-8, with object members sorted by name.
     ///
-    /// Doubles that are not finite have no form in JSON and become `null`, as in JavaScript.
+    /// JSON cannot represent infinity and NaN. They become `null`, as in JavaScript.
     ///
-    /// - Parameter prettyPrinted: Whether the text is broken into indented lines.
-    /// - Returns: The text.
+    /// - Parameter prettyPrinted: Whether to use several indented lines; `false` by default.
+    /// - Returns: The JSON text in UTF-8.
     package func encode(prettyPrinted: Bool = false) -> Data {
         var writer = JSONWriter(isPretty: prettyPrinted)
         writer.write(self)
@@ -67,40 +70,40 @@ extension JSONValue {
 }
 
 extension JSONValue: Described {
-    /// The value as JSON text in one line, the members of objects sorted by name.
+    /// The value as JSON text on one line, with object members sorted by name.
     package var text: String { String(decoding: encode(), as: UTF8.self) }
 
-    /// The value as JSON text in indented lines, the members of objects sorted by name.
+    /// The value as JSON text on indented lines, with object members sorted by name.
     public var prettyDescription: String { String(decoding: encode(prettyPrinted: true), as: UTF8.self) }
 }
 
 extension JSONValue {
-    /// The member of this name, or `nil` when there is none or this is not an object.
+    /// The member with this name, or `nil` if there is none or this is not an object.
     ///
-    /// - Parameter name: The member's name.
+    /// - Parameter name: The name of the member.
     public subscript(name: String) -> JSONValue? { object?[name] }
 
-    /// The element at this index, or `nil` when there is none or this is not an array.
+    /// The element at this index, or `nil` if there is none or this is not an array.
     ///
-    /// - Parameter index: The index, from 0.
+    /// - Parameter index: The zero-based index.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// Whether this is `null`.
+    /// Whether the value is `null`.
     package var isNull: Bool { self == .null }
 
-    /// The truth value, or `nil` when this is not one.
+    /// The Boolean value, or `nil` if this is not a Boolean.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-    /// The number as `Int`, or `nil` when this is not a number that `Int` holds exactly.
+    /// The number as an `Int`, or `nil` if this is not a number that `Int` can represent exactly.
     public var int: Int? { exact(Int.self) }
 
-    /// The number as `UInt64`, or `nil` when this is not a number that `UInt64` holds exactly.
+    /// The number as a `UInt64`, or `nil` if this is not a number that `UInt64` can represent exactly.
     public var uint64: UInt64? { exact(UInt64.self) }
 
-    /// The number as the nearest `Double`, or `nil` when this is not a number or beyond the range of `Double`.
+    /// The number as the nearest `Double`, or `nil` if this is not a number or is beyond the range of `Double`.
     public var double: Double? {
         switch self {
         case .integer(let value): return Double(value)
@@ -112,7 +115,7 @@ extension JSONValue {
         }
     }
 
-    /// The number as `Decimal`, with up to 38 digits, or `nil` when this is not a number.
+    /// The number as a `Decimal` with up to 38 digits, or `nil` if this is not a number or is beyond its range.
     public var decimal: Decimal? {
         switch self {
         case .integer(let value): Decimal(value)
@@ -122,13 +125,13 @@ extension JSONValue {
         }
     }
 
-    /// The string, or `nil` when this is not one.
+    /// The string, or `nil` if this is not a string.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The elements, or `nil` when this is not an array.
+    /// The elements, or `nil` if this is not an array.
     public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
-    /// The members, or `nil` when this is not an object.
+    /// The members, or `nil` if this is not an object.
     public var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
     private func exact<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Integer? {
@@ -144,64 +147,66 @@ extension JSONValue {
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// Creates `null`.
+    /// Creates the value `null`.
     ///
-    /// - Parameter nilLiteral: Nothing.
+    /// - Parameter nilLiteral: The `nil` literal.
     public init(nilLiteral: ()) {
         self = .null
     }
 
-    /// Creates `true` or `false`.
+    /// Creates the value `true` or `false`.
     ///
-    /// - Parameter value: The truth value.
+    /// - Parameter value: The Boolean value.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }
 
     /// Creates an integer.
     ///
-    /// - Parameter value: The integer.
+    /// - Parameter value: The value of the integer.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }
 
-    /// Creates a number with a fraction.
+    /// Creates a floating-point number.
     ///
-    /// - Parameter value: The number.
+    /// - Parameter value: The value of the number.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 
     /// Creates a string.
     ///
-    /// - Parameter value: The string.
+    /// - Parameter value: The content of the string.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 
     /// Creates an array.
     ///
-    /// - Parameter elements: The elements.
+    /// - Parameter elements: The elements of the array.
     public init(arrayLiteral elements: JSONValue...) {
         self = .array(elements)
     }
 
-    /// Creates an object; where a name is repeated, the last one counts.
+    /// Creates an object.
     ///
-    /// - Parameter elements: The members.
+    /// If a name is repeated, the last value is used.
+    ///
+    /// - Parameter elements: The names and values of the members.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { $1 })
     }
 }
 
 extension JSONValue: Codable {
-    /// Decodes a value of any decoder, for a member of no fixed shape in a `Decodable` type.
+    /// Decodes a value with any decoder, for members without a fixed structure in a `Decodable` type.
     ///
-    /// Decoders tell less about a number than ``init(parsing:)-(Data)`` finds out: `1.0` is an integer here, and more
-    /// than 38 digits are rounded.
+    /// A decoder preserves less of a number than ``init(parsing:)-(Data)``: `1.0` becomes an integer, and numbers are
+    /// rounded to 38 digits.
     ///
-    /// - Parameter decoder: The decoder.
-    /// - Throws: The decoder's error.
+    /// - Parameter decoder: The decoder to read from.
+    /// - Throws: The error of the decoder.
     public init(from decoder: any Decoder) throws {
         if var elements = try? decoder.unkeyedContainer() {
             var array: [JSONValue] = []
@@ -239,10 +244,10 @@ extension JSONValue: Codable {
         return .double(try double ?? container.decode(Double.self))
     }
 
-    /// Encodes the value into any encoder.
+    /// Encodes the value with any encoder.
     ///
-    /// - Parameter encoder: The encoder.
-    /// - Throws: The encoder's error; most encoders reject doubles that are not finite.
+    /// - Parameter encoder: The encoder to write to.
+    /// - Throws: The error of the encoder. Most encoders reject infinity and NaN.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .array(let elements):
@@ -276,17 +281,17 @@ extension JSONValue: Codable {
     }
 }
 
-/// A number of a JSON text, kept as it is written there.
+/// A JSON number, kept exactly as it is written in the text.
 ///
-/// ``JSONValue`` holds one for what neither `Int64` nor `Double` can: an integer beyond `Int64`, a magnitude beyond
-/// `Double`. No digit is lost.
+/// ``JSONValue`` uses it for an integer beyond the range of `Int64` and for a value beyond the range of `Double`. No
+/// digit is lost.
 public struct JSONNumber: Hashable, Sendable, Described {
-    /// The number as JSON writes it (RFC 8259 §6).
+    /// The number as JSON text (RFC 8259 §6).
     public let text: String
 
-    /// Creates a number of its JSON text.
+    /// Creates a number from its JSON text.
     ///
-    /// - Parameter text: The number; `nil` results unless it has the form that RFC 8259 §6 prescribes.
+    /// - Parameter text: The number as JSON text. The result is `nil` if it is not a valid JSON number (RFC 8259 §6).
     public init?(_ text: String) {
         var parser = JSONParser()
         let bytes = text.utf8.span
@@ -294,7 +299,7 @@ public struct JSONNumber: Hashable, Sendable, Described {
         self.text = text
     }
 
-    /// Creates a number of a text that is known to be one.
+    /// Creates a number from text that is known to be valid.
     init(checked text: String) {
         self.text = text
     }
@@ -302,7 +307,7 @@ public struct JSONNumber: Hashable, Sendable, Described {
 
 /// Writes JSON text.
 private struct JSONWriter {
-    /// The text so far, in UTF-8.
+    /// The UTF-8 text written so far.
     private(set) var bytes: [UInt8] = []
 
     private let isPretty: Bool

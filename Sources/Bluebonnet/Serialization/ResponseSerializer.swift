@@ -1,11 +1,14 @@
 public import FoundationEssentials
 
-/// Turns a complete response into a value.
+/// A type that turns a complete response into a value.
 ///
-/// A serializer is asked after validation, once for each attempt whose response was accepted, in the order in which
-/// serializers were attached. It runs off the network's thread and may take its time and may `await`; a serializer that
-/// never awaits is better a ``SynchronousResponseSerializer``, which costs no suspension. What it throws ends the attempt
-/// as `.serialization(.customSerializationFailed)` with the thrown error as the underlying one; a ``RequestError`` stays as it is.
+/// Serializers run after validation, in the order in which they were attached. Each runs once for every attempt with
+/// an accepted response. A serializer never runs on the network's thread, so it may take its time and may `await`. If
+/// yours does not await, conform to ``SynchronousResponseSerializer`` instead, which needs no suspension.
+///
+/// An error of the serializer ends the attempt. A ``RequestError`` is kept. Any other error becomes the underlying
+/// error of `.serialization(.customSerializationFailed)`; a `CancellationError` becomes the underlying error of a
+/// cancellation.
 ///
 /// ```swift
 /// struct CSVSerializer: SynchronousResponseSerializer {
@@ -13,13 +16,13 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// The built-in ones are ``DataResponseSerializer``, ``StringResponseSerializer``, ``JSONResponseSerializer`` and
-/// ``DecodableResponseSerializer``.
+/// The built-in serializers are ``DataResponseSerializer``, ``StringResponseSerializer``, ``JSONResponseSerializer``,
+/// ``DecodableResponseSerializer`` and ``URLResponseSerializer``.
 public protocol ResponseSerializer<SerializedObject>: Sendable {
-    /// The type of the value.
+    /// The type of the serialized value.
     associatedtype SerializedObject: Sendable
 
-    /// What the body goes through first; the body as it is by default.
+    /// The preprocessor for the body; by default, the body is not changed.
     var dataPreprocessor: any DataPreprocessor { get }
 
     /// The methods whose responses may have an empty body; `HEAD` by default.
@@ -28,37 +31,38 @@ public protocol ResponseSerializer<SerializedObject>: Sendable {
     /// The status codes whose responses may have an empty body; 204 and 205 by default.
     var emptyResponseCodes: Set<Int> { get }
 
-    /// Makes the value.
+    /// Returns the serialized value.
     ///
-    /// The preprocessor and the rules for empty bodies are there for the implementation to use; a built-in serializer
-    /// that the implementation calls applies its own. Cancelling the request cancels the task in which this runs.
+    /// Your implementation may use the preprocessor and the rules for empty bodies; they are not applied
+    /// automatically. A built-in serializer that you call from it applies its own. Cancelling the request cancels the
+    /// task that runs this method.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The value.
-    /// - Throws: Any error; it ends the attempt.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The serialized value.
+    /// - Throws: Any error. It ends the attempt.
     func serialize(_ input: SerializerInput) async throws -> SerializedObject
 }
 
 extension ResponseSerializer {
-    /// The body as it is.
+    /// A preprocessor that leaves the body unchanged.
     public var dataPreprocessor: any DataPreprocessor { PassthroughPreprocessor() }
 
-    /// ``defaultEmptyRequestMethods``.
+    /// The default methods: ``defaultEmptyRequestMethods``.
     public var emptyRequestMethods: Set<HTTPMethod> { Self.defaultEmptyRequestMethods }
 
-    /// ``defaultEmptyResponseCodes``.
+    /// The default status codes: ``defaultEmptyResponseCodes``.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
-    /// The methods whose responses may have an empty body unless a serializer says otherwise: `HEAD`.
+    /// The default set of methods whose responses may have an empty body: `HEAD`.
     public static var defaultEmptyRequestMethods: Set<HTTPMethod> { EmptyResponseRules.requestMethods }
 
-    /// The status codes whose responses may have an empty body unless a serializer says otherwise: 204 and 205.
+    /// The default set of status codes whose responses may have an empty body: 204 and 205.
     public static var defaultEmptyResponseCodes: Set<Int> { EmptyResponseRules.responseCodes }
 
-    /// Returns whether the response may have an empty body, by its request's method or its status code.
+    /// Returns whether the response may have an empty body because of its request's method or its status code.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: Whether an empty body is right.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: Whether an empty body is valid.
     package func allowsEmptyBody(_ input: SerializerInput) -> Bool {
         if let method = input.request?.method, emptyRequestMethods.contains(method) { return true }
         guard let code = input.response?.statusCode else { return false }
@@ -67,14 +71,14 @@ extension ResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Returns the preprocessed body, or `nil` when it is empty and may be.
+    /// Returns the preprocessed body, or `nil` if it is empty and the method or status code allows it.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The body, never empty, or `nil`.
-    /// - Throws: ``RequestError`` `.serialization(.inputDataNilOrZeroLength)` when the body is empty and may not be;
-    ///   what the preprocessor throws.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The body, which is never empty, or `nil`.
+    /// - Throws: ``RequestError`` with `.serialization(.inputDataNilOrZeroLength)` if the body is empty and neither
+    ///   the method nor the status code allows it. Errors of the preprocessor are thrown unchanged.
     package func preprocessedData(of input: SerializerInput) throws -> Data? {
-        // An empty body is never preprocessed: there is nothing in it to remove.
+        // An empty body is never preprocessed, because there is nothing to change.
         let data = input.data.isEmpty ? input.data : try dataPreprocessor.preprocess(input.data)
         guard data.isEmpty else { return data }
         guard allowsEmptyBody(input) else { throw RequestError(.serialization(.inputDataNilOrZeroLength)) }
@@ -82,48 +86,48 @@ extension ResponseSerializer {
     }
 }
 
-/// The rules that serializers begin with, made once: there is a serializer for each request.
+/// The default rules, created only once because every request has its own serializer.
 private enum EmptyResponseRules {
     static let requestMethods: Set<HTTPMethod> = [.head]
     static let responseCodes: Set<Int> = [204, 205]
 }
 
-/// Turns a complete response into a value without awaiting anything.
+/// A serializer that never awaits.
 ///
-/// Conform to this protocol rather than to ``ResponseSerializer`` when `serialize` is not `async`: the request then runs
-/// it without a suspension. All built-in serializers do.
+/// Conform to this protocol instead of ``ResponseSerializer`` if your `serialize` method is not `async`. The request
+/// then calls it without a suspension. All built-in serializers conform to this protocol.
 public protocol SynchronousResponseSerializer<SerializedObject>: ResponseSerializer {
-    /// Makes the value.
+    /// Returns the serialized value.
     ///
-    /// Runs on the global pool, or on the executor that the awaiting task prefers, such as ``Session/executor``.
+    /// Runs on the global pool, or on the executor preferred by the awaiting task, such as ``Session/executor``.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The value.
-    /// - Throws: Any error; it ends the attempt.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The serialized value.
+    /// - Throws: Any error. It ends the attempt.
     func serialize(_ input: SerializerInput) throws -> SerializedObject
 }
 
-/// The input of a serializer: the exchange as far as it went.
+/// The input of a serializer: the request, the response and the body.
 public struct SerializerInput: Sendable {
-    /// The request of the last attempt, without the fields that the session adds.
+    /// The request of the last attempt, without the header fields added by the session.
     public var request: HTTPRequest?
 
     /// The head of the response.
     public var response: HTTPResponse?
 
-    /// The body, decoded from its content coding; empty when there was none.
+    /// The body after content decoding; empty if there is no body.
     public var data: Data
 
-    /// Where the body is, if it was downloaded to a file.
+    /// The URL of the file, if the body was downloaded to a file.
     public var fileURL: URL?
 
     /// Creates the input of a serializer.
     ///
     /// - Parameters:
-    ///   - request: The request.
+    ///   - request: The request of the last attempt.
     ///   - response: The head of the response.
-    ///   - data: The body.
-    ///   - fileURL: Where the body is, if it was downloaded to a file.
+    ///   - data: The body after content decoding.
+    ///   - fileURL: The URL of the file, if the body was downloaded to a file; `nil` by default.
     public init(request: HTTPRequest?, response: HTTPResponse?, data: Data, fileURL: URL? = nil) {
         self.request = request
         self.response = response
@@ -132,37 +136,37 @@ public struct SerializerInput: Sendable {
     }
 }
 
-/// Makes a value with a closure: `ClosureResponseSerializer { input in … }`.
+/// A serializer that calls a closure: `ClosureResponseSerializer { input in … }`.
 package struct ClosureResponseSerializer<SerializedObject: Sendable>: ResponseSerializer {
     private let body: @Sendable (SerializerInput) async throws -> SerializedObject
 
     /// Creates the serializer.
     ///
-    /// - Parameter body: Makes the value. It is handed the body as it is, empty ones too. What it throws ends the attempt
-    ///   as `.serialization(.customSerializationFailed)` with the thrown error as the underlying one.
+    /// - Parameter body: Returns the serialized value. It receives the unchanged body, even if that is empty. Its
+    ///   error becomes the underlying error of `.serialization(.customSerializationFailed)`, unless it is a
+    ///   ``RequestError``.
     package init(_ body: @escaping @Sendable (SerializerInput) async throws -> SerializedObject) {
         self.body = body
     }
 
     /// Calls the closure.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The value.
-    /// - Throws: The closure's error.
+    /// - Parameter input: The request, response and body of the exchange.
+    /// - Returns: The value that the closure returns.
+    /// - Throws: The error that the closure throws.
     package func serialize(_ input: SerializerInput) async throws -> SerializedObject {
         try await body(input)
     }
 }
 
-/// A type that has a value for "there was no body".
+/// A type with a value that represents an empty body.
 ///
-/// ``DecodableResponseSerializer`` returns that value when a response has no body and may have none, by
-/// ``ResponseSerializer/emptyRequestMethods`` and ``ResponseSerializer/emptyResponseCodes``. Optionals conform: their
-/// value is `nil`.
+/// ``DecodableResponseSerializer`` returns this value for an empty body, if ``ResponseSerializer/emptyRequestMethods``
+/// or ``ResponseSerializer/emptyResponseCodes`` allow one. Optionals conform to this protocol with the value `nil`.
 public protocol EmptyResponse {
-    /// Returns the value that stands for an empty body.
+    /// Returns the value that represents an empty body.
     ///
-    /// - Returns: The value.
+    /// - Returns: The empty value of the type.
     static func emptyValue() -> Self
 }
 
@@ -173,7 +177,7 @@ extension Optional: EmptyResponse {
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// The value of a response of which only its success matters: `serializingDecodable(Empty.self)`.
+/// A value for responses where only success matters, as in `serializingDecodable(Empty.self)`.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     /// The only value.
     public static let value = Empty()
@@ -187,18 +191,18 @@ public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
     public static func emptyValue() -> Empty { value }
 }
 
-/// A serializer as the attempt loop runs it: its type erased, its errors wrapped and told which response they are about.
+/// A serializer in the form that the attempt loop runs: type-erased, and with errors that refer to the response.
 package enum PreparedSerializer<Value: Sendable>: Sendable {
-    /// Runs without suspending.
+    /// A serializer that never suspends.
     case synchronous(@Sendable (SerializerInput) throws(RequestError) -> Value)
-    /// May suspend.
+    /// A serializer that may suspend.
     case asynchronous(@Sendable (SerializerInput) async throws(RequestError) -> Value)
 
     /// Prepares a serializer that never awaits.
     package init(_ serializer: some SynchronousResponseSerializer<Value>) {
         self = .synchronous { input throws(RequestError) in
             do {
-                // A function without `async` chooses the synchronous requirement.
+                // Overload resolution picks the synchronous requirement, because this closure is not `async`.
                 return try serializer.serialize(input)
             } catch {
                 throw RequestError.wrappingSerializer(error).aboutIfMissing(input)
@@ -206,7 +210,9 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Prepares any serializer; generic code does not know whether a serializer awaits.
+    /// Prepares any serializer.
+    ///
+    /// Generic code does not know whether the serializer awaits.
     package init(_ serializer: some ResponseSerializer<Value>) {
         if let synchronous = serializer as? any SynchronousResponseSerializer<Value> {
             self.init(synchronous)
@@ -223,9 +229,10 @@ package enum PreparedSerializer<Value: Sendable>: Sendable {
 }
 
 extension RequestError {
-    /// Returns what a serializer or preprocessor threw as a request's error, wrapped once.
+    /// Returns the error of a serializer or preprocessor as a `RequestError`, wrapped at most once.
     ///
-    /// A ``RequestError`` stays itself, a `CancellationError` is a cancellation, all else is `.serialization(.customSerializationFailed)`.
+    /// A ``RequestError`` is kept, and a `CancellationError` becomes a cancellation. Any other error becomes
+    /// `.serialization(.customSerializationFailed)`.
     package static func wrappingSerializer(_ error: any Error) -> RequestError {
         switch error {
         case let error as RequestError: error
@@ -234,7 +241,7 @@ extension RequestError {
         }
     }
 
-    /// Returns the error with the response that could not be serialized, unless it has one already.
+    /// Adds the response that could not be serialized to the error, unless the error already has a response.
     func aboutIfMissing(_ input: SerializerInput) -> RequestError {
         guard response == nil, let response = input.response else { return self }
         return about(response, body: input.data)

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Glibc
 
-/// A charset whose table is the system's: one of the Encoding Standard's that Bluebonnet does not decode by itself.
+/// A charset that is decoded with a table of the system, because Bluebonnet does not decode it itself.
 ///
-/// Only names of the table below reach the system, whatever a response says.
+/// Only names from the table below are passed to the system, whatever the response contains.
 struct SystemCharset: Hashable, Sendable {
     /// The preferred name (IANA's registry).
     let name: String
-    /// Its name in `iconv_open`: that of the superset that the Encoding Standard means.
+    /// The name for `iconv_open`: the superset of the charset that the Encoding Standard uses.
     let systemName: String
 
     /// Finds the charset by one of its names in lower case.
@@ -18,7 +18,7 @@ struct SystemCharset: Hashable, Sendable {
         self.systemName = systemName
     }
 
-    /// Whether the system has its table: small images leave most of them out.
+    /// Whether the system has the table; small images lack most of them.
     var isAvailable: Bool { SystemTextDecoder(self) != nil }
 
     /// Every charset of the table.
@@ -34,7 +34,8 @@ struct SystemCharset: Hashable, Sendable {
         return names
     }()
 
-    /// In each line the preferred name, the system's name, and the other names that the Encoding Standard or IANA list.
+    /// Each line has the preferred name, the system's name, and the other names listed by the Encoding Standard or
+    /// IANA.
     private static let table = """
         ibm437 CP437 cp437 437
         ibm850 CP850 cp850 850
@@ -81,26 +82,26 @@ struct SystemCharset: Hashable, Sendable {
         """
 }
 
-/// Decodes text piece by piece by a table of the system's (`iconv`), wherever the pieces end.
+/// Decodes text piece by piece with a table of the system (`iconv`); pieces may end anywhere.
 ///
-/// Belongs to one task at a time. It holds what the charset shifted to, the bytes of a character that is not complete
-/// (never more than ``longestRest``), and, where characters combine, the last one.
-// Safety: the descriptor is this object's own from its making until `deinit`; iconv sees pointers to other memory within
-// the call below only, together with its size.
+/// Only one task may use it at a time. It keeps the shift state of the charset and the bytes of an incomplete
+/// character, at most ``longestRest``. For charsets with combining characters, it also keeps the last character.
+// Safety: The descriptor belongs to this object alone until `deinit`. iconv sees pointers to other memory, together
+// with its size, only within the call below.
 @safe
 final class SystemTextDecoder {
     private let descriptor: iconv_t
-    /// Whether escape sequences change the meaning of the bytes after them, which flushing would end.
+    /// Whether escape sequences change the meaning of later bytes; flushing would reset this state.
     private let shifts: Bool
     private var rest: [UInt8] = []
 
-    /// More bytes than the charsets of the table have in a character or in an escape sequence.
+    /// At least the length of the longest character or escape sequence of all these charsets.
     private static let longestRest = 8
 
-    /// Creates a decoder; `nil` when the system does not have the charset's table.
+    /// Creates a decoder, or returns `nil` if the system lacks the charset's table.
     init?(_ charset: SystemCharset) {
         let opened = unsafe iconv_open("UTF-8", charset.systemName)
-        // -1 is the failure, which the importer takes for an address.
+        // A result of -1 means failure; Swift imports it as an address.
         guard let opened = unsafe opened, UInt(bitPattern: opened) != UInt.max else { return nil }
         unsafe descriptor = unsafe opened
         shifts = charset.systemName.hasPrefix("ISO-2022")
@@ -110,13 +111,13 @@ final class SystemTextDecoder {
         unsafe _ = iconv_close(descriptor)
     }
 
-    /// Returns the text that the bytes complete.
+    /// Returns the text that these bytes complete.
     ///
     /// - Parameters:
-    ///   - bytes: The next bytes.
-    ///   - isLast: Whether no more are to come.
-    ///   - repairs: Whether a malformed part becomes U+FFFD.
-    /// - Returns: The text; `nil` for malformed text that is not repaired.
+    ///   - bytes: The next bytes of the text.
+    ///   - isLast: Whether these are the last bytes.
+    ///   - repairs: Whether malformed parts are replaced by U+FFFD.
+    /// - Returns: The decoded text, or `nil` if it is malformed and `repairs` is `false`.
     func decode(_ bytes: Data, isLast: Bool, repairs: Bool) -> String? {
         let input = rest + bytes
         var text: [UInt8] = []
@@ -131,7 +132,7 @@ final class SystemTextDecoder {
                 return String(decoding: text, as: UTF8.self)
             default:
                 guard repairs else { return nil }
-                // What is not complete at the end is one mistake, as it is in UTF-8.
+                // An incomplete character at the end counts as one error, as in UTF-8.
                 start = stop == EINVAL ? input.count : start + 1
                 if !shifts { flush(into: &text) }
                 text += "\u{FFFD}".utf8
@@ -142,11 +143,12 @@ final class SystemTextDecoder {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Converts from an index on, which it moves, as far as one piece of output has room; returns why it stopped early.
+    /// Converts from an index, which it advances, until one piece of output is full; returns the reason for an early
+    /// stop.
     private func convert(
         _ input: UnsafeBufferPointer<UInt8>, from start: inout Int, into text: inout [UInt8]
     ) -> Int32? {
-        // iconv does not write there.
+        // iconv does not write to its input.
         var next = unsafe UnsafeMutableRawPointer(mutating: input.baseAddress)?
             .advanced(by: start).assumingMemoryBound(to: CChar.self)
         var left = input.count - start
@@ -156,7 +158,7 @@ final class SystemTextDecoder {
         return stop
     }
 
-    /// Hands out what is held back because something might be combined with it.
+    /// Returns the text that iconv holds back in case a combining character follows.
     private func flush(into text: inout [UInt8]) {
         var none: UnsafeMutablePointer<CChar>?
         var left = 0

@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// Holds a form whose fields and files are sent as `multipart/form-data` (RFC 7578).
+/// A form with fields and files, sent as `multipart/form-data` (RFC 7578).
 ///
-/// A value: a copy that is appended to leaves the original as it is. Parts are sent in the order in which they were
-/// appended. They are read when they are sent, piece by piece, from where they are; neither the form nor a file of it has
-/// to fit into memory. What is wrong with a part (a file that is missing, a name that cannot be sent) is reported when
-/// the form is opened, encoded or written, the first one of all.
+/// The form is a value type: appending to a copy does not change the original. Parts are sent in the order in which
+/// they were appended. Files and sequences are read piece by piece while they are sent, so neither the form nor its
+/// files have to fit into memory. The form is checked when it is opened, encoded or written. It then reports the first
+/// invalid part, such as one with a missing file or with a name that cannot be sent.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -15,21 +15,24 @@ public import FoundationEssentials
 ///
 /// ### How names are written
 ///
-/// Names of fields and files are written as browsers do, by the HTML standard's "multipart/form-data encoding algorithm":
-/// UTF-8, with `"` as `%22`, CR as `%0D` and LF as `%0A`, and nothing else changed. In the name of a field, a CR or LF
-/// that stands alone becomes CR LF first; in the name of a file it does not. There is never a `filename*`, which RFC 7578
-/// §4.2 forbids.
+/// The names of fields and files are written as browsers write them, by the HTML standard's "multipart/form-data
+/// encoding algorithm". They are in UTF-8, with `"` as `%22`, CR as `%0D` and LF as `%0A`. Nothing else is changed. In
+/// field names, but not in file names, a lone CR or LF first becomes CR LF. `filename*` is never sent, because RFC
+/// 7578 §4.2 forbids it.
 ///
-/// The rule loses something: percent signs and backslashes are not escaped. But it is what servers are tried with, and
-/// they disagree about any other. Of the parsers that Bluebonnet is tested with, all of them Python's, `multipart` undoes
-/// the three escapes, `werkzeug` only `%22`, `python-multipart` and the standard library's `email` none; those that undo
-/// `%22` do so also where it was in the name. All but `multipart` take a backslash before a quote, or before any
-/// character, for an escape: do not let a name end with one.
+/// This encoding is ambiguous, because percent signs and backslashes are not escaped. Yet servers are tested with it,
+/// and they disagree about all alternatives. Bluebonnet is tested with these Python parsers:
+/// - `multipart` decodes all three escapes.
+/// - `werkzeug` decodes only `%22`.
+/// - `python-multipart` and the standard library's `email` decode none.
+///
+/// The parsers that decode `%22` also do so if the original name contains `%22`. All except `multipart` treat a
+/// backslash before a quote, or before any character, as an escape. Names should therefore not end with a backslash.
 public struct MultipartFormData: Sendable {
-    /// What separates the parts.
+    /// The boundary that separates the parts.
     public let boundary: String
 
-    /// Whether the boundary is the user's own, and might be in a part.
+    /// Whether the boundary was chosen by the user, and may occur in a part.
     private let isBoundaryChosen: Bool
     private var parts: [MultipartPart] = []
 
@@ -41,9 +44,9 @@ public struct MultipartFormData: Sendable {
 
     /// Creates an empty form with a custom boundary.
     ///
-    /// The boundary is checked when the form is opened: 1 to 70 ASCII letters, digits, spaces and `'()+_,-./:=?`, no space
-    /// at the end (RFC 2046 §5.1.1). That no part holds it is checked while the parts are read, which a form with a random
-    /// boundary need not do.
+    /// The boundary is checked when the form is opened. It must have 1 to 70 ASCII letters, digits, spaces and
+    /// `'()+_,-./:=?`, and must not end with a space (RFC 2046 §5.1.1). While the parts are read, they are searched
+    /// for the boundary, which must not occur in them. A random boundary does not need this search.
     ///
     /// - Parameter boundary: The boundary, without the hyphens before and after it.
     public init(boundary: String) {
@@ -51,9 +54,9 @@ public struct MultipartFormData: Sendable {
         isBoundaryChosen = true
     }
 
-    /// Returns a boundary that no part holds, as far as chance can tell.
+    /// Returns a boundary that almost certainly does not occur in any part.
     ///
-    /// - Returns: A boundary with 128 random bits; a token, so that it needs no quotes.
+    /// - Returns: A boundary with 128 random bits. It is a token, so it needs no quotes.
     package static func randomBoundary() -> String { "bluebonnet-\(FileName.token())\(FileName.token())" }
 
     /// The value of the `Content-Type` field: `multipart/form-data` with the boundary.
@@ -61,34 +64,35 @@ public struct MultipartFormData: Sendable {
         "multipart/form-data; boundary=\(MultipartBoundary(text: boundary).parameterValue)"
     }
 
-    /// Whether the form can be sent a second time, as after a redirect.
+    /// Whether the form can be sent a second time, for example after a redirect.
     ///
-    /// It cannot when a part is a sequence that was appended itself, instead of by a closure that makes it.
+    /// It is `false` if a part is a sequence that was appended directly, instead of through a closure that creates it.
     public var isReplayable: Bool { parts.allSatisfy(\.isReplayable) }
 
-    /// How many bytes the form has, delimiters and fields included.
+    /// The size of the form in bytes, including delimiters and header fields.
     ///
-    /// Looks up the files' sizes, each time and where it is called. `nil` when a sequence without a stated length is among
-    /// the parts, or the form cannot be sent as it is.
+    /// Each call looks up the sizes of the files on the calling thread. The value is `nil` if a part is a sequence
+    /// without a given length, or if the form cannot be sent.
     public var contentLength: Int64? {
         guard let length = try? length() else { return nil }
         return length
     }
 
-    /// Returns how many bytes the form has, delimiters and fields included.
+    /// Returns the size of the form in bytes, including delimiters and header fields.
     ///
-    /// Looks up the files' sizes, each time and where it is called.
+    /// Each call looks up the sizes of the files on the calling thread.
     ///
-    /// - Returns: The number; `nil` when a sequence without a stated length is among the parts.
+    /// - Returns: The size in bytes, or `nil` if a part is a sequence without a given length.
     /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or for the boundary.
     package func length() throws(RequestError) -> Int64? {
         length(of: try preparedParts())
     }
 
-    /// Checks all parts and makes the form ready to be read.
+    /// Checks all parts and prepares the form for reading.
     ///
-    /// Every file is opened once to see that it can be, and closed again; its size counts from now on. A sequence that can
-    /// be read once is used up by the first reader that is asked for a piece. Off the loop.
+    /// Every file is opened once as a check, and closed again. Its size must not change from then on. A sequence that
+    /// can only be read once is used up by the first reader that requests a piece. Must not be called on the event
+    /// loop.
     ///
     /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or for the boundary.
     package func open() throws(RequestError) -> OpenBody {
@@ -122,7 +126,7 @@ public struct MultipartFormData: Sendable {
             let delimiter = index == 0 ? boundary.opening : boundary.delimiter
             let (sum, isTooLarge) = length.addingReportingOverflow(
                 total + Int64(delimiter.utf8.count + part.head.count))
-            // The stated lengths add up to more than can be counted.
+            // The given lengths add up to more than an `Int64` can hold.
             guard !isTooLarge else { return nil }
             total = sum
         }
@@ -131,25 +135,26 @@ public struct MultipartFormData: Sendable {
 }
 
 extension MultipartFormData {
-    /// Appends a field with a text.
+    /// Appends a text field.
     ///
-    /// The text is sent as UTF-8, unchanged and without a `Content-Type`: that means `text/plain` (RFC 7578 §4.4).
+    /// The text is sent unchanged, as UTF-8 and without a `Content-Type`, which means `text/plain` (RFC 7578 §4.4).
     ///
     /// - Parameters:
-    ///   - text: The field's value.
-    ///   - name: The field's name.
+    ///   - text: The value of the field.
+    ///   - name: The name of the field.
     public mutating func append(_ text: String, withName name: String) {
         append(MultipartPartHead(name: name), .data(Data(text.utf8)))
     }
 
-    /// Appends a field or a file whose bytes are in memory.
+    /// Appends a field or a file with bytes in memory.
     ///
     /// - Parameters:
-    ///   - data: The bytes.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name; without it, the part is a field, not a file.
-    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - data: The bytes of the field or file.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
+    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
+    ///     is not allowed; nor is `Content-Type`, if there is a media type.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -159,29 +164,30 @@ extension MultipartFormData {
             .data(data))
     }
 
-    /// Appends a file under its own name.
+    /// Appends a file with its own name.
     ///
-    /// The name is the last component of the URL; the media type goes by what follows the last dot in it, by the system's
-    /// table (`/etc/mime.types`, the shared MIME database) or a small built-in one; else it is `application/octet-stream`.
-    /// The file is not touched before the form is opened.
+    /// The file name is the last component of the URL. The media type depends on the extension, by the system's table
+    /// (`/etc/mime.types`, the shared MIME database) or a small built-in table. If the extension is unknown, it is
+    /// `application/octet-stream`. The file is not accessed before the form is opened.
     ///
     /// - Parameters:
-    ///   - fileURL: The file.
-    ///   - name: The field's name.
+    ///   - fileURL: The URL of the file.
+    ///   - name: The name of the field.
     public mutating func append(_ fileURL: URL, withName name: String) {
         append(MultipartPartHead(name: name), .file(fileURL, namesItself: true))
     }
 
-    /// Appends a file.
+    /// Appends a file with a custom name and media type.
     ///
-    /// The file is not touched before the form is opened.
+    /// The file is not accessed before the form is opened.
     ///
     /// - Parameters:
-    ///   - fileURL: The file.
-    ///   - name: The field's name.
-    ///   - fileName: The name to send for the file.
-    ///   - mimeType: The media type to send for the file.
-    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - fileURL: The URL of the file.
+    ///   - name: The name of the field.
+    ///   - fileName: The file name to send.
+    ///   - mimeType: The media type to send.
+    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
+    ///     and `Content-Type` are not allowed.
     public mutating func append(
         _ fileURL: URL, withName name: String, fileName: String, mimeType: String, headers: HTTPHeaders = [:]
     ) {
@@ -190,19 +196,20 @@ extension MultipartFormData {
             .file(fileURL, namesItself: false))
     }
 
-    /// Appends a field or a file whose bytes come from a sequence that can be read once.
+    /// Appends a field or a file with bytes from a sequence that can be read only once.
     ///
-    /// The form can then be opened once, whichever copy of it: it cannot be sent again after a redirect or for a retry.
-    /// A sequence that ends early because its task was cancelled ends the form with `.cancelled`.
+    /// Only one copy of the form can then be opened, and only once. It cannot be sent again after a redirect or for a
+    /// retry. If a sequence ends early because its task was cancelled, the form ends with `.cancelled`.
     ///
     /// - Parameters:
-    ///   - sequence: The chunks; it is begun when the part is due.
-    ///   - length: How many bytes it gives; with none, the length of the whole form is not known. Another number of bytes
-    ///     is an error.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name; without it, the part is a field, not a file.
-    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
+    ///   - sequence: The chunks. Iteration begins when the part is sent.
+    ///   - length: The number of bytes of the sequence. If it is `nil`, the length of the whole form is unknown. A
+    ///     sequence with a different number of bytes is an error.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
+    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
+    ///     is not allowed; nor is `Content-Type`, if there is a media type.
     public mutating func append<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:]
@@ -212,16 +219,17 @@ extension MultipartFormData {
             .sequence(SequenceSource(once: sequence, length: length)))
     }
 
-    /// Appends a field or a file whose bytes come from a sequence that can be made any number of times.
+    /// Appends a field or a file with bytes from a sequence that can be created any number of times.
     ///
     /// - Parameters:
-    ///   - length: How many bytes each sequence gives; with none, the length of the whole form is not known. Another
-    ///     number of bytes is an error.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name; without it, the part is a field, not a file.
-    ///   - mimeType: The media type; none leaves `Content-Type` out, which means `text/plain` (RFC 7578 §4.4).
-    ///   - headers: More fields for the part, which servers must ignore (RFC 7578 §4.8); no `Content-Disposition`.
-    ///   - make: Returns the chunks from the first on; called when the part is due, off the caller's actor.
+    ///   - length: The number of bytes of each sequence. If it is `nil`, the length of the whole form is unknown. A
+    ///     sequence with a different number of bytes is an error.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file. Without it, the part is a field, not a file.
+    ///   - mimeType: The media type. Without it, no `Content-Type` is sent, which means `text/plain` (RFC 7578 §4.4).
+    ///   - headers: More header fields for the part, which servers must ignore (RFC 7578 §4.8). `Content-Disposition`
+    ///     is not allowed; nor is `Content-Type`, if there is a media type.
+    ///   - make: Returns a new sequence of all chunks. Called when the part is sent, outside the caller's actor.
     public mutating func append<S: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPHeaders = [:], _ make: @escaping @Sendable () -> S
@@ -235,16 +243,17 @@ extension MultipartFormData {
 extension MultipartFormData {
     /// Returns the whole form in memory.
     ///
-    /// Runs on the global pool. Meant for small forms; a form is sent without it.
+    /// Runs on the global pool. Use it for small forms; it is not needed for sending a form.
     ///
-    /// - Returns: The bytes.
-    /// - Throws: `.multipartEncoding` for the first part that cannot be sent, or `.cancelled`.
+    /// - Returns: The bytes of the form.
+    /// - Throws: ``RequestError`` with `.multipartEncoding` for the first part that cannot be sent, or with
+    ///   `.cancelled`.
     @concurrent
     public func encode() async throws(RequestError) -> Data {
         let body = try open()
         var reader = body.makeReader()
         var bytes = Data()
-        // The stated length of a sequence may be any number: memory is not reserved for all of it in advance.
+        // A sequence may state any length, so memory is not reserved for all of it in advance.
         bytes.reserveCapacity(Int(min(body.length ?? 0, Self.reservationLimit)))
         while let piece = try await reader.nextPiece() { bytes.append(piece) }
         return bytes
@@ -252,18 +261,20 @@ extension MultipartFormData {
 
     /// Writes the form to a new file, piece by piece.
     ///
-    /// Runs on the global pool. A file that is there already stays as it is; when writing fails, nothing is left behind.
+    /// Runs on the global pool. An existing file is not changed. If writing fails, the new file is removed.
     ///
-    /// - Parameter fileURL: The file to make.
-    /// - Throws: `.multipartEncoding` with `.outputFileAlreadyExists`, `.outputFileURLInvalid`, `.outputFileWriteFailed`, or
-    ///   for the first part that cannot be sent; `.cancelled`.
+    /// - Parameter fileURL: The URL of the file to create.
+    /// - Throws: ``RequestError`` with `.multipartEncoding`: `.outputFileAlreadyExists`, `.outputFileURLInvalid`,
+    ///   `.outputFileWriteFailed`, or the error of the first part that cannot be sent. If the task is cancelled,
+    ///   ``RequestError`` with `.cancelled`.
     @concurrent
     public func write(to fileURL: URL) async throws(RequestError) {
         guard fileURL.isFileURL else {
             throw RequestError(.multipartEncoding(.outputFileURLInvalid(fileURL.redactedDescription)))
         }
         let path = fileURL.path(percentEncoded: false)
-        // Before the form is opened: a sequence that can be read once is kept for when there is a file to write to.
+        // The file is created before the form is opened. If that fails, a sequence that can be read only once is not
+        // used up.
         let file = try Self.writing(to: path) { () throws(SystemError) in
             try OpenFile.creating(path, mode: 0o666)
         }
@@ -280,7 +291,7 @@ extension MultipartFormData {
         }
     }
 
-    /// How many bytes are reserved at most before any have been read.
+    /// The maximum number of bytes that are reserved before any have been read.
     private static let reservationLimit: Int64 = 16 << 20
 
     private static func writing<Value>(
@@ -298,7 +309,7 @@ extension MultipartFormData {
 }
 
 extension BodyReader {
-    /// Returns the next piece of a form, unless the task has been cancelled.
+    /// Returns the next piece of a form; throws if the task has been cancelled.
     fileprivate mutating func nextPiece() async throws(RequestError) -> Data? {
         guard !Task.isCancelled else { throw RequestError(.cancelled) }
         do {

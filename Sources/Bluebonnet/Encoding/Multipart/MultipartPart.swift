@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// Holds a part of a form as it was appended; nothing of it has been checked.
+/// A part of a form as it was appended, without any checks.
 struct MultipartPart: Sendable {
-    /// Says where the bytes of a part are.
+    /// The sources of a part's bytes.
     enum Source: Sendable {
-        /// In memory.
+        /// Bytes in memory.
         case data(Data)
-        /// In a file; file name and media type are its own when `namesItself`.
+        /// A file. If `namesItself` is `true`, the file name and media type come from its URL.
         case file(URL, namesItself: Bool)
-        /// In a sequence.
+        /// A sequence of chunks.
         case sequence(SequenceSource)
     }
 
@@ -20,9 +20,9 @@ struct MultipartPart: Sendable {
         if case .sequence(let sequence) = source { sequence.isReplayable } else { true }
     }
 
-    /// Checks the part and looks up what is not known of it yet.
+    /// Checks the part and completes its properties.
     ///
-    /// A file is opened and closed again: a form may have more files than a process may have descriptors.
+    /// A file is opened and closed again, because a form may have more files than a process may have open descriptors.
     func prepared() throws(RequestError) -> PreparedMultipartPart {
         var head = head
         let length: Int64?
@@ -47,7 +47,7 @@ struct MultipartPart: Sendable {
 }
 
 extension FileError {
-    /// Returns the error of a form whose part is read from the file.
+    /// Returns the form's error for a part that is read from the file.
     func inPart(_ name: String, path: String) -> RequestError {
         switch self {
         case .lengthChanged(let expected, let actual):
@@ -63,14 +63,14 @@ extension FileError {
     }
 }
 
-/// Writes the fields before a part's bytes (RFC 7578 §4.2, §4.4, §4.8).
+/// The header fields before a part's bytes (RFC 7578 §4.2, §4.4, §4.8).
 struct MultipartPartHead {
     let name: String
     var fileName: String?
     var mimeType: String?
     var headers: HTTPHeaders = [:]
 
-    /// Returns the fields with the empty line that ends them.
+    /// Returns the header fields, including the empty line that ends them.
     func bytes() throws(RequestError) -> Data {
         var text = "Content-Disposition: form-data; name=\"\(Self.escaped(name, isFieldName: true))\""
         if let fileName { text += "; filename=\"\(Self.escaped(fileName, isFieldName: false))\"" }
@@ -80,7 +80,7 @@ struct MultipartPartHead {
             text += "\r\nContent-Type: \(mimeType)"
         }
         for header in headers {
-            // A field that is written already, a second time.
+            // The field has already been written.
             let isTaken =
                 header.name.isSameIgnoringCase(as: "Content-Disposition")
                 || mimeType != nil && header.name.isSameIgnoringCase(as: "Content-Type")
@@ -91,11 +91,11 @@ struct MultipartPartHead {
         return Data((text + "\r\n\r\n").utf8)
     }
 
-    /// Returns a name as it stands between quotes.
+    /// Returns a name as it is written between quotes.
     ///
-    /// The rule is that of the HTML standard, "multipart/form-data encoding algorithm": a quote becomes `%22`, CR `%0D`
-    /// and LF `%0A`, and nothing else changes. In the name of a field, but not of a file, a CR or LF that stands alone is
-    /// made CR LF first.
+    /// The rule is the HTML standard's "multipart/form-data encoding algorithm". A quote becomes `%22`, CR becomes
+    /// `%0D`, and LF becomes `%0A`. Nothing else is changed. In field names, but not in file names, a lone CR or LF
+    /// first becomes CR LF.
     static func escaped(_ text: String, isFieldName: Bool) -> String {
         guard text.utf8.contains(where: { $0 == 0x22 || $0 == 0x0d || $0 == 0x0a }) else { return text }
         var bytes: [UInt8] = []
@@ -104,7 +104,7 @@ struct MultipartPartHead {
             switch byte {
             case 0x22: bytes += "%22".utf8
             case 0x0d: bytes += (isFieldName ? "%0D%0A" : "%0D").utf8
-            // The CR before it has brought its LF along.
+            // The CR before it has already been written with its LF.
             case 0x0a where isFieldName && previous == 0x0d: break
             case 0x0a: bytes += (isFieldName ? "%0D%0A" : "%0A").utf8
             default: bytes.append(byte)
@@ -114,7 +114,7 @@ struct MultipartPartHead {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the fields with a file's own name, and the media type that goes with it.
+    /// Returns the header fields with the file's own name and the media type for its extension.
     func named(by url: URL) throws(RequestError) -> MultipartPartHead {
         var head = self
         let fileName = url.lastPathComponent
@@ -135,36 +135,36 @@ struct MultipartPartHead {
     }
 }
 
-/// Holds a part that has been checked, and can be written.
+/// A part that has been checked and can be written.
 struct PreparedMultipartPart: Sendable {
     let name: String
-    /// The fields with the empty line after them.
+    /// The header fields, including the empty line after them.
     let head: Data
-    /// How many bytes the content has, if that is known.
+    /// The number of bytes of the content, if it is known.
     let length: Int64?
     let source: MultipartPart.Source
 
-    /// Whether the bytes may be long in coming.
+    /// Whether the bytes may take a long time to arrive.
     var mayWait: Bool { if case .sequence = source { true } else { false } }
 
-    /// Takes what can be read once only.
+    /// Claims content that can be read only once.
     func take() throws(RequestError) {
         guard case .sequence(let sequence) = source, !sequence.take() else { return }
         throw notReplayable
     }
 
-    /// The error that says that the part has been read before.
+    /// The error for a part that has been read before.
     private var notReplayable: RequestError {
         RequestError(.multipartEncoding(.bodyPartNotReplayable(name: name)))
     }
 
-    /// Checks that what can be read once only has not been.
+    /// Checks that content that can be read only once has not been read yet.
     func checkIsLeft() throws(RequestError) {
         guard case .sequence(let sequence) = source, sequence.isUsedUp else { return }
         throw notReplayable
     }
 
-    /// Begins the content.
+    /// Starts reading the content.
     func makeReader() throws(RequestError) -> any BodyReader {
         switch source {
         case .data(let data): DataReader(data)
@@ -182,19 +182,19 @@ struct PreparedMultipartPart: Sendable {
         }
     }
 
-    /// Returns the error of the form for what a reader of the content threw.
+    /// Converts an error of the content's reader to an error of the form.
     func error(for error: any Error) -> RequestError {
         if case .file(let url, _) = source, let error = error as? FileError {
             return error.inPart(name, path: url.path(percentEncoded: false))
         }
         if error is CancellationError { return RequestError(.cancelled) }
-        // Not every sequence ends with that error when its task is cancelled.
+        // Not every sequence ends with a `CancellationError` when its task is cancelled.
         let cause = (error as? BodySequenceError)?.error ?? error
         if Task.isCancelled { return RequestError(.cancelled, underlying: cause) }
         return RequestError(.multipartEncoding(.bodyPartSequenceFailed(name: name)), underlying: cause)
     }
 
-    /// Returns the error that says how many bytes there were instead.
+    /// Returns the error for a wrong number of bytes.
     func lengthMismatch(expected: Int64, actual: Int64) -> RequestError {
         RequestError(.multipartEncoding(.bodyPartLengthMismatch(name: name, expected: expected, actual: actual)))
     }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// Produces the bytes of a form, part after part; of what the parts come from, one is open at a time.
+/// Produces the bytes of a form, part after part; only one file or sequence is open at a time.
 ///
-/// Runs where it is called: on the global pool. When a part is not what it was announced to be, the reader throws before
-/// the delimiter after that part, so that no server takes what it got for the whole form.
+/// Runs where it is called: on the global pool. If a part does not match its announced length, the reader throws
+/// before the delimiter after that part. The server then cannot mistake the received bytes for the whole form.
 struct MultipartReader: BodyReader {
     private let boundary: MultipartBoundary
     private let parts: [PreparedMultipartPart]
@@ -14,7 +14,7 @@ struct MultipartReader: BodyReader {
     private var hasBegun = false
     private var isClosed = false
 
-    /// Begins a form; the boundary is looked for in the parts when it could be there.
+    /// Creates a reader of a form; it searches the parts for the boundary if the boundary may occur there.
     init(boundary: MultipartBoundary, parts: [PreparedMultipartPart], searchesBoundary: Bool) {
         self.boundary = boundary
         self.parts = parts
@@ -26,7 +26,7 @@ struct MultipartReader: BodyReader {
         while true {
             if let piece = output.takeReady() { return piece }
             if content != nil {
-                // Bytes that are there must not wait for a sequence that may take long.
+                // Available bytes must not wait for a sequence that may take a long time.
                 if content?.part.mayWait == true, let piece = output.takeRest() { return piece }
                 try await readContent()
             } else if position < parts.count {
@@ -40,7 +40,9 @@ struct MultipartReader: BodyReader {
         }
     }
 
-    /// Claims all parts that can be read only once, so that no form is sent up to a part that another reader has read.
+    /// Claims all parts that can be read only once.
+    ///
+    /// Otherwise, a form might be sent up to a part that another reader has read.
     private mutating func begin() throws(RequestError) {
         hasBegun = true
         for part in parts { try part.take() }
@@ -55,7 +57,7 @@ struct MultipartReader: BodyReader {
     }
 
     private mutating func readContent() async throws(RequestError) {
-        // Dropped while it is asked: when it fails, its file is closed at once, even if the reader is retained.
+        // Taken out during the call: if it fails, the file is closed at once, even if the reader is retained.
         guard var content = content.take() else { return }
         guard let piece = try await content.next() else { return }
         guard search?.finds(in: piece) != true else {
@@ -68,7 +70,7 @@ struct MultipartReader: BodyReader {
     }
 }
 
-/// Reads the content of a part and ensures that it has as many bytes as announced.
+/// Reads the content of a part and checks that it has the announced number of bytes.
 private struct MultipartContentReader {
     let part: PreparedMultipartPart
     private var reader: any BodyReader
@@ -77,13 +79,13 @@ private struct MultipartContentReader {
     init(_ part: PreparedMultipartPart) throws(RequestError) {
         self.part = part
         reader = try part.makeReader()
-        // The file may be another than when its length was looked up.
+        // The file may have changed since its length was looked up.
         if let file = reader as? FileReader, let expected = part.length, file.length != expected {
             throw part.lengthMismatch(expected: expected, actual: file.length)
         }
     }
 
-    /// Returns the next bytes, or `nil` at the end; never more than were announced.
+    /// Returns the next bytes, or `nil` at the end; never more bytes than announced.
     mutating func next() async throws(RequestError) -> Data? {
         let piece: Data?
         do {
@@ -99,13 +101,13 @@ private struct MultipartContentReader {
     }
 }
 
-/// Joins small pieces to larger ones and leaves large ones as they are, in order.
+/// Joins small pieces into larger ones, and passes large ones through, in order.
 ///
-/// A piece is appended only after ``takeReady()`` has returned `nil`.
+/// A piece may be appended only after ``takeReady()`` has returned `nil`.
 struct PieceBuffer: Sendable {
-    /// A piece of this many bytes is not copied.
+    /// A piece of at least this many bytes is not copied.
     static let largePiece = 16 * 1024
-    /// Joined pieces that have this many bytes together are handed out.
+    /// Joined pieces are returned when they have at least this many bytes.
     static let fullPiece = 64 * 1024
 
     private var small = Data()
@@ -120,45 +122,45 @@ struct PieceBuffer: Sendable {
         }
     }
 
-    /// Returns the next piece if it need not wait for more bytes.
+    /// Returns the next piece that does not have to wait for more bytes.
     mutating func takeReady() -> Data? {
         if small.count >= Self.fullPiece || large != nil && !small.isEmpty { return takeRest() }
         defer { large = nil }
         return large
     }
 
-    /// Returns what has been joined so far; `nil` when that is nothing.
+    /// Returns the joined pieces so far, or `nil` if there are none.
     mutating func takeRest() -> Data? {
         defer { small = Data() }
         return small.isEmpty ? nil : small
     }
 }
 
-/// Knows what may be the boundary of a multipart body, and how it is written (RFC 2046 §5.1.1).
+/// Checks and writes the boundary of a multipart body (RFC 2046 §5.1.1).
 struct MultipartBoundary {
     let text: String
 
-    /// How many bytes a boundary has at most.
+    /// The maximum length of a boundary in bytes.
     static let lengthLimit = 70
 
-    /// Whether this is one: 1 to 70 of the allowed characters, no space at the end.
+    /// Whether the boundary is valid: 1 to 70 allowed characters, without a space at the end.
     var isValid: Bool {
         let bytes = text.utf8
         return 1...Self.lengthLimit ~= bytes.count && bytes.allSatisfy(Self.isAllowed) && bytes.last != 0x20
     }
 
-    /// The boundary as the value of a parameter: between quotes unless it is a token (RFC 9110 §5.6.6).
+    /// The boundary as the value of a parameter: in quotes unless it is a token (RFC 9110 §5.6.6).
     ///
-    /// A boundary holds nothing that would need a backslash.
+    /// A valid boundary contains no character that needs a backslash.
     var parameterValue: String { text.utf8.isToken ? text : "\"\(text)\"" }
 
-    /// What stands before each part but the first.
+    /// The text before each part except the first.
     var delimiter: String { "\r\n\(opening)" }
 
-    /// What stands before the first part.
+    /// The text before the first part.
     var opening: String { "--\(text)\r\n" }
 
-    /// What stands after the last part, or alone when there are none.
+    /// The text after the last part, or the entire text if there are no parts.
     func closing(hasParts: Bool) -> String { "\(hasParts ? "\r\n" : "")--\(text)--\r\n" }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
@@ -166,14 +168,16 @@ struct MultipartBoundary {
     }
 }
 
-/// Looks for a boundary in bytes that come in pieces, across their borders.
+/// Searches bytes that arrive in pieces for a boundary, across the ends of pieces.
 ///
-/// The boundary counts wherever `--` stands before it: some parsers take LF for CR LF before a delimiter, and all take the
-/// boundary at the start of a line for one, whatever follows it (RFC 2046 §5.1.1).
+/// The boundary counts wherever `--` precedes it. Some parsers accept LF instead of CR LF before a delimiter. All
+/// parsers recognize the boundary at the start of a line, regardless of the text after it (RFC 2046 §5.1.1).
 struct BoundarySearch: Sendable {
     private let pattern: [UInt8]
-    /// How much of the pattern's beginning is also the end of what has matched, for each length of that (Knuth, Morris
-    /// and Pratt).
+    /// The failure function of the Knuth–Morris–Pratt algorithm.
+    ///
+    /// For each number of matched bytes, it has the length of the longest prefix of the pattern that is also a suffix
+    /// of the match.
     private let borders: [Int]
     private var matched = 0
 
@@ -182,12 +186,12 @@ struct BoundarySearch: Sendable {
         borders = Self.borders(of: pattern)
     }
 
-    /// Begins again, for other bytes.
+    /// Starts again, for other bytes.
     mutating func restart() {
         matched = 0
     }
 
-    /// Returns whether the boundary is in the bytes, or ends in them.
+    /// Returns whether the bytes complete a boundary.
     mutating func finds(in bytes: Data) -> Bool {
         let bytes = bytes.span
         for index in bytes.indices {

@@ -1,49 +1,55 @@
 import Synchronization
 
-/// Authenticates requests with a credential, and refreshes that when it expires or is refused.
+/// Authenticates requests with a credential, and refreshes the credential when it expires or is refused.
 ///
-/// Every request gets the credential before it is sent. When the credential says that it requires a refresh, or when
-/// the ``Authenticator`` finds that a request failed because of it, the authenticator is asked for a new one. At most
-/// one refresh runs at a time. All requests, including new ones, wait for it and are then sent, or sent again, with the
-/// new credential. When it fails, all that waited fail with its error, as do those that are refused later and were sent
-/// before; the next request is free to try again.
+/// Every request receives the credential before it is sent. The interceptor refreshes the credential in two cases:
+/// - The credential says that it requires a refresh.
+/// - The ``Authenticator`` finds that a request failed because of the credential.
 ///
-/// A refusal is noticed when a request fails: have it validated (`validate()`), or a 401 is a response like any other.
-/// A refusal by another origin, reached by a redirect that dropped the credential, does not trigger a refresh.
+/// At most one refresh runs at a time. All requests, including new ones, wait for it and are then sent, or sent again,
+/// with the new credential. If the refresh fails, all waiting requests fail with its error. Requests that were sent
+/// before and are refused later fail with the same error. The next request may start a new refresh.
 ///
-/// The error of a request is `.adaptation`, when it was not sent, or `.retry(original:)`; its `underlying` is an
-/// ``AuthenticationError``, or what the refresh threw.
+/// The interceptor notices a refused credential only if the request fails, so call `validate()`. Otherwise, a 401 is
+/// delivered like any other response. If a redirect leads to another origin, the request loses its credential. A
+/// refusal by that origin does not trigger a refresh.
 ///
-/// Runs here: the bookkeeping, and the credential's `requiresRefresh`. Never runs here: the authenticator, which runs on
-/// the global pool; each refresh in a task of its own. A request that is cancelled neither waits any longer nor ends the
-/// refresh for others.
+/// A request that was not sent fails with `.adaptation`; a refused request fails with `.retry(original:)`. The
+/// underlying error is an ``AuthenticationError`` or the error of the refresh.
+///
+/// The actor only does the bookkeeping and reads the credential's `requiresRefresh`. The authenticator runs on the
+/// global pool, and each refresh has its own task. A cancelled request stops waiting, but does not cancel the refresh
+/// for the other requests.
 public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
-    /// Limits how often the credential is refreshed.
+    /// The limit on how often the credential is refreshed.
     public typealias RefreshWindow = Bluebonnet.RefreshWindow
 
-    /// Authenticates requests, and refreshes the credential.
+    /// The authenticator, which applies and refreshes the credential.
     package nonisolated let authenticator: AuthenticatorType
 
-    /// How often the credential may be refreshed; `nil` for any number of times.
+    /// The limit on how often the credential is refreshed; `nil` for no limit.
     package nonisolated let refreshWindow: RefreshWindow?
 
-    /// The credential of now; without one, requests fail with ``AuthenticationError/missingCredential``.
+    /// The current credential.
+    ///
+    /// Without one, requests fail with ``AuthenticationError/missingCredential``.
     public private(set) var credential: AuthenticatorType.Credential?
 
     private let now: @Sendable () -> Duration
     private var state: RefreshState
     private var waiters: [RefreshWaiter] = []
     private var refreshTask: Task<Void, Never>?
-    /// Why the last refresh failed, if it did.
+    /// The error of the last refresh, if it failed.
     private var failure: (any Error)?
 
     /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - authenticator: Knows how requests are authenticated.
-    ///   - credential: The credential to begin with.
-    ///   - refreshWindow: How often the credential may be refreshed; 5 times in 30 s by default, `nil` for no limit.
-    ///   - clock: The clock of the window.
+    ///   - authenticator: The authenticator, which applies and refreshes the credential.
+    ///   - credential: The initial credential; `nil` by default.
+    ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
+    ///     for no limit.
+    ///   - clock: The clock that measures the refresh window; a `ContinuousClock` by default.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),
@@ -56,11 +62,12 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         state = RefreshState(hasCredential: credential != nil, window: refreshWindow)
     }
 
-    /// Sets the credential, as after a login; `nil` takes it away, as after a logout.
+    /// Sets the credential, for example after a login, or removes it with `nil` after a logout.
     ///
-    /// Requests that wait for a refresh continue with this credential; the result of the refresh is discarded.
+    /// Requests that are waiting for a refresh continue with this credential. The refresh is cancelled, and its result
+    /// is discarded.
     ///
-    /// - Parameter credential: The credential.
+    /// - Parameter credential: The new credential, or `nil` to remove the current one.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
         self.credential = credential
         state.replaced(hasCredential: credential != nil, tick: CredentialVersionCounter.next())
@@ -69,13 +76,13 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         answerWaiters(with: .replaced(byRefresh: false))
     }
 
-    /// Puts the credential into a request, when it has been refreshed if it has to be.
+    /// Adds the credential to a request, after refreshing it if required.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
+    ///   - request: The request to authenticate.
+    ///   - state: The state of the request, such as its session.
     /// - Returns: The request with the credential.
-    /// - Throws: An ``AuthenticationError``, what the refresh threw, or `CancellationError`.
+    /// - Throws: An ``AuthenticationError``, the error of the refresh, or `CancellationError`.
     @concurrent
     public nonisolated func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState
@@ -101,13 +108,14 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         }
     }
 
-    /// Has a request sent again with another credential if it failed because of the one that it had.
+    /// Retries a request with another credential if it failed because of its current credential.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: Whether it is sent again, once there is another credential.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: `.retry` once another credential is available, `.doNotRetryWithError` if that fails, or
+    ///   `.doNotRetry` if the failure has another cause or the task is cancelled.
     @concurrent
     public nonisolated func retry(
         _ request: any Request, for session: Session, dueTo error: any Error
@@ -132,10 +140,10 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     // MARK: Bookkeeping
 
-    /// How many wait for the end of the refresh, for tests.
+    /// The number of requests that are waiting for the end of the refresh; for tests.
     var waiterCount: Int { waiters.count }
 
-    /// The next step of a request that asked.
+    /// The next step for a request.
     private enum Step: Sendable {
         case use(AuthenticatorType.Credential, tick: UInt64)
         case wait(RefreshWaiter)
@@ -177,7 +185,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         return waiter
     }
 
-    /// Begins a refresh, which no waiting request can cancel.
+    /// Starts a refresh, which no waiting request can cancel.
     private func refreshing(
         _ credential: AuthenticatorType.Credential, _ number: Int, for session: Session
     ) -> Task<Void, Never> {
@@ -217,7 +225,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         for waiter in waiting { waiter.end(with: answer) }
     }
 
-    /// Whether this runs within the interceptor's own refresh.
+    /// Whether the current task is part of this interceptor's own refresh.
     private nonisolated var isRefreshingItself: Bool { RefreshTaskMarker.interceptors.contains(ObjectIdentifier(self)) }
 
     private static func time<C: Clock<Duration>>(of clock: C) -> @Sendable () -> Duration {
@@ -230,10 +238,11 @@ extension RequestInterceptor {
     /// An interceptor that authenticates requests.
     ///
     /// - Parameters:
-    ///   - authenticator: Knows how requests are authenticated.
-    ///   - credential: The credential to begin with.
-    ///   - refreshWindow: How often the credential may be refreshed; 5 times in 30 s by default, `nil` for no limit.
-    /// - Returns: The interceptor.
+    ///   - authenticator: The authenticator, which applies and refreshes the credential.
+    ///   - credential: The initial credential; `nil` by default.
+    ///   - refreshWindow: The limit on how often the credential is refreshed: 5 times in 30 seconds by default, `nil`
+    ///     for no limit.
+    /// - Returns: An interceptor that uses the authenticator.
     package static func authentication<AuthenticatorType: Authenticator>(
         using authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow()
@@ -248,18 +257,18 @@ private enum RefreshTaskMarker {
     @TaskLocal static var interceptors: Set<ObjectIdentifier> = []
 }
 
-/// Numbers the changes of credentials in the order in which they happen in the process.
+/// Numbers all credential changes in the process in their order.
 private enum CredentialVersionCounter {
     private static let last = Atomic<UInt64>(0)
 
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
 }
 
-/// Waits for the end of a refresh, or for the cancellation of the task that waits, whichever comes first.
+/// Waits until a refresh ends or the waiting task is cancelled.
 private struct RefreshWaiter: Sendable {
-    /// How the wait ended.
+    /// The way the wait ended.
     enum Answer: Sendable {
-        /// There is another credential: the refresh brought it, or it was set.
+        /// Another credential is available, either from the refresh or because it was set.
         case replaced(byRefresh: Bool)
         case failed(any Error)
         case cancelled
@@ -267,12 +276,12 @@ private struct RefreshWaiter: Sendable {
 
     private let answers = AsyncStream<Answer>.makeStream(bufferingPolicy: .bufferingOldest(1))
 
-    /// Waits; once.
+    /// Waits for the answer; called only once.
     func answer() async -> Answer {
         for await answer in answers.stream { return answer }
         return .cancelled
     }
 
-    /// Ends the wait, unless it has ended.
+    /// Ends the wait, unless it has already ended.
     func end(with answer: Answer) { answers.continuation.yield(answer) }
 }

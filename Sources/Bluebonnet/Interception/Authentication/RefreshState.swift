@@ -1,24 +1,26 @@
-/// Decides when a credential is applied, waited for and refreshed; a value without clock, tasks and continuations.
+/// Decides when a credential is applied, awaited and refreshed.
 ///
-/// One refresh is under way at most. Ticks order what happens: a request carries the tick at which it got its credential,
-/// which tells whether the credential was replaced, or a refresh of it failed, since then.
+/// It is a value without a clock, tasks or continuations.
+///
+/// At most one refresh is running. Ticks order the events. Each request carries the tick at which it received its
+/// credential. The tick shows whether the credential has been replaced, or a refresh has failed, since then.
 struct RefreshState: Equatable {
-    /// What to do with a request.
+    /// The action to take for a request.
     enum Action: Equatable {
-        /// Send it with the credential that there is.
+        /// Send the request with the current credential.
         case proceed
-        /// Wait for the end of the refresh that is under way.
+        /// Wait for the end of the running refresh.
         case wait
-        /// Begin a refresh, and wait for its end.
+        /// Start a refresh with this number, and wait for its end.
         case refresh(Int)
-        /// Give up, for the reason for which the last refresh failed.
+        /// Fail with the error of the last refresh.
         case failAsRefresh
         case fail(AuthenticationError)
     }
 
     private enum Phase: Equatable {
         case idle
-        /// A refresh is under way, which has this number.
+        /// The refresh with this number is running.
         case refreshing(Int)
     }
 
@@ -26,7 +28,7 @@ struct RefreshState: Equatable {
     private var phase = Phase.idle
     private var hasCredential: Bool
     private var refreshes = 0
-    /// When refreshes began that are within the window.
+    /// The start times of the refreshes within the window.
     private var begun: [Duration] = []
     private var replacedAt: UInt64 = 0
     private var failedAt: UInt64 = 0
@@ -40,28 +42,32 @@ struct RefreshState: Equatable {
 
     // MARK: Requests
 
-    /// A request is to be sent.
+    /// Handles a request that is about to be sent.
     ///
-    /// The credential may say of itself that it requires a refresh; a request that is fresh has waited for that very
+    /// `requiresRefresh` comes from the credential. `isFresh` is `true` if the request has just waited for this
     /// credential.
     mutating func adapting(requiresRefresh: Bool, isFresh: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
-        // A new credential is used at least once: one that is about to expire is still better than none.
+        // A new credential is used at least once: even one that is about to expire is better than none.
         return requiresRefresh && !isFresh ? refresh(now: now) : .proceed
     }
 
-    /// A request was refused because of its credential; to proceed is to try again.
+    /// Handles a request that was refused because of its credential.
     ///
-    /// It is authenticated if it has the credential of now. The tick says when it got its credential, and is `nil` where
-    /// an adapter has made another request of it; it is repeated if it was tried again before.
+    /// `.proceed` means to try again.
+    ///
+    /// `isAuthenticated` tells whether the request contains the current credential. `tick` is the tick at which the
+    /// request received its credential, or `nil` if an adapter has replaced the request. `isRepeated` tells whether
+    /// the request has been retried before.
     mutating func refused(isAuthenticated: Bool, tick: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
         guard let tick else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
         if replacedAt > tick { return .proceed }
         if failedAt > tick { return .failAsRefresh }
-        // That the request was given the credential of now is known better here than by its looks.
+        // The ticks show that the request had the current credential, which is more reliable than inspecting the
+        // request.
         return refresh(now: now)
     }
 
@@ -78,7 +84,7 @@ struct RefreshState: Equatable {
 
     // MARK: The credential
 
-    /// A refresh brought a credential; returns whether that is the one to use from now on.
+    /// Handles the result of a refresh; returns whether to use its credential from now on.
     mutating func refreshed(_ number: Int, tick: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
@@ -86,7 +92,7 @@ struct RefreshState: Equatable {
         return true
     }
 
-    /// A refresh failed; returns whether the failure has to be reported.
+    /// Handles the failure of a refresh; returns whether to report it.
     mutating func refreshFailed(_ number: Int, tick: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
@@ -94,7 +100,7 @@ struct RefreshState: Equatable {
         return true
     }
 
-    /// The credential was set from outside, or taken away; a refresh under way is of no use any more.
+    /// Handles a credential that was set or removed from outside; a running refresh is ignored from now on.
     mutating func replaced(hasCredential: Bool, tick: UInt64) {
         self.hasCredential = hasCredential
         phase = .idle

@@ -1,18 +1,19 @@
 public import FoundationEssentials
 
-/// Compresses the bodies of requests, and sets their `Content-Encoding` (RFC 9110 §8.4).
+/// Compresses request bodies and sets their `Content-Encoding` (RFC 9110 §8.4).
 ///
 /// Not every server accepts a compressed body, and a server can reject one only after receiving it. Use this only for
-/// servers known to support it. A body in memory is compressed before the request is sent and has a `Content-Length`; a
-/// file, a sequence or a form is compressed while it is sent, a piece at a time, and has none, which frames it as
-/// chunks over HTTP/1.1 (RFC 9112 §7.1). A compressed body can be sent again if the body can. Bodies without bytes in
-/// them are left alone.
+/// servers known to support it.
+///
+/// A body in memory is compressed before the request is sent, and has a `Content-Length`. A file, a sequence or a form
+/// is compressed piece by piece while it is sent, and has no `Content-Length`. HTTP/1.1 sends it in chunks (RFC 9112
+/// §7.1). A compressed body can be sent again if the original body can. Empty bodies are not changed.
 public struct DeflateRequestCompressor: RequestInterceptor {
-    /// Names a way to compress.
+    /// The compression formats.
     public enum Format: Hashable, Sendable {
         /// The zlib format (RFC 1950), which HTTP calls "deflate" (RFC 9110 §8.4.1.2).
         case deflate
-        /// The gzip format (RFC 1952; RFC 9110 §8.4.1.3), which more servers take.
+        /// The gzip format (RFC 1952; RFC 9110 §8.4.1.3), which more servers support.
         case gzip
 
         /// The name of the coding in `Content-Encoding`.
@@ -24,45 +25,46 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         }
     }
 
-    /// Says how to treat a request that has a `Content-Encoding` already.
+    /// The ways to handle a request that already has a `Content-Encoding`.
     public enum DuplicateHeaderBehavior: Hashable, Sendable {
-        /// It fails with ``DuplicateHeaderError``, as the underlying error of `.adaptation`.
+        /// The request fails with ``DuplicateHeaderError``, as the underlying error of `.adaptation`.
         case error
-        /// Its body is compressed, and the field replaced.
+        /// The body is compressed, and the field is replaced.
         case replace
-        /// It is sent as it is.
+        /// The request is sent unchanged.
         case skip
     }
 
-    /// The request has a `Content-Encoding` already.
+    /// The error of a request that already has a `Content-Encoding`.
     public struct DuplicateHeaderError: Error, Hashable, Described {
-        /// What is wrong.
+        /// A short description of the error.
         package var text: String { "the request has a Content-Encoding already" }
 
         /// Creates the error.
         package init() {}
     }
 
-    /// How bodies are compressed; `.deflate` by default.
+    /// The compression format; `.deflate` by default.
     package let format: Format
 
-    /// How a request that already has a `Content-Encoding` is handled; `.error` by default.
+    /// The way to handle a request that already has a `Content-Encoding`; `.error` by default.
     package let duplicateHeaderBehavior: DuplicateHeaderBehavior
 
-    /// Whether bodies that are not in memory are compressed, too; `true` by default.
+    /// Whether bodies that are not in memory are compressed too; `true` by default.
     package let compressesStreamedBodies: Bool
 
-    /// Says whether a body in memory is worth it; all are by default.
+    /// Decides whether a body in memory is compressed; always `true` by default.
     package let shouldCompressBodyData: @Sendable (_ bodyData: Data) -> Bool
 
     /// Creates a compressor.
     ///
     /// - Parameters:
-    ///   - format: How bodies are compressed.
-    ///   - duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
-    ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed, too.
-    ///   - shouldCompressBodyData: Says whether a body in memory is worth it, as `{ $0.count > 1024 }` does; all are by
-    ///     default. Runs on the global pool.
+    ///   - format: The compression format; `.deflate` by default.
+    ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
+    ///     default.
+    ///   - compressesStreamedBodies: Whether bodies that are not in memory are compressed too; `true` by default.
+    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed, such as `{ $0.count > 1024 }`. By
+    ///     default all are compressed. Runs on the global pool.
     public init(
         format: Format = .deflate, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         compressesStreamedBodies: Bool = true,
@@ -74,13 +76,14 @@ public struct DeflateRequestCompressor: RequestInterceptor {
         self.shouldCompressBodyData = shouldCompressBodyData
     }
 
-    /// Compresses the request's body, if it has one.
+    /// Compresses the body of the request, if it has one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request with a compressed body.
-    /// - Throws: ``DuplicateHeaderError``, or `CancellationError` when its task is cancelled.
+    ///   - request: The request to adapt.
+    ///   - state: The state of the request; the compressor does not use it.
+    /// - Returns: The request with a compressed body, or the unchanged request if its body is not compressed.
+    /// - Throws: ``DuplicateHeaderError``, `CancellationError` if the task is cancelled, or a ``RequestError`` if
+    ///   there is not enough memory.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         guard let body = request.body, body.length != 0 else { return request }
@@ -112,18 +115,20 @@ public struct DeflateRequestCompressor: RequestInterceptor {
 }
 
 extension RequestAdapter where Self == DeflateRequestCompressor {
-    /// A compressor of the format "deflate" with the defaults.
+    /// A compressor for the "deflate" format with default settings.
     public static var deflateCompressor: DeflateRequestCompressor { DeflateRequestCompressor() }
 
-    /// A compressor of the format "gzip" with the defaults.
+    /// A compressor for the "gzip" format with default settings.
     public static var gzipCompressor: DeflateRequestCompressor { DeflateRequestCompressor(format: .gzip) }
 
-    /// A compressor of the format "deflate".
+    /// A compressor for the "deflate" format.
     ///
     /// - Parameters:
-    ///   - duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
-    ///   - shouldCompressBodyData: Says whether a body in memory is worth it; all are by default. Runs on the global pool.
-    /// - Returns: The compressor.
+    ///   - duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`; `.error` by
+    ///     default.
+    ///   - shouldCompressBodyData: Decides whether a body in memory is compressed; all are by default. Runs on the
+    ///     global pool.
+    /// - Returns: A compressor with these settings.
     package static func deflateCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior = .error,
         shouldCompressBodyData: @escaping @Sendable (_ bodyData: Data) -> Bool = { _ in true }
@@ -132,10 +137,10 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
             duplicateHeaderBehavior: duplicateHeaderBehavior, shouldCompressBodyData: shouldCompressBodyData)
     }
 
-    /// A compressor of the format "gzip".
+    /// A compressor for the "gzip" format.
     ///
-    /// - Parameter duplicateHeaderBehavior: How a request that already has a `Content-Encoding` is handled.
-    /// - Returns: The compressor.
+    /// - Parameter duplicateHeaderBehavior: The way to handle a request that already has a `Content-Encoding`.
+    /// - Returns: A compressor with this setting.
     package static func gzipCompressor(
         duplicateHeaderBehavior: DeflateRequestCompressor.DuplicateHeaderBehavior
     ) -> DeflateRequestCompressor {
@@ -143,7 +148,7 @@ extension RequestAdapter where Self == DeflateRequestCompressor {
     }
 }
 
-/// A body that is compressed while it is sent; how long it will be is not known before.
+/// A body that is compressed while it is sent, so its length is not known in advance.
 struct CompressedBodySource: RequestBodySource {
     let base: RequestBody
     let format: DeflateRequestCompressor.Format
@@ -161,12 +166,12 @@ struct CompressedBodySource: RequestBodySource {
     }
 }
 
-/// Compresses what another reader reads, a limited number of bytes at a time.
+/// Compresses the pieces of another reader, a limited number of bytes at a time.
 private struct CompressingReader: BodyReader {
     private var base: any BodyReader
     private let format: DeflateRequestCompressor.Format
     private var deflater: Deflater?
-    /// The bytes that were read and not compressed yet.
+    /// The bytes that were read but not yet compressed.
     private var rest = Data()
     private var isFinished = false
 
@@ -186,7 +191,7 @@ private struct CompressingReader: BodyReader {
             guard let piece = try await base.next() else {
                 isFinished = true
                 self.deflater = nil
-                // The end of either format has several bytes.
+                // Both formats end with several bytes, so this piece is never empty.
                 return deflater.finish()
             }
             rest = piece
@@ -205,7 +210,7 @@ private struct CompressingReader: BodyReader {
     private mutating func takeInput() -> Data {
         let input = rest.prefix(Deflater.inputSize)
         rest = rest.dropFirst(input.count)
-        // A slice of nothing would keep the piece.
+        // An empty slice would keep the whole piece in memory.
         if rest.isEmpty { rest = Data() }
         return input
     }

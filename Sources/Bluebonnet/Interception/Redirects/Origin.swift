@@ -6,12 +6,12 @@ package import FoundationEssentials
 package struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     package let scheme: String
-    /// The host in lower case, in the brackets of an IPv6 address.
+    /// The host in lower case, with the brackets of an IPv6 address.
     package let host: String
-    /// The port; that of the scheme when the URL names none.
+    /// The port, or the default port of the scheme if the URL has none.
     package let port: Int
 
-    /// Finds the origin of an absolute URL.
+    /// Creates the origin of an absolute URL.
     package init(of url: URL) {
         let text = url.absoluteString
         let bytes = text.utf8.span
@@ -22,7 +22,7 @@ package struct Origin: Hashable, Sendable {
         port = Int(digits) ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether others can read the messages on their way.
+    /// Whether others can read the messages in transit.
     package var isInsecure: Bool { scheme != "https" }
 
     private static func lowercased(_ bytes: Span<UInt8>) -> String {

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// Decides where a request goes on, from one redirect to the next, as a value.
+/// Decides how a request follows a series of redirects, as a value.
 struct RedirectChain: Sendable {
     /// The next step after a response.
     enum Action: Sendable {
-        /// It is the answer: no redirect, or none that says where to.
+        /// Deliver the response: it is not a redirect, or it has no `Location`.
         case deliver
-        /// This would be sent next, unless a handler decides otherwise.
+        /// Send this request next, unless a handler decides otherwise.
         case follow(HTTPRequest)
-        /// It must not be followed.
+        /// Fail: the redirect must not be followed.
         case refuse(RequestError.RedirectReason)
     }
 
@@ -18,9 +18,9 @@ struct RedirectChain: Sendable {
     private var proposal: HTTPRequest?
     private var hasLeftOrigin = false
     private var count = 0
-    /// How often each request was sent since cookies were set the last time.
+    /// The number of times each request was sent since cookies were last set.
     private var visits: [VisitedRequest: Int] = [:]
-    /// The requests that were sent, whatever cookies were set.
+    /// All requests that were sent, regardless of cookies.
     private var visited: Set<VisitedRequest> = []
 
     init(request: HTTPRequest, limits: Session.Configuration.RedirectLimits) {
@@ -30,22 +30,23 @@ struct RedirectChain: Sendable {
         note(VisitedRequest(request))
     }
 
-    /// A response came to the latest request.
+    /// Handles a response to the latest request.
     ///
-    /// The limits are not checked before it is known that this one is to be followed.
+    /// Does not check the limits yet, because a handler may still choose not to follow the redirect.
     mutating func received(_ response: HTTPResponse) -> Action {
         let decision = RedirectDecision(request: current)
         let fields = RedirectDecision.redirects(response.statusCode) ? response.headers : []
-        // With other cookies, the same request may well have another answer.
+        // With different cookies, the same request may get a different answer.
         if current.handlesCookies, fields.contains("Set-Cookie") { visits = [:] }
         let action = decision.outcome(statusCode: response.statusCode, locations: fields.values(for: "Location"))
         if case .follow(let request) = action { proposal = request }
         return action
     }
 
-    /// A request was chosen to follow with; throws if it cannot be sent.
+    /// Records the request chosen for following the redirect; throws if that request cannot be sent.
     ///
-    /// It may be another than the proposed one, whose secrets do not go where it was not proposed to go.
+    /// A handler may have chosen a different request than the proposed one. If that request goes to a different
+    /// origin, it loses the secrets of the proposed one.
     mutating func followed(with chosen: HTTPRequest) throws(RequestError) -> HTTPRequest {
         var request = chosen
         let origin = Origin(of: request.url)
@@ -82,11 +83,13 @@ struct RedirectChain: Sendable {
         visited.insert(visit)
     }
 
-    /// How often the same may be sent without a cookie having been set in between: servers that redirect to where the
-    /// request was until something is ready are given another chance, but no third.
+    /// The number of times that the same request may be sent without a cookie being set in between.
+    ///
+    /// Some servers redirect to the same URL until a resource is ready, so a second request is allowed, but not a
+    /// third.
     private static let visitLimit = 2
 
-    /// The properties of a request that a server's answer depends on.
+    /// The properties of a request that determine the server's answer.
     private struct VisitedRequest: Hashable {
         let method: HTTPMethod
         let url: String
@@ -101,7 +104,7 @@ struct RedirectChain: Sendable {
 }
 
 extension HTTPRequest {
-    /// Drops the secrets that were taken over from another request.
+    /// Removes the secrets that were copied from another request.
     fileprivate mutating func removeSecrets(of other: HTTPRequest) {
         headers = HTTPHeaders(
             headers.filter { !HTTPRequest.belongsToOrigin($0.name) || !other.headers.contains($0) })
@@ -109,7 +112,7 @@ extension HTTPRequest {
     }
 }
 
-/// Makes the redirected request, by RFC 9110 §15.4, and by the Fetch standard where that leaves a choice.
+/// Makes the redirected request: by RFC 9110 §15.4, and by the Fetch standard where the RFC leaves a choice.
 ///
 /// | Status | Method and body |
 /// |---|---|
@@ -118,10 +121,10 @@ extension HTTPRequest {
 /// | 307, 308 | all stay |
 /// | 300, 304, 305, 306, others | no redirect |
 struct RedirectDecision {
-    /// The request that is redirected.
+    /// The request that received the redirect.
     let request: HTTPRequest
 
-    /// Decides by the status code and the values of the `Location` fields.
+    /// Decides from the status code and the values of the `Location` fields.
     func outcome(statusCode: Int, locations: [String]) -> RedirectChain.Action {
         guard Self.redirects(statusCode) else { return .deliver }
         switch RedirectLocation.read(locations, of: request.url) {
@@ -131,7 +134,7 @@ struct RedirectDecision {
         }
     }
 
-    /// Whether a status code says that the answer is elsewhere, and where.
+    /// Whether a response with this status code redirects to its `Location`.
     static func redirects(_ statusCode: Int) -> Bool {
         switch statusCode {
         case 301, 302, 303, 307, 308: true
@@ -165,7 +168,7 @@ struct RedirectDecision {
         }
     }
 
-    /// Whether a field is about the body, which the redirected request has not (RFC 9110 §15.4).
+    /// Whether a field describes the body, which the redirected request no longer has (RFC 9110 §15.4).
     private static func isContentField(_ name: String) -> Bool { contentFields.contains(name.lowercased()) }
 
     private static let contentFields: Set<String> = [
@@ -176,21 +179,21 @@ struct RedirectDecision {
 }
 
 extension HTTPRequest {
-    /// Drops the fields that carry secrets, the credential, and `Host`, which are for the earlier origin only.
+    /// Removes the secret header fields, the credential and `Host`, which are only meant for the previous origin.
     mutating func leaveOrigin() {
         headers = HTTPHeaders(headers.filter { !Self.belongsToOrigin($0.name) })
         credential = nil
         omitsSessionSecrets = true
     }
 
-    /// Whether a field of this name is for the origin alone for which it was set.
+    /// Whether a field of this name is only meant for the origin for which it was set.
     static func belongsToOrigin(_ name: String) -> Bool {
         HTTPHeader.isSensitive(name: name) || name.isSameIgnoringCase(as: "Host")
     }
 }
 
 extension URL {
-    /// Returns a URL of the same origin with this one's user info, unless it has its own.
+    /// Copies this URL's user info to another URL of the same origin, unless that URL has its own.
     fileprivate func userInfoAdded(to other: URL) -> URL {
         let (text, otherText) = (absoluteString, other.absoluteString)
         let (syntax, otherSyntax) = (URLSyntax(text.utf8.span), URLSyntax(otherText.utf8.span))

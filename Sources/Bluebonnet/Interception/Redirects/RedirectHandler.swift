@@ -1,63 +1,66 @@
-/// Decides whether a request follows a redirect, and with which request.
+/// A type that decides whether a request follows a redirect, and which request is sent next.
 ///
-/// A request's own handler goes before its session's. Without one, redirects are followed.
+/// A request's own handler replaces the session's handler. Without a handler, redirects are followed.
 ///
-/// A handler is asked about each response with a status code that redirects and a `Location` that can be followed. A
-/// response without a `Location` is the answer, and a `Location` that is not a URL of the web ends the request with
-/// `.redirect(.invalidLocation)`; the handler is not asked then. Where ``Redirector`` with
-/// ``Redirector/Behavior/doNotFollow`` decides, even such a response is the answer.
+/// The handler is called for each response with a redirecting status code and a `Location` that can be followed. It is
+/// not called in two cases:
+/// - A response without a `Location` is delivered to the caller.
+/// - If the `Location` is not an HTTP or HTTPS URL, or is repeated with different values, the request fails with
+///   `.redirect(.invalidLocation)`. With the ``Redirector/Behavior/doNotFollow`` behavior of ``Redirector``, such a
+///   response is delivered to the caller instead.
 public protocol RedirectHandler: Sendable {
-    /// Returns the request to follow with.
+    /// Returns the request to send next.
     ///
-    /// Runs on the global pool, never on the network's loop, and may take its time. When the request is cancelled
-    /// meanwhile, the task that runs this is cancelled, and its result is ignored.
+    /// Runs on the global pool, never on the network's event loop, so it may take its time. If the request is
+    /// cancelled, the task that runs this method is cancelled and its result is ignored.
     ///
     /// - Parameters:
-    ///   - request: The request that is redirected.
-    ///   - newRequest: What would be sent next, with the method, the fields and the body that RFC 9110 §15.4 and the Fetch
-    ///     standard leave of it, and without the secrets of an origin that is left.
-    ///   - response: The response that redirects.
-    /// - Returns: What to send, or `nil` to end with the redirecting response.
+    ///   - request: The request that received the redirect.
+    ///   - newRequest: The proposed next request. Its method, header fields and body follow RFC 9110 §15.4 and the
+    ///     Fetch standard. If the redirect leads to another origin, the secrets of the previous origin are removed.
+    ///   - response: The redirecting response.
+    /// - Returns: The request to send next, or `nil` to deliver the redirecting response.
     @concurrent
     func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async -> HTTPRequest?
 }
 
-/// Decides about redirects: follows all, none, or those that a closure chooses.
+/// A redirect handler that follows all redirects, none, or those that a closure chooses.
 public struct Redirector: RedirectHandler {
-    /// What to do with a redirect.
+    /// The ways to handle a redirect.
     public enum Behavior: Sendable {
-        /// Go where it leads.
+        /// Follow the redirect.
         case follow
-        /// Stay: the redirecting response is the answer.
+        /// Do not follow the redirect; the redirecting response is delivered.
         case doNotFollow
-        /// Go on with what a closure returns, or stay if that is `nil`.
+        /// Send the request that a closure returns, or deliver the redirecting response if the closure returns `nil`.
         ///
-        /// It gets the request, what would be sent next, and the response that redirects, and runs on the global pool.
+        /// The closure receives the request, the proposed next request and the redirecting response. It runs on the
+        /// global pool.
         case modify(
             @Sendable (_ request: any Request, _ newRequest: HTTPRequest, _ response: HTTPResponse) async ->
                 HTTPRequest?
         )
     }
 
-    /// What to do with a redirect.
+    /// The way redirects are handled.
     package let behavior: Behavior
 
     /// Creates a handler.
     ///
-    /// - Parameter behavior: What to do with a redirect.
+    /// - Parameter behavior: The way to handle redirects.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }
 
-    /// Returns the request to follow with, by the behavior.
+    /// Returns the request to send next, according to the behavior.
     ///
     /// - Parameters:
-    ///   - request: The request that is redirected.
-    ///   - newRequest: What would be sent next.
-    ///   - response: The response that redirects.
-    /// - Returns: What to send, or `nil` to end with the redirecting response.
+    ///   - request: The request that received the redirect.
+    ///   - newRequest: The proposed next request.
+    ///   - response: The redirecting response.
+    /// - Returns: The request to send next, or `nil` to deliver the redirecting response.
     @concurrent
     public func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
@@ -71,17 +74,20 @@ public struct Redirector: RedirectHandler {
 }
 
 extension RedirectHandler where Self == Redirector {
-    /// A handler that follows redirects.
+    /// A handler that follows all redirects.
     public static var follow: Redirector { Redirector(behavior: .follow) }
 
-    /// A handler that follows no redirect: the redirecting response is the answer, wherever it leads.
+    /// A handler that follows no redirects.
+    ///
+    /// The redirecting response is delivered, even if its `Location` is invalid.
     public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
 
-    /// A handler that follows the request returned by a closure, or does not follow if the closure returns `nil`.
+    /// A handler that sends the request returned by a closure, or does not follow the redirect if the closure returns
+    /// `nil`.
     ///
-    /// - Parameter modify: Gets the request, what would be sent next, and the response that redirects. Runs on the global
-    ///   pool.
-    /// - Returns: The handler.
+    /// - Parameter modify: Receives the request, the proposed next request and the redirecting response, and returns
+    ///   the request to send. Runs on the global pool.
+    /// - Returns: A handler that calls the closure.
     public static func modify(
         using modify:
             @escaping @Sendable (

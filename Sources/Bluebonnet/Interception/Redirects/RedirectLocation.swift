@@ -1,23 +1,23 @@
 import FoundationEssentials
 
-/// Reads where a redirect leads from its `Location` field (RFC 9110 §10.2.2), as forgivingly as browsers do.
+/// Reads the target of a redirect from its `Location` field (RFC 9110 §10.2.2), as leniently as browsers do.
 ///
-/// The value is resolved by RFC 3986 §5. Values that break its rules are read as the URL standard does: spaces,
-/// non-ASCII characters and others that a URL cannot have are percent-encoded, a backslash stands for a slash, and the
-/// number of slashes after the scheme does not matter.
+/// The value is resolved by RFC 3986 §5. Values that break its rules are read as in the URL standard. Spaces,
+/// non-ASCII characters and other characters that a URL cannot contain are percent-encoded. A backslash counts as a
+/// slash. The number of slashes after the scheme does not matter.
 struct RedirectLocation {
-    /// The meaning of the field.
+    /// The result of reading the field.
     enum Reading: Equatable {
-        /// There is no field, or it is empty: the response redirects nowhere.
+        /// There is no field, or it is empty, so there is no redirect.
         case nowhere
         case url(URL)
-        /// The redacted value, which is not a URL that can be requested.
+        /// The redacted value of a field that is not a URL that can be requested.
         case invalid(String)
     }
 
-    /// Reads the field of a response to a request for a URL.
+    /// Reads the `Location` fields of a response.
     ///
-    /// A field that is repeated with different values is refused: it may well have been smuggled in.
+    /// Repeated fields with different values are refused, because one of them may have been injected by an attacker.
     static func read(_ values: [String], of base: URL) -> Reading {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
         guard let value = values.first else { return .nowhere }
@@ -30,9 +30,9 @@ struct RedirectLocation {
         return .url(url)
     }
 
-    // Of the base:
+    // The parts of the base URL:
     private let scheme: [UInt8]
-    /// From the start to the end of the authority.
+    /// The bytes up to the end of the authority.
     private let origin: ArraySlice<UInt8>
     private let path: ArraySlice<UInt8>
     private let query: ArraySlice<UInt8>?
@@ -49,7 +49,7 @@ struct RedirectLocation {
         path = rest.isEmpty ? [0x2f] : rest
     }
 
-    /// Removes control characters and spaces at the ends, and tabs anywhere.
+    /// Removes control characters and spaces at both ends, and tabs everywhere.
     private static func stripped(_ value: some Sequence<UInt8>) -> [UInt8] {
         var bytes = value.filter { $0 != 0x09 }[...]
         while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
@@ -67,7 +67,7 @@ struct RedirectLocation {
             target.append(0x3f)
             target += Self.encoded(query)
         }
-        // RFC 9110 §10.2.2: without a fragment of its own, the location has that of the request.
+        // RFC 9110 §10.2.2: if the location has no fragment, it inherits the fragment of the request.
         if let fragment = fragment ?? self.fragment {
             target.append(0x23)
             target += Self.encoded(fragment)
@@ -76,7 +76,9 @@ struct RedirectLocation {
         return (try? url.checkRequestable()) == nil ? nil : url
     }
 
-    /// Resolves the part before the query; returns `nil` when that leads out of the web.
+    /// Resolves the part before the query.
+    ///
+    /// Returns `nil` if the result is not an HTTP or HTTPS URL.
     private func target(_ text: ArraySlice<UInt8>, hasQuery: Bool) -> [UInt8]? {
         var rest = text
         if let colon = Self.endOfScheme(rest) {
@@ -107,7 +109,7 @@ struct RedirectLocation {
 
     // MARK: Parts
 
-    /// Where the colon after the scheme is (RFC 3986 §3.1), if there is one.
+    /// The index of the colon after the scheme (RFC 3986 §3.1), if there is one.
     private static func endOfScheme(_ text: ArraySlice<UInt8>) -> Int? {
         guard let first = text.first, FieldSyntax.lowercased(first) &- 0x61 < 26 else { return nil }
         let end = text.firstIndex {
@@ -116,10 +118,12 @@ struct RedirectLocation {
         return end.flatMap { text[$0] == 0x3a ? $0 : nil }
     }
 
-    /// User info, host and port with what they cannot have percent-encoded; `nil` when there is no host.
+    /// Percent-encodes invalid characters in the user info, host and port.
+    ///
+    /// Returns `nil` if there is no host.
     private static func authority(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard let sign = text.lastIndex(of: 0x40) else { return text.isEmpty ? nil : host(text) }
-        // An @ in a password is usual, and not allowed.
+        // An @ in a password is common, but not allowed.
         let userInfo = encoded(text[..<sign]).flatMap { $0 == 0x40 ? Array("%40".utf8) : [$0] }
         guard text.index(after: sign) < text.endIndex else { return nil }
         return userInfo + [0x40] + host(text[(sign + 1)...])
@@ -129,7 +133,7 @@ struct RedirectLocation {
         text.first == 0x5b ? Array(text) : encoded(text)
     }
 
-    /// Percent-encodes what no part of a URL can have, and percent signs that encode nothing.
+    /// Percent-encodes the bytes that are invalid anywhere in a URL, and percent signs that do not start an escape.
     private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
@@ -162,7 +166,7 @@ struct RedirectLocation {
         return [0x2f] + kept.joined(separator: [0x2f])
     }
 
-    /// How many dots a segment is made of, plain or encoded, if it is made of one or two; 0 otherwise.
+    /// The number of dots if a segment consists of one or two dots, plain or percent-encoded; otherwise 0.
     private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
         guard !segment.isEmpty, segment.count <= 6, let bytes = PercentEncoding.decode(segment) else { return 0 }
         return bytes == [0x2e] ? 1 : bytes == [0x2e, 0x2e] ? 2 : 0

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
 extension RetryPolicy {
-    /// Decides how long to wait before another attempt, from the failure, the time and chance alone.
+    /// Computes the delay before another attempt from the failure, the time and a random number only.
     ///
     /// - Parameters:
-    ///   - failure: The failure.
-    ///   - now: The present, for dates that the server names.
-    ///   - random: A number from 0 up to 1.
-    /// - Returns: The delay; `nil` when the request is not tried again.
+    ///   - failure: The properties of the failure.
+    ///   - now: The current time, to which dates in `Retry-After` are compared.
+    ///   - random: A number from 0 up to, but not including, 1.
+    /// - Returns: The delay, or `nil` if the request is not retried.
     func delay(after failure: RetryCase, now: Date, random: Double) -> Duration? {
         guard mayRetry(failure) else { return nil }
         let asked = failure.retryAfter.compactMap { RetryAfter.delay($0, now: now) }.max() ?? .zero
@@ -15,7 +15,7 @@ extension RetryPolicy {
     }
 
     private func mayRetry(_ failure: RetryCase) -> Bool {
-        // An HTTP/2 connection that failed is replaced once; if the next fails, too, it is the server that does.
+        // A failed HTTP/2 connection is replaced once. If the next one fails too, the server is to blame.
         let limit = failure.kind == .connection(.http2) ? min(retryLimit, 1) : retryLimit
         guard failure.retryCount >= 0, UInt(failure.retryCount) < limit, failure.isReplayable,
             failure.methods.isSubset(of: retryableHTTPMethods)
@@ -24,11 +24,11 @@ extension RetryPolicy {
         return failure.kind.map(retryableErrorKinds.contains) == true && !failure.wasTriedByTransport
     }
 
-    /// How long to wait when the server asks for nothing.
+    /// The delay if the server does not ask for one.
     private func backoff(afterRetries count: Int, random: Double) -> Duration {
         let longest = maximumDelay / .seconds(1)
         let grown = exponentialBackoffScale * Self.power(max(1, exponentialBackoffBase), count)
-        // Not a number is no reason to wait.
+        // NaN must not cause a delay.
         let seconds = max(0, min(grown.isNaN ? 0 : grown, longest))
         return .seconds(jitter == .full ? seconds * min(max(0, random), 1) : seconds)
     }
@@ -40,26 +40,26 @@ extension RetryPolicy {
     }
 }
 
-/// The properties of a failure that a retry depends on.
+/// The properties of a failure that decide about a retry.
 struct RetryCase: Hashable, Sendable {
-    /// The methods of all the requests that were sent for it, redirects included.
+    /// The methods of all requests that were sent, including redirected ones.
     var methods: Set<HTTPMethod> = [.get]
-    /// Whether the bodies of all of them can be sent again.
+    /// Whether the bodies of all these requests can be sent again.
     var isReplayable = true
-    /// How often the request was tried again.
+    /// The number of retries so far.
     var retryCount = 0
-    /// The reason of the failure, if it is one of Bluebonnet's.
+    /// The kind of the error, if it is a `RequestError`.
     var kind: RequestError.Kind?
-    /// The status code of the response, if there was one.
+    /// The status code of the response, if there is one.
     var statusCode: Int?
     /// The values of the response's `Retry-After` fields.
     var retryAfter: [String] = []
-    /// Whether the transport has tried it several times already.
+    /// Whether the transport has already tried the request several times.
     var wasTriedByTransport = false
 }
 
 extension RetryCase {
-    /// Collects the properties of a request's failure.
+    /// Collects the properties of a failed request.
     init(_ request: any Request, _ error: any Error) {
         let requests = request.requests
         let error = error as? RequestError
@@ -76,11 +76,11 @@ extension RetryCase {
 
 /// Reads the values of `Retry-After` fields (RFC 9110 §10.2.3).
 enum RetryAfter {
-    /// Returns how long the server wants to be left alone: a number of seconds, or the time until a date.
+    /// Returns the delay that the server asks for, as a number of seconds or as a date.
     ///
-    /// `nil` when the value is neither. A date in the past is no time at all.
+    /// Returns `nil` if the value is neither. A date in the past gives a delay of zero.
     static func delay(_ value: String, now: Date) -> Duration? {
-        // Too large a number counts as 68 years, which is no limit in practice.
+        // A number that is too large counts as 68 years, which is as good as no limit.
         if let seconds = CacheControl.seconds(value.trimmed) { return .seconds(seconds) }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }
         return .seconds(min(max(0, date.timeIntervalSince(now)), Double(CacheControl.anyAge)))

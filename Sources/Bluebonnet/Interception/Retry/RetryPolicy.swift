@@ -1,56 +1,65 @@
 package import FoundationEssentials
 
-/// Tries requests again that failed for reasons that may pass, after a delay that grows.
+/// Retries requests that failed for reasons that may be temporary, after a growing delay.
 ///
-/// Asked about a failure, it retries when all of these hold:
-/// - the request was tried again less often than `retryLimit`, by whomever;
-/// - the method is one of `retryableHTTPMethods`, which are idempotent by default (RFC 9110 §9.2.2), so that nothing is
-///   done twice that must not be, and the body can be sent a second time (``RequestBody/isReplayable``). Of a request that
-///   was redirected, that goes for all the requests on its way;
-/// - the status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
-///   `retryableErrorKinds`;
-/// - a `Retry-After` asks for no more patience than `maximumRetryAfter`;
-/// - the `budget`, if there is one, allows it.
+/// A failed request is retried if all of these conditions hold:
+/// - It has been retried fewer than `retryLimit` times. Retries by other retriers count too.
+/// - Its method is one of `retryableHTTPMethods`. By default these are the idempotent methods (RFC 9110 §9.2.2), which
+///   are safe to send twice.
+/// - Its body can be sent a second time (``RequestBody/isReplayable``).
+/// - The status code of the response is one of `retryableHTTPStatusCodes`, or the error is one of
+///   `retryableErrorKinds`.
+/// - A `Retry-After` field asks for a delay of at most `maximumRetryAfter`.
+/// - The `budget`, if there is one, allows the retry.
 ///
-/// The delay is `exponentialBackoffScale` seconds times `exponentialBackoffBase` to the power of the number of retries so
-/// far, at most `maximumDelay`, and with ``Jitter/full`` a random part of that. A `Retry-After` makes it longer if need
-/// be, and never shorter.
+/// If the request was redirected, the conditions for the method and the body apply to every request along the way.
 ///
-/// A response is not a failure: without `validate()`, a 503 is the answer, and no retrier is asked. A stream whose head
-/// was accepted is not retried, since its reader would get the beginning twice.
+/// The delay is `exponentialBackoffScale` seconds times `exponentialBackoffBase` to the power of the number of retries
+/// so far, and at most `maximumDelay`. With ``Jitter/full``, the delay is a random part of that. A `Retry-After` field
+/// can make the delay longer, but never shorter.
 ///
-/// Libcurl tries some requests again by itself, on a new connection: those that were sent on a kept connection that turned
-/// out to be dead, and, once, those whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), which were not
-/// processed. None of these counts as a retry here, and a request that was given up after that is not retried. On a kept
-/// connection the two look alike, so that a body whose method is not idempotent is not sent again there. A request that
-/// fails with its HTTP/2 connection, as by GOAWAY, is retried once only.
+/// A response by itself is not a failure. Without `validate()`, a 503 is delivered like any other response, and no
+/// retrier is called. A stream is not retried after its response head has been accepted, because its reader would
+/// receive the beginning twice.
 ///
-/// Without a network, the time that the policy waits is soon over: put an `OfflineRetrier` before it, which waits for the
-/// network itself.
+/// libcurl resends some requests itself on a new connection:
+/// - a request on a reused connection that turned out to be dead
+/// - once, a request whose HTTP/2 stream was refused (REFUSED_STREAM, RFC 9113 §8.7), because the server has not
+///   processed it
+///
+/// These attempts do not count as retries. If libcurl gives up on such a request, the policy does not retry it.
+/// libcurl cannot tell the two cases apart on a reused connection. A request with a body and a method that is not
+/// idempotent is therefore not resent on a reused connection. A request that fails together with its HTTP/2
+/// connection, for example after a GOAWAY frame, is retried at most once.
+///
+/// If there is no network, the policy soon runs out of retries. Put an `OfflineRetrier` before it, which waits for the
+/// network.
 public struct RetryPolicy: RequestInterceptor {
-    /// How often a request may be tried again unless something else is said: 2.
+    /// The default retry limit: 2.
     @usableFromInline package static let defaultRetryLimit: UInt = 2
 
-    /// The default base of the exponential back-off: 2.
+    /// The default base of the exponential backoff: 2.
     @usableFromInline package static let defaultExponentialBackoffBase: UInt = 2
 
-    /// How long the first delay is at most unless something else is said, in seconds: 0.5.
+    /// The default maximum of the first delay, in seconds: 0.5.
     @usableFromInline package static let defaultExponentialBackoffScale = 0.5
 
-    /// The longest delay of the policy's own making unless something else is said: 30 s.
+    /// The default maximum of the delays that the policy computes: 30 seconds.
     @usableFromInline package static let defaultMaximumDelay: Duration = .seconds(30)
 
-    /// The longest delay that a server may ask for unless something else is said: 60 s.
+    /// The default maximum of the delay that a server may ask for: 60 seconds.
     @usableFromInline package static let defaultMaximumRetryAfter: Duration = .seconds(60)
 
-    /// The methods that are idempotent by their definition, and used: DELETE, GET, HEAD, OPTIONS, PUT, TRACE.
+    /// The commonly used methods that are defined as idempotent: DELETE, GET, HEAD, OPTIONS, PUT and TRACE.
     public static let defaultRetryableHTTPMethods: Set<HTTPMethod> = [.delete, .get, .head, .options, .put, .trace]
 
-    /// The status codes that may pass: 408, 429, 500, 502, 503, 504.
+    /// The status codes of failures that may be temporary: 408, 429, 500, 502, 503 and 504.
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
 
-    /// The failures that may pass: of name lookup, connections and their HTTP, time limits, TLS handshakes, and
-    /// certificates whose time has not come or is over, which a clock that is being set may cause.
+    /// The errors that may be temporary.
+    ///
+    /// These are failures of name lookup, connections and HTTP messages, timeouts, failed TLS handshakes, and expired
+    /// or not yet valid certificates. The last may be caused by a clock that has not been set yet.
     public static let defaultRetryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.lost),
         .connection(.http2), .connection(.failed),
@@ -60,65 +69,71 @@ public struct RetryPolicy: RequestInterceptor {
         .invalidResponse(.http2Stream),
     ]
 
-    /// How often a request may be tried again, other retriers' retries included.
+    /// The maximum number of retries of a request, including retries by other retriers.
     package let retryLimit: UInt
 
-    /// The base of the exponential back-off, by which each delay is multiplied; 1 keeps it constant, and 0 counts as 1.
+    /// The base of the exponential backoff: the factor between one delay and the next.
+    ///
+    /// 1 keeps the delay constant, and 0 counts as 1.
     package let exponentialBackoffBase: UInt
 
-    /// How long the first delay is at most, in seconds; less than 0 counts as 0.
+    /// The maximum of the first delay, in seconds.
+    ///
+    /// A value below 0 counts as 0.
     package let exponentialBackoffScale: Double
 
     /// The methods of requests that may be sent twice.
     package let retryableHTTPMethods: Set<HTTPMethod>
 
-    /// The status codes of responses that are retried when they fail.
+    /// The status codes that lead to a retry if the request fails.
     package let retryableHTTPStatusCodes: Set<Int>
 
-    /// The failures that are retried.
+    /// The kinds of errors that lead to a retry.
     package let retryableErrorKinds: Set<RequestError.Kind>
 
-    /// How much of the delay is left to chance.
+    /// The random part of the delay.
     package let jitter: Jitter
 
-    /// The longest delay of the policy's own making.
+    /// The maximum delay that the policy computes.
     package let maximumDelay: Duration
 
-    /// The longest delay that a server may ask for with `Retry-After` (RFC 9110 §10.2.3).
+    /// The maximum delay that a server may ask for with `Retry-After` (RFC 9110 §10.2.3).
     ///
-    /// A request whose server wants to be left alone for longer is not retried: sooner would be against its wish, and
-    /// later is more than a caller waits for.
+    /// If the server asks for a longer delay, the request is not retried. An earlier retry would go against the
+    /// server's request, and a later one would take longer than callers usually wait.
     package let maximumRetryAfter: Duration
 
-    /// What limits the retries of all requests together; `nil` for no such limit.
+    /// The limit on the retries of all requests together; `nil` for no such limit.
     package let budget: RetryBudget?
 
-    /// Makes a number from 0 up to 1; for tests.
+    /// Returns a number from 0 up to, but not including, 1; replaced in tests.
     package var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
-    /// Tells the time that dates in `Retry-After` are compared with; for tests.
+    /// Returns the time that dates in `Retry-After` are compared with; replaced in tests.
     package var now: @Sendable () -> Date = { Date() }
 
-    /// Says how much of a delay is left to chance.
+    /// The part of a delay that is random.
     public enum Jitter: Hashable, Sendable {
-        /// All of it: any delay up to the computed one, so that clients which failed together do not come back together.
+        /// A random delay between zero and the computed delay. Clients that failed together then do not retry
+        /// together.
         case full
-        /// Nothing.
+        /// The computed delay, without a random part.
         case none
     }
 
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
-    ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
-    ///   - retryableHTTPStatusCodes: The status codes of responses that are retried when they fail.
-    ///   - retryableErrorKinds: The failures that are retried.
-    ///   - jitter: How much of the delay is left to chance; all of it by default.
-    ///   - maximumDelay: The longest delay of the policy's own making.
-    ///   - maximumRetryAfter: The longest delay that a server may ask for.
-    ///   - budget: What limits the retries of all requests together; `nil`, the default, for no such limit.
+    ///   - retryLimit: The maximum number of retries of a request; 2 by default.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
+    ///   - exponentialBackoffScale: The maximum of the first delay, in seconds; 0.5 by default.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - retryableHTTPStatusCodes: The status codes that lead to a retry if the request fails; 408, 429, 500, 502,
+    ///     503 and 504 by default.
+    ///   - retryableErrorKinds: The kinds of errors that lead to a retry; see ``defaultRetryableErrorKinds``.
+    ///   - jitter: The random part of the delay; `.full` by default.
+    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
+    ///   - maximumRetryAfter: The maximum delay that a server may ask for; 60 seconds by default.
+    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no such limit.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -141,12 +156,12 @@ public struct RetryPolicy: RequestInterceptor {
         self.budget = budget
     }
 
-    /// Returns the request as it is, and tells the budget of it, if there is one.
+    /// Returns the request unchanged, and counts its first attempt in the budget, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request.
+    ///   - request: The request about to be sent.
+    ///   - state: The state of the request, such as its retry count.
+    /// - Returns: The request, unchanged.
     /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
@@ -154,13 +169,13 @@ public struct RetryPolicy: RequestInterceptor {
         return request
     }
 
-    /// Decides whether the request is tried again, and when.
+    /// Decides whether to retry the request, and after which delay.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: `.retry`, `.retryWithDelay` or `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         let delay = delay(after: RetryCase(request, error), now: now(), random: random())
@@ -168,29 +183,29 @@ public struct RetryPolicy: RequestInterceptor {
         return delay > .zero ? .retryWithDelay(delay) : .retry
     }
 
-    /// Returns whether the policy would have the request tried again, as far as that does not depend on its budget.
+    /// Returns whether the policy would retry the request, without regard to the budget.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - error: Why it failed.
-    /// - Returns: Whether it is tried again.
+    ///   - request: The failed request.
+    ///   - error: The error of the request.
+    /// - Returns: Whether the policy would retry the request.
     public func shouldRetry(request: any Request, dueTo error: any Error) -> Bool {
         delay(after: RetryCase(request, error), now: now(), random: 0) != nil
     }
 }
 
 extension RequestRetrier where Self == RetryPolicy {
-    /// A policy with the defaults.
+    /// A policy with the default settings.
     public static var retryPolicy: RetryPolicy { RetryPolicy() }
 
-    /// A policy of which the most usual is said, and the rest has its default; `RetryPolicy(…)` says all of it.
+    /// A policy with the most common settings; the rest have their defaults.
     ///
     /// - Parameters:
-    ///   - retryLimit: How often a request may be tried again.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
-    ///   - jitter: How much of the delay is left to chance; all of it by default.
-    ///   - maximumDelay: The longest delay of the policy's own making.
-    /// - Returns: The policy.
+    ///   - retryLimit: The maximum number of retries of a request; 2 by default.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - jitter: The random part of the delay; `.full` by default.
+    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
+    /// - Returns: A policy with these settings.
     package static func retryPolicy(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         retryableHTTPMethods: Set<HTTPMethod> = RetryPolicy.defaultRetryableHTTPMethods,
@@ -202,15 +217,15 @@ extension RequestRetrier where Self == RetryPolicy {
     }
 }
 
-/// Tries requests again whose connection was lost, and no others.
+/// Retries only requests that lost their connection.
 ///
-/// That is, when it was closed or reset before the response was complete. Whatever the status code of a response, it is
-/// not retried. The rest is as with ``RetryPolicy``.
+/// A connection is lost if it is closed or reset before the response is complete. Responses are never retried because
+/// of their status code. Otherwise, the rules of ``RetryPolicy`` apply.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
-    /// The policy that decides.
+    /// The policy that makes the decisions.
     package let policy: RetryPolicy
 
-    /// The failures that are retried.
+    /// The kinds of errors that lead to a retry.
     @usableFromInline package static let retryableErrorKinds: Set<RequestError.Kind> = [
         .connection(.lost), .connection(.http2), .invalidResponse(.truncated),
     ]
@@ -218,13 +233,13 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - retryLimit: How often a request may be tried again.
-    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry.
-    ///   - exponentialBackoffScale: How long the first delay is at most, in seconds.
-    ///   - retryableHTTPMethods: The methods of requests that may be sent twice.
-    ///   - jitter: How much of the delay is left to chance; all of it by default.
-    ///   - maximumDelay: The longest delay.
-    ///   - budget: What limits the retries of all requests together; `nil`, the default, for no such limit.
+    ///   - retryLimit: The maximum number of retries of a request; 2 by default.
+    ///   - exponentialBackoffBase: The factor by which the delay grows from retry to retry; 2 by default.
+    ///   - exponentialBackoffScale: The maximum of the first delay, in seconds; 0.5 by default.
+    ///   - retryableHTTPMethods: The methods of requests that may be sent twice; idempotent methods by default.
+    ///   - jitter: The random part of the delay; `.full` by default.
+    ///   - maximumDelay: The maximum delay that the policy computes; 30 seconds by default.
+    ///   - budget: The limit on the retries of all requests together; `nil`, the default, for no such limit.
     public init(
         retryLimit: UInt = RetryPolicy.defaultRetryLimit,
         exponentialBackoffBase: UInt = RetryPolicy.defaultExponentialBackoffBase,
@@ -240,25 +255,25 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
             maximumDelay: maximumDelay, budget: budget)
     }
 
-    /// Returns the request as it is, and tells the budget of it, if there is one.
+    /// Returns the request unchanged, and counts its first attempt in the budget, if there is one.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - state: Whose request it is.
-    /// - Returns: The request.
+    ///   - request: The request about to be sent.
+    ///   - state: The state of the request, such as its retry count.
+    /// - Returns: The request, unchanged.
     /// - Throws: Nothing.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await policy.adapt(request, using: state)
     }
 
-    /// Decides whether the request is tried again, and when.
+    /// Decides whether to retry the request, and after which delay.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: `.retry` or `.retryWithDelay`, or else `.doNotRetry`.
+    ///   - request: The failed request.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: `.retry`, `.retryWithDelay` or `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await policy.retry(request, for: session, dueTo: error)
@@ -266,44 +281,45 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 }
 
 extension RequestRetrier where Self == ConnectionLostRetryPolicy {
-    /// A policy for lost connections with the defaults.
+    /// A policy for lost connections with the default settings.
     package static var connectionLostRetryPolicy: ConnectionLostRetryPolicy { ConnectionLostRetryPolicy() }
 }
 
-/// Limits the retries of many requests together, so that a server that fails is not finished off by them.
+/// Limits the retries of many requests together, so that retries do not overload a failing server.
 ///
-/// Each request that is made for the first time earns a part of a retry, each retry costs a whole one, and when nothing
-/// is left there is none. With the default ratio of 0.1, a server that fails everything sees 1.1 times the requests
-/// instead of three times as many, once what had been saved up is spent.
+/// The first attempt of each request adds a part of a retry to the budget, and each retry takes a whole one. When less
+/// than one is left, requests are not retried. With the default ratio of 0.1, a server that fails every request sees
+/// at most 1.1 times the requests once the saved retries are used up. Without a budget, it would see three times as
+/// many with the default retry limit.
 ///
-/// One budget is shared by all copies of a policy, and by as many policies as are given it. A policy tells it of
-/// requests as an adapter: in ``Session``'s `interceptor:`, or with ``Request/interceptor(_:)``. A policy used only as
-/// a retrier spends from the budget and does not add to it.
+/// All copies of a policy share its budget, and several policies may share one budget. A policy can only add to the
+/// budget if it also acts as an adapter: in ``Session``'s `interceptor:` or with ``Request/interceptor(_:)``. A policy
+/// used only as a retrier takes from the budget and never adds to it.
 public final class RetryBudget: Sendable {
     private let state: Locked<RetryBudgetState>
 
-    /// Creates a budget with all that can be saved up.
+    /// Creates a full budget.
     ///
     /// - Parameters:
-    ///   - ratio: How many retries each request earns, from 0 to 1; 0.1 by default.
-    ///   - reserve: How many retries can be saved up; 10 by default.
+    ///   - ratio: The number of retries that each request adds, from 0 to 1; 0.1 by default.
+    ///   - reserve: The maximum number of retries that can be saved; 10 by default.
     public init(ratio: Double = 0.1, reserve: UInt = 10) {
         state = Locked(RetryBudgetState(ratio: ratio, reserve: reserve))
     }
 
-    /// How many retries could be made now.
+    /// The number of retries that are available now.
     package var balance: Int { state.withLock { $0.balance } }
 
-    /// Earns a part of a retry; called for each request that is made for the first time.
+    /// Adds a part of a retry; called for the first attempt of each request.
     package func deposit() { state.withLock { $0.requestBegan() } }
 
-    /// Takes a retry.
+    /// Takes one retry from the budget.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether a retry was available.
     package func withdraw() -> Bool { state.withLock { $0.retryWanted() } }
 }
 
-/// Counts thousandths of retries, as a value.
+/// The budget as a value; it counts in thousandths of a retry.
 struct RetryBudgetState: Hashable, Sendable {
     private let earning: Int
     private let reserve: Int
@@ -317,16 +333,16 @@ struct RetryBudgetState: Hashable, Sendable {
 
     private static let unit = 1000
 
-    /// How many retries could be made now.
+    /// The number of retries that are available now.
     var balance: Int { saved / Self.unit }
 
-    /// A request was made for the first time.
+    /// Adds the share of a request's first attempt.
     mutating func requestBegan() {
-        // What a single retry costs can be saved up even if there is no reserve.
+        // A single retry can be saved even if the reserve is 0.
         saved = min(saved + earning, max(reserve, Self.unit))
     }
 
-    /// A request is to be tried again; returns whether it may.
+    /// Takes one retry; returns whether a retry was available.
     mutating func retryWanted() -> Bool {
         guard saved >= Self.unit else { return false }
         saved -= Self.unit

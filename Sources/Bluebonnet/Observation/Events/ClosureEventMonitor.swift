@@ -1,9 +1,10 @@
 public import FoundationEssentials
 
-/// Calls a closure for each event that there is one for.
+/// An event monitor that calls closures.
 ///
-/// Set the closures, which are those of ``Closures``, before requests are made; each is used from when it was set. No
-/// closure receives the events with a value of generic type: write an ``EventMonitor`` for those.
+/// Set the closures, which are the properties of ``Closures``, before you make requests. A closure that is set later
+/// only receives later events. No closure receives events with a value of a generic type; conform to ``EventMonitor``
+/// for those.
 ///
 /// ```swift
 /// let monitor = ClosureEventMonitor()
@@ -12,30 +13,30 @@ public import FoundationEssentials
 /// ```
 @dynamicMemberLookup
 public final class ClosureEventMonitor: RequestEventHandler {
-    /// Where the closures are called; `nil` for the global pool.
+    /// The executor on which the closures are called; `nil` for the global pool.
     public let executor: (any TaskExecutor)?
 
     private let closures = Locked(Closures())
 
     /// Creates a monitor without closures.
     ///
-    /// - Parameter executor: Where the closures are called; the global pool by default.
+    /// - Parameter executor: The executor on which the closures are called; `nil`, the default, for the global pool.
     public init(executor: (any TaskExecutor)? = nil) {
         self.executor = executor
     }
 
-    /// One of the closures, as a property of the monitor.
+    /// Accesses one of the closures as a property of the monitor.
     ///
-    /// - Parameter closure: Which one.
+    /// - Parameter closure: The key path of the closure in ``Closures``.
     public subscript<Closure: Sendable>(
         dynamicMember closure: any WritableKeyPath<Closures, Closure> & Sendable
     ) -> Closure {
         get { closures.withLock { $0[keyPath: closure] } }
-        // What is replaced may call anything when it goes, so not while the lock is held.
+        // Releasing the old closure may run any code, so it must not happen while the lock is held.
         set { _ = closures.withLock { exchange(&$0[keyPath: closure], with: newValue) } }
     }
 
-    /// Calls the closure that there is for the event.
+    /// Calls the closure for the event, if it is set.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         let call = closures.withLock { $0 }
         switch event {
@@ -89,40 +90,42 @@ public final class ClosureEventMonitor: RequestEventHandler {
         }
     }
 
-    /// The closures of a ``ClosureEventMonitor``, each a property of it.
+    /// The closures of a ``ClosureEventMonitor``, available as properties of the monitor.
     public struct Closures: Sendable {
         // MARK: All requests
 
-        /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
+        /// The initial request was created, before any adapters; once per attempt.
         public var requestDidCreateInitialRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
-        /// No request could be made, or not be sent as it is; this attempt is over.
+        /// The request could not be created or cannot be sent; the attempt is over.
         public var requestDidFailToCreateRequestWithError: (@Sendable (any Request, RequestError) async -> Void)?
 
-        /// The adapters have made of the initial request what is to be sent.
+        /// The adapters changed the initial request to the request to send.
         public var requestDidAdaptInitialRequestToAdaptedRequest:
             (@Sendable (any Request, HTTPRequest, HTTPRequest) async -> Void)?
 
-        /// An adapter failed, or the request was cancelled meanwhile; this attempt is over.
+        /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
         public var requestDidFailToAdaptRequestWithError:
             (@Sendable (any Request, HTTPRequest, RequestError) async -> Void)?
 
-        /// A request is ready to be sent, adapted and without the fields that the session adds; once for each attempt.
+        /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
         public var requestDidCreateRequest: (@Sendable (any Request, HTTPRequest) async -> Void)?
 
-        /// An exchange with a server begins; its connection may have to be made first.
+        /// An exchange with a server begins; it may have to establish a connection first.
         public var requestDidCreateTask: (@Sendable (any Request, ExchangeRecord) async -> Void)?
 
-        /// The head of a response is there, at most one for each exchange.
+        /// The head of a response was received; at most once per exchange.
         public var requestDidReceiveResponse: (@Sendable (any Request, HTTPResponse) async -> Void)?
 
-        /// A redirect is followed; the exchange that it came in is over.
+        /// A redirect is followed; the exchange that received it is over.
         public var requestWillBeRedirected: (@Sendable (any Request, HTTPRequest, HTTPResponse) async -> Void)?
 
-        /// An exchange was measured.
+        /// The metrics of an exchange are available.
         public var requestDidGatherMetrics: (@Sendable (any Request, TransferMetrics) async -> Void)?
 
-        /// An exchange failed before anything was sent in it, since the server's certificate was refused.
+        /// An exchange failed because TLS failed, for example because the server's certificate was refused.
+        ///
+        /// If the server's certificate was refused, nothing was sent.
         public var requestDidFailTaskEarlyWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError) async -> Void)?
 
@@ -130,7 +133,8 @@ public final class ClosureEventMonitor: RequestEventHandler {
         public var requestDidCompleteTaskWithError:
             (@Sendable (any Request, ExchangeRecord, RequestError?) async -> Void)?
 
-        /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
+        /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled
+        /// first.
         public var requestWillRetry: (@Sendable (any Request, RequestError, Duration?) async -> Void)?
 
         /// The next attempt begins.
@@ -139,30 +143,30 @@ public final class ClosureEventMonitor: RequestEventHandler {
         /// The request was started, or resumed after a suspension.
         public var requestDidResume: (@Sendable (any Request) async -> Void)?
 
-        /// The request was held back.
+        /// The request was suspended.
         public var requestDidSuspend: (@Sendable (any Request) async -> Void)?
 
         /// The request was cancelled.
         public var requestDidCancel: (@Sendable (any Request) async -> Void)?
 
-        /// The request has ended; ``Request/error`` says why, if it failed.
+        /// The request has ended; ``Request/error`` is its error, if it failed.
         public var requestDidFinish: (@Sendable (any Request) async -> Void)?
 
         // MARK: Data requests
 
-        /// The validators checked a response, once for each attempt with a response.
+        /// The validators checked a response; once for each attempt with a response.
         public var requestDidValidateRequestResponseDataWithResult:
             (@Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, ValidationResult) async -> Void)?
 
-        /// The body was asked for as it is, and is there, or the request failed.
+        /// A response without a serializer is complete: it has the body, or the request failed.
         public var requestDidParseResponse: (@Sendable (DataRequest, DataResponse<Data?, RequestError>) async -> Void)?
 
         // MARK: Uploads
 
-        /// The body that is to be sent was made; what it is made of may not have been read yet.
+        /// The body of the request was created; its source may not have been read yet.
         public var requestDidCreateUploadable: (@Sendable (UploadRequest, RequestBody) async -> Void)?
 
-        /// The body that was to be sent cannot be read, or not be sent again.
+        /// The body of the request cannot be read, or cannot be sent again.
         public var requestDidFailToCreateUploadableWithError: (@Sendable (UploadRequest, RequestError) async -> Void)?
 
         // MARK: Streams
@@ -173,18 +177,19 @@ public final class ClosureEventMonitor: RequestEventHandler {
 
         // MARK: Downloads
 
-        /// A body is complete, and its file is in its place, or could not be put there.
+        /// A body is complete, and its file was saved at its destination or could not be saved.
         public var requestDidFinishDownloadingUsingTaskWithResult:
             (@Sendable (DownloadRequest, ExchangeRecord, Result<URL, RequestError>) async -> Void)?
 
-        /// It is known where the file goes.
+        /// The file of a download was saved at this URL; directly before
+        /// `requestDidFinishDownloadingUsingTaskWithResult`.
         public var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) async -> Void)?
 
-        /// The validators checked the head of a response, without a file, or the complete file.
+        /// The validators checked either the head of a response, with a file URL of `nil`, or the complete file.
         public var requestDidValidateRequestResponseFileURLWithResult:
             (@Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, ValidationResult) async -> Void)?
 
-        /// A download without a serializer finished: with its file, or with an error.
+        /// A download without a serializer has finished: it has its file, or the request failed.
         public var requestDidParseDownloadResponse:
             (@Sendable (DownloadRequest, DownloadResponse<URL?, RequestError>) async -> Void)?
     }

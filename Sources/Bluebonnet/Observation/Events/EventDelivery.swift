@@ -1,8 +1,8 @@
-/// Tells the monitors of a session what happens, each by itself.
+/// Delivers events to the monitors of a session, to each independently.
 final class EventDispatcher: Sendable {
     private let deliveries: [EventDelivery]
 
-    /// Delivers events to these monitors; `nil` if there are none.
+    /// Creates a dispatcher for these monitors, or returns `nil` if there are none.
     init?(_ monitors: [any RequestEventHandler]) {
         deliveries = Self.parts(of: monitors).map { EventDelivery(to: $0) }
         if deliveries.isEmpty { return nil }
@@ -14,7 +14,7 @@ final class EventDispatcher: Sendable {
         }
     }
 
-    /// Puts an event behind those that are there; ``start()`` has it told.
+    /// Appends an event to the queue of each monitor; ``start()`` delivers it.
     func append(_ event: RequestEvent, of request: any Request) {
         for delivery in deliveries { delivery.append(.event(event, request)) }
     }
@@ -24,9 +24,9 @@ final class EventDispatcher: Sendable {
         for delivery in deliveries { delivery.start() }
     }
 
-    /// Waits until all earlier events were delivered to the monitors, or the task is cancelled.
+    /// Waits until all earlier events have been delivered to the monitors, or the task is cancelled.
     ///
-    /// Returns at once in the code of a monitor, which may be the one that is waited for.
+    /// Returns at once if it is called from a monitor, which would otherwise wait for itself.
     func delivered() async {
         guard !EventDelivery.isDelivering else { return }
         let marks = deliveries.map { delivery in
@@ -41,13 +41,13 @@ final class EventDispatcher: Sendable {
 
 /// Delivers events to one monitor, in order, without delaying the caller.
 ///
-/// Events are put into a mailbox without bounds, from any thread. One task at a time empties it, on the monitor's
-/// executor: so the monitor receives one event at a time, even if its executor runs several jobs at once. The task
-/// retains the mailbox: the last events are delivered even after the session was released.
+/// Any thread may add events to the unbounded mailbox. One task at a time empties the mailbox on the monitor's
+/// executor. The monitor thus receives one event at a time, even if its executor runs several jobs at once. The task
+/// retains the mailbox, so the last events are delivered even after the session has been released.
 private final class EventDelivery: Sendable {
     enum Item {
         case event(RequestEvent, any Request)
-        /// Finished when everything before this was delivered; a task waits for that.
+        /// A mark that is finished when everything before it has been delivered; a task waits for this.
         case mark(Broadcast<Void>)
     }
 
@@ -56,8 +56,7 @@ private final class EventDelivery: Sendable {
         var isDelivering = false
     }
 
-    /// Whether this is a monitor's code, or was called by it: a monitor that waits for the delivery of events would
-    /// wait for itself.
+    /// Whether the current code was called by a monitor; waiting for the delivery of events would then never end.
     @TaskLocal static var isDelivering = false
 
     private let monitor: any RequestEventHandler
@@ -69,14 +68,14 @@ private final class EventDelivery: Sendable {
         executor = monitor.executor
     }
 
-    /// Puts an event or a mark behind those that are there; ``start()`` has it told.
+    /// Appends an event or a mark to the queue; ``start()`` delivers it.
     ///
-    /// Takes no lock but its own, and calls nothing.
+    /// It takes no lock except its own and calls no other code.
     func append(_ item: Item) {
         state.withLock { $0.waiting.append(item) }
     }
 
-    /// Starts the delivery of the events in the mailbox, unless it is running.
+    /// Starts the delivery of the queued events, unless it is already running.
     func start() {
         let isNeeded = state.withLock { state in
             guard !state.isDelivering, !state.waiting.isEmpty else { return false }
@@ -84,8 +83,8 @@ private final class EventDelivery: Sendable {
             return true
         }
         guard isNeeded else { return }
-        // Detached: it delivers the events of all requests, and inherits nothing from the task in which one of them
-        // happened.
+        // A detached task, because it delivers the events of all requests and must not inherit from the task of one of
+        // them.
         Task.detached(executorPreference: executor) { await self.deliver() }
     }
 
@@ -106,7 +105,7 @@ private final class EventDelivery: Sendable {
         }
     }
 
-    /// The undelivered items; `nil` if there are none, and the task has to end.
+    /// Takes all undelivered items, or returns `nil` if there are none; the task then has to end.
     private func takeAll() -> [Item]? {
         state.withLock { state in
             guard !state.waiting.isEmpty else {

@@ -1,104 +1,108 @@
 public import FoundationEssentials
 
-/// Receives the events of a session's requests.
+/// A type that receives the events of a session's requests, with one method per event.
 ///
-/// The initializer of ``Session`` takes monitors, which it keeps. Every method has an implementation that does nothing:
-/// write those that you want, synchronous or `async`, in a class, a structure or an actor. To have all of them told by one
-/// method, write a ``RequestEventHandler``.
+/// Pass monitors to the initializer of ``Session``, which retains them, or add one to a single request with
+/// ``Request/eventMonitor(_:)``. Every method has a default implementation that does nothing. Implement only the
+/// methods that you need, synchronous or `async`, in a class, a structure or an actor. To receive all events in a
+/// single method, conform to ``RequestEventHandler`` instead.
 ///
 /// Events are delivered one at a time, in order, on the monitor's `executor`. They are never delivered on the event
-/// loop or on the caller's thread. Only ``Session/shutdown()`` waits for a monitor: a slow monitor falls behind, and
-/// delays neither requests nor other monitors. No event is dropped. Undelivered events stay in memory, with their
-/// requests and bodies.
+/// loop or on the caller's thread. A slow monitor falls behind, and delays neither requests nor other monitors. Only
+/// ``Session/shutdown()`` waits for the session's monitors. No event is dropped. Undelivered events stay in memory,
+/// with their requests and bodies.
 ///
-/// These are the events of a request, `*` for any number of times:
+/// These are the events of a request. `*` means any number of times:
 ///
 /// ```
 /// requestDidResume                             when it is started
 ///   one attempt, and one more for each requestIsRetrying:
 ///     didCreateInitialRequest                  or didFailToCreateRequestWithError, which ends the attempt
-///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends it, too; if there are adapters
-///     didCreateUploadable                      of a DataRequest with a body
-///     didCreateRequest                         what is sent
+///     didAdaptInitialRequest                   or didFailToAdaptRequest, which ends the attempt; if there are adapters
+///     didCreateUploadable                      for a DataRequest with a body
+///     didCreateRequest                         the request to send
 ///     one exchange, and one more for each willBeRedirectedTo:
 ///       didCreateTask
-///       didReceiveResponse                     if a response comes
-///       didGatherMetrics                       if there is something to measure
-///       didFailTask                            if the server's certificate is refused
+///       didReceiveResponse                     if there is a response
+///       didGatherMetrics                       if there are metrics
+///       didFailTask                            if TLS fails or the certificate is refused
 ///       didFailToCreateUploadableWithError     if the body cannot be read
 ///       didCompleteTask                        once for each didCreateTask
 ///     didValidateRequest                       if there are validators, and a response
-///     didCreateDestinationURL                  of a DownloadRequest
-///     didFinishDownloadingUsing                of a DownloadRequest whose body is complete
-///     willRetryDueTo                           before a delay
+///     didCreateDestinationURL                  for a DownloadRequest with a saved file
+///     didFinishDownloadingUsing                for a DownloadRequest with a complete body
+///     willRetryDueTo                           before the delay of a retry
 ///     requestIsRetrying                        the next attempt begins
 /// requestDidSuspend *                          each followed by requestDidResume, requestDidCancel or the end
-/// requestDidCancel                             once at most
+/// requestDidCancel                             at most once
 /// didParseResponse                             once for each serializer
 /// requestDidFinish                             once
 /// ```
 ///
-/// - Each attempt has either one `didCreateInitialRequest` or one `didFailToCreateRequestWithError`, and is sent after
-///   `didCreateRequest` only. What keeps a request from being sent after it was adapted, such as the destination of a
-///   download, is a `didFailToCreateRequestWithError`, too.
-/// - Of a stream and a download, the validators are asked between `didReceiveResponse` and `didCompleteTask`; of a
-///   download that has validators of its file, `didValidateRequest` comes a second time. Of other requests the head is
-///   reported when the body is complete, unless there is an `onHTTPResponse` handler.
-/// - Every `requestIsRetrying` comes after a `willRetryDueTo`, which is followed by it unless the request is cancelled.
-/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) come between any others, and once for
-///   each change: suspending a suspended request changes nothing.
-/// - `requestDidFinish` is the last event of its request, also of one that was cancelled or refused before it began,
-///   but for two: a serializer that was attached to a request that had ended is reported when it is done, and a
-///   stream's `didParseStream` when its reader takes an element. A request that was never started nor cancelled has
-///   none.
+/// - Each attempt begins with either `didCreateInitialRequest` or `didFailToCreateRequestWithError`, and is sent only
+///   after `didCreateRequest`. `didFailToCreateRequestWithError` also reports problems after the adapters have run,
+///   such as one with the destination of a download.
+/// - The validators of a stream or a download run between `didReceiveResponse` and `didCompleteTask`. If a download
+///   has validators for its file, `didValidateRequest` comes a second time. For other requests, the response head is
+///   reported when the body is complete, unless the request has an `onHTTPResponse` handler.
+/// - `willRetryDueTo` is followed by `requestIsRetrying`, unless the request is cancelled in between. Every
+///   `requestIsRetrying` follows a `willRetryDueTo`.
+/// - Control events (`requestDidResume`, `requestDidSuspend`, `requestDidCancel`) may come between any other events,
+///   once for each change. Suspending a suspended request changes nothing.
+/// - `requestDidFinish` is the last event of a request, even if the request was cancelled or refused before it began.
+///   There are two exceptions. A serializer that was attached after the end is reported when it is done. A stream's
+///   `didParseStream` is reported when its reader takes an element. A request that was neither started nor cancelled
+///   has no `requestDidFinish`.
 public protocol EventMonitor: RequestEventHandler {
     // MARK: All requests
 
-    /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
+    /// The initial request was created, before any adapters; once per attempt.
     func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) async
 
-    /// No request could be made, or not be sent as it is; this attempt is over.
+    /// The request could not be created or cannot be sent; the attempt is over.
     func request(_ request: any Request, didFailToCreateRequestWithError error: RequestError) async
 
-    /// The adapters have made of the initial request what is to be sent.
+    /// The adapters changed the initial request to the request to send.
     func request(
         _ request: any Request, didAdaptInitialRequest initialRequest: HTTPRequest, to adaptedRequest: HTTPRequest
     ) async
 
-    /// An adapter failed, or the request was cancelled meanwhile; this attempt is over.
+    /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
     func request(
         _ request: any Request, didFailToAdaptRequest initialRequest: HTTPRequest, withError error: RequestError
     ) async
 
-    /// A request is ready to be sent, adapted and without the fields that the session adds; once for each attempt.
+    /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
     func request(_ request: any Request, didCreateRequest createdRequest: HTTPRequest) async
 
-    /// An exchange with a server begins; its connection may have to be made first.
+    /// An exchange with a server begins; it may have to establish a connection first.
     func request(_ request: any Request, didCreateTask task: ExchangeRecord) async
 
-    /// The head of a response is there, at most one for each exchange.
+    /// The head of a response was received; at most once per exchange.
     func request(_ request: any Request, didReceiveResponse response: HTTPResponse) async
 
-    /// A redirect is followed; the exchange that it came in is over.
+    /// A redirect is followed; the exchange that received it is over.
     func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse
     ) async
 
-    /// An exchange was measured.
+    /// The metrics of an exchange are available.
     func request(_ request: any Request, didGatherMetrics metrics: TransferMetrics) async
 
-    /// An exchange failed before anything was sent in it, since the server's certificate was refused.
+    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
+    ///
+    /// If the server's certificate was refused, nothing was sent.
     func request(_ request: any Request, didFailTask task: ExchangeRecord, earlyWithError error: RequestError) async
 
     /// An exchange is over; once for each `didCreateTask`.
     ///
-    /// The error is why there is no complete response; a status such as 404 is not an error here. An exchange whose
-    /// body is discarded, such as a long redirect, ends with `.cancelled`.
+    /// The error tells why there is no complete response. A status code such as 404 is not an error at this point. An
+    /// exchange with a discarded body, such as a long redirect, ends with `.cancelled`.
     func request(
         _ request: any Request, didCompleteTask task: ExchangeRecord, with error: RequestError?
     ) async
 
-    /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
+    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
     func request(_ request: any Request, willRetryDueTo error: RequestError, after delay: Duration?) async
 
     /// The next attempt begins.
@@ -107,39 +111,40 @@ public protocol EventMonitor: RequestEventHandler {
     /// The request was started, or resumed after a suspension.
     func requestDidResume(_ request: any Request) async
 
-    /// The request was held back.
+    /// The request was suspended.
     func requestDidSuspend(_ request: any Request) async
 
     /// The request was cancelled.
     func requestDidCancel(_ request: any Request) async
 
-    /// The request has ended; ``Request/error`` says why, if it failed.
+    /// The request has ended; ``Request/error`` is its error, if it failed.
     func requestDidFinish(_ request: any Request) async
 
     // MARK: Data requests
 
-    /// The validators checked a response, once for each attempt with a response.
+    /// The validators checked a response; once for each attempt with a response.
     func request(
         _ request: DataRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse, data: Data?,
         withResult result: ValidationResult
     ) async
 
-    /// The body was asked for as it is, and is there, or the request failed.
+    /// A response without a serializer is complete: it has the body, or the request failed.
     ///
-    /// Implemented as one of the responses with any value.
+    /// The default implementation calls the method for responses with any value.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async
 
-    /// A serializer has made a value, or the request failed; once for each serializer, with what those get who await it.
+    /// A serializer returned a value, or the request failed; once per serializer, with the same response that callers
+    /// receive.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) async
 
     // MARK: Uploads
 
-    /// The body that is to be sent was made; what it is made of may not have been read yet.
+    /// The body of the request was created; its source may not have been read yet.
     func request(_ request: UploadRequest, didCreateUploadable uploadable: RequestBody) async
 
-    /// The body that was to be sent cannot be read, or not be sent again.
+    /// The body of the request cannot be read, or cannot be sent again.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: RequestError) async
 
     // MARK: Streams
@@ -150,46 +155,48 @@ public protocol EventMonitor: RequestEventHandler {
         withResult result: ValidationResult
     ) async
 
-    /// A reader of the stream took an element, or an error in its place; not called for
+    /// A reader of the stream received an element, or an error instead; not called for
     /// ``DataStreamTask/bytes-swift.property``.
     ///
-    /// An element is kept until it was delivered to the monitor: a monitor that is slower than the stream takes memory.
+    /// Elements stay in memory until they have been delivered to the monitor. A monitor that is slower than the stream
+    /// therefore uses more and more memory.
     func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) async
 
     // MARK: Downloads
 
-    /// A body is complete, and its file is in its place, or could not be put there.
+    /// A body is complete, and its file was saved at its destination or could not be saved.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: ExchangeRecord,
         with result: Result<URL, RequestError>
     ) async
 
-    /// It is known where the file goes.
+    /// The file of a download was saved at this URL; directly before `didFinishDownloadingUsing`.
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) async
 
-    /// The validators checked the head of a response, without a file, or the complete file.
+    /// The validators checked either the head of a response, with a `fileURL` of `nil`, or the complete file.
     func request(
         _ request: DownloadRequest, didValidateRequest validatedRequest: HTTPRequest?, response: HTTPResponse,
         fileURL: URL?, withResult result: ValidationResult
     ) async
 
-    /// The file was asked for as it is, which may be none, and is there, or the request failed.
+    /// A response without a serializer is complete: it has the URL of the file, if any, or the request failed.
     ///
-    /// Implemented as one of the responses with any value.
+    /// The default implementation calls the method for responses with any value.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>) async
 
-    /// A serializer has made a value, or the request failed; once for each serializer, with what those get who await it.
+    /// A serializer returned a value, or the request failed; once per serializer, with the same response that callers
+    /// receive.
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) async
 }
 
 extension EventMonitor {
-    /// Calls the method that there is for the event.
+    /// Calls the method for the event.
     ///
-    /// Events that belong to one kind of request are ignored for the other kinds.
+    /// Events for one kind of request are ignored for the other kinds.
     public func handle(_ event: RequestEvent, of request: any Request) async {
         switch event {
         case .didCreateInitialRequest(let initial): await self.request(request, didCreateInitialRequest: initial)
@@ -243,7 +250,7 @@ extension EventMonitor {
         }
     }
 
-    /// Calls the method for any value, where the one for a certain value would be nearer.
+    /// Calls the method for any value, even if there is an overload for a specific value type.
     private func parsed<Outcome: SerializationOutcome>(_ outcome: Outcome, _ request: any Request) async {
         switch (outcome, request) {
         case (let response as DataResponse<Outcome.Value, RequestError>, let request as DataRequest):
@@ -257,9 +264,9 @@ extension EventMonitor {
     }
 }
 
-// MARK: - Methods that do nothing
+// MARK: - Default implementations
 
-// Synchronous, so that a call of a method that a type implements synchronously means that method in `async` code, too.
+// These methods are synchronous, so that a call in `async` code still prefers a type's own synchronous method.
 extension EventMonitor {
     /// Does nothing.
     public func request(_ request: any Request, didCreateInitialRequest initialRequest: HTTPRequest) {}
@@ -326,7 +333,7 @@ extension EventMonitor {
         withResult result: ValidationResult
     ) {}
 
-    /// Tells of it as of one with any value.
+    /// Calls the method for responses with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) async {
         await parsed(response, request)
     }
@@ -368,7 +375,7 @@ extension EventMonitor {
         fileURL: URL?, withResult result: ValidationResult
     ) {}
 
-    /// Tells of it as of one with any value.
+    /// Calls the method for responses with any value.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>)
         async
     {

@@ -1,4 +1,4 @@
-/// Writes a line for what happens to requests, without secrets.
+/// An event monitor that writes one line per event, without secrets.
 ///
 /// ```
 /// [7] GET https://api.example.com/users?page=<redacted>: sent
@@ -6,22 +6,22 @@
 /// [7] GET https://api.example.com/users?page=<redacted>: will be tried again after 1.0 s: the status code is 503
 /// ```
 ///
-/// The number in front names the request within the process. Lines show no user info and no values of a query, and neither
-/// bodies nor, unless that is asked for, fields; the values of those that carry secrets are replaced. What an error that is
-/// not Bluebonnet's own says is shown as it is.
+/// The number at the start identifies the request within the process. Lines contain no user info, no query values and
+/// no bodies. They contain header fields only at the level ``Level/headers``; values that carry secrets are replaced.
+/// The text of an error from outside Bluebonnet is written unchanged.
 public struct LoggingEventMonitor: RequestEventHandler {
-    /// How much is written.
+    /// The levels of detail.
     public enum Level: Hashable, Sendable {
-        /// The outcome of each request.
+        /// Lines for exchanges, redirects, retries, suspensions, cancellations and the end of each request.
         case brief
-        /// The same with the fields of requests and responses.
+        /// The same lines, with the header fields of requests and responses.
         case headers
     }
 
-    /// How much is written.
+    /// The level of detail.
     package let level: Level
 
-    /// Where lines are written; `nil` for the global pool.
+    /// The executor on which lines are written; `nil` for the global pool.
     public let executor: (any TaskExecutor)?
 
     private let write: @Sendable (String) -> Void
@@ -31,9 +31,9 @@ public struct LoggingEventMonitor: RequestEventHandler {
     /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - level: How much is written.
-    ///   - executor: Where the closure is called; the global pool by default.
-    ///   - write: Gets one line after the other, without its end; writes to the standard error by default.
+    ///   - level: The level of detail; `.brief` by default.
+    ///   - executor: The executor on which the closure is called; `nil`, the default, for the global pool.
+    ///   - write: Receives each line without its line ending; writes to standard error by default.
     public init(
         level: Level = .brief, executor: (any TaskExecutor)? = nil,
         write: @escaping @Sendable (_ line: String) -> Void = LoggingEventMonitor.writeToStandardError
@@ -43,7 +43,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
         self.write = write
     }
 
-    /// Writes the line that there is for the event.
+    /// Writes the line for the event, if it has one.
     public func handle(_ event: RequestEvent, of request: any Request) {
         switch event {
         case .didCreateTask(let task):
@@ -78,7 +78,7 @@ public struct LoggingEventMonitor: RequestEventHandler {
 }
 
 extension Unicode.Scalar.Properties {
-    /// Whether a text with the scalar would not be one line, or do something to a terminal.
+    /// Whether the scalar would break the line or control a terminal.
     fileprivate var isBreak: Bool {
         [.control, .lineSeparator, .paragraphSeparator].contains(generalCategory)
     }

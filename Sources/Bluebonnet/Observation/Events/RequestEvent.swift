@@ -1,153 +1,155 @@
 public import FoundationEssentials
 
-/// Something that happened to a request.
+/// An event in the life of a request.
 ///
-/// ``EventMonitor`` lists the events of a request in their order, and has a method for each. A ``DataStreamRequest``
-/// with a body has the events of uploadables, too, which have no methods there.
+/// ``EventMonitor`` lists the events of a request in their order, and has a method for each event. A
+/// ``DataStreamRequest`` with a body also has the events for uploads, for which ``EventMonitor`` has no methods.
 @nonexhaustive
 public indirect enum RequestEvent: Sendable {
     // MARK: All requests
 
-    /// A request was made from what it was asked for with, before adapters saw it; again for each attempt.
+    /// The initial request was created, before any adapters; once per attempt.
     case didCreateInitialRequest(HTTPRequest)
-    /// No request could be made, or not be sent as it is; this attempt is over.
+    /// The request could not be created or cannot be sent; the attempt is over.
     case didFailToCreateRequest(RequestError)
-    /// The adapters have made of the initial request what is to be sent.
+    /// The adapters changed the initial request to the request to send.
     case didAdaptInitialRequest(HTTPRequest, to: HTTPRequest)
-    /// An adapter failed, or the request was cancelled meanwhile; this attempt is over.
+    /// An adapter failed, the adapted request cannot be sent, or the request was cancelled; the attempt is over.
     case didFailToAdaptRequest(HTTPRequest, RequestError)
-    /// The body that is to be sent was made; what it is made of may not have been read yet.
+    /// The body of the request was created; its source may not have been read yet.
     case didCreateUploadable(RequestBody)
-    /// A request is ready to be sent, adapted and without the fields that the session adds; once for each attempt.
+    /// The adapted request is ready to be sent, without the header fields added by the session; once per attempt.
     case didCreateRequest(HTTPRequest)
-    /// An exchange with a server begins; its connection may have to be made first.
+    /// An exchange with a server begins; it may have to establish a connection first.
     case didCreateTask(ExchangeRecord)
-    /// The head of a response is there, at most one for each exchange.
+    /// The head of a response was received; at most once per exchange.
     case didReceiveResponse(HTTPResponse)
-    /// A redirect is followed; the exchange that it came in is over.
+    /// A redirect is followed; the exchange that received it is over.
     case willBeRedirected(to: HTTPRequest, for: HTTPResponse)
-    /// An exchange was measured.
+    /// The metrics of an exchange are available.
     case didGatherMetrics(TransferMetrics)
-    /// An exchange failed before anything was sent in it, since the server's certificate was refused.
+    /// An exchange failed because TLS failed, for example because the server's certificate was refused.
     case didFailTask(ExchangeRecord, RequestError)
-    /// The body that was to be sent cannot be read, or not be sent again.
+    /// The body of the request cannot be read, or cannot be sent again.
     case didFailToCreateUploadable(RequestError)
     /// An exchange is over, with an error if there is no complete response; once for each `didCreateTask`.
     case didCompleteTask(ExchangeRecord, RequestError?)
     /// The validators checked a response: its head, the body of a ``DataRequest``, or the file of a
     /// ``DownloadRequest``.
     case didValidateRequest(HTTPRequest?, HTTPResponse, data: Data?, fileURL: URL?, ValidationResult)
-    /// An attempt failed, and another will be made after a delay, unless the request is cancelled meanwhile.
+    /// An attempt failed, and another follows, after a delay if there is one, unless the request is cancelled first.
     case willRetry(RequestError, after: Duration?)
     /// The next attempt begins.
     case isRetrying
     /// The request was started, or resumed after a suspension.
     case didResume
-    /// The request was held back.
+    /// The request was suspended.
     case didSuspend
     /// The request was cancelled.
     case didCancel
-    /// A serializer has made a value, or the request failed: a ``DataResponse`` or a ``DownloadResponse``.
+    /// A serializer returned a value, or the request failed: a ``DataResponse`` or a ``DownloadResponse``.
     case didParseResponse(any SerializationOutcome)
-    /// The request has ended; ``Request/error`` says why, if it failed.
+    /// The request has ended; ``Request/error`` is its error, if it failed.
     case didFinish
 
     // MARK: Streams and downloads
 
-    /// A reader of the stream took an element, or an error in its place: a ``DataStreamRequest/Stream``.
+    /// A reader of the stream received an element, or an error instead: a ``DataStreamRequest/Stream``.
     case didParseStream(any SerializationOutcome)
-    /// It is known where the file goes.
+    /// The file of a download was saved at this URL; directly before `didFinishDownloading`.
     case didCreateDestinationURL(URL)
-    /// A body is complete, and its file is in its place, or could not be put there.
+    /// A body is complete, and its file was saved at its destination or could not be saved.
     case didFinishDownloading(ExchangeRecord, Result<URL, RequestError>)
 }
 
-/// The result of a serializer, a value of any type or an error.
+/// The result of a serializer: a value of any type, or an error.
 ///
-/// Conformed to by ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream``.
+/// ``DataResponse``, ``DownloadResponse`` and ``DataStreamRequest/Stream`` conform to this protocol.
 public protocol SerializationOutcome<Value>: Sendable {
-    /// The type of the serializer's values.
+    /// The type of the serialized value.
     associatedtype Value: Sendable
 
-    /// The value, or `nil` when there is none.
+    /// The value, or `nil` if there is none.
     var value: Value? { get }
 
-    /// Why there is no value, or `nil` when there is one.
+    /// The reason there is no value, or `nil` if there is a value.
     var error: RequestError? { get }
 }
 
 extension SerializedResponse: SerializationOutcome where Failure == RequestError {}
 extension DataStreamRequest.Stream: SerializationOutcome where Failure == RequestError {}
 
-/// Receives all events of the requests of a session by one method.
+/// A type that receives all events of a session's requests in a single method.
 ///
-/// ``EventMonitor`` has a method for each event instead, and describes their order and where they are delivered.
+/// ``EventMonitor`` has one method per event instead. It also describes the order of the events and their delivery.
 public protocol RequestEventHandler: Sendable {
-    /// Where events are delivered; `nil`, which is the default, for the global pool.
+    /// The executor on which events are delivered; `nil`, the default, for the global pool.
     ///
-    /// Asked once, when the session is made. An actor's methods run on the actor all the same.
+    /// It is read once, when the monitor is passed to a session or a request. The methods of an actor always run on
+    /// the actor.
     var executor: (any TaskExecutor)? { get }
 
-    /// Takes note of what happened to a request.
+    /// Handles an event of a request.
     ///
     /// - Parameters:
-    ///   - event: What happened.
-    ///   - request: The request that it happened to.
+    ///   - event: The event and its values.
+    ///   - request: The request that the event belongs to.
     func handle(_ event: RequestEvent, of request: any Request) async
 }
 
 extension RequestEventHandler {
-    /// The global pool.
+    /// The default executor: `nil`, for the global pool.
     public var executor: (any TaskExecutor)? { nil }
 }
 
-/// Hands every event on to several monitors.
+/// Forwards every event to several monitors.
 ///
-/// A session that gets one tells each of its monitors as if it had got them one by one: on its own executor, and none
-/// waits for another. Who calls ``handle(_:of:)`` otherwise has the monitors called one after the other.
+/// A session treats each of the monitors as if it were passed separately. Each runs on its own executor, and none
+/// waits for another. A direct call of ``handle(_:of:)`` calls the monitors one after another instead.
 package struct CompositeEventMonitor: RequestEventHandler {
-    /// The monitors.
+    /// The monitors that receive the events.
     package let monitors: [any RequestEventHandler]
 
-    /// Creates a monitor of several.
+    /// Creates a monitor that forwards to other monitors.
     ///
-    /// - Parameter monitors: The monitors.
+    /// - Parameter monitors: The monitors that receive the events.
     package init(monitors: [any RequestEventHandler]) {
         self.monitors = monitors
     }
 
-    /// Tells each.
+    /// Calls the monitors one after another.
     package func handle(_ event: RequestEvent, of request: any Request) async {
         for monitor in monitors { await monitor.handle(event, of: request) }
     }
 }
 
-/// The record of one exchange with a server: one for each attempt of a request, and for each redirect.
+/// The record of one exchange with a server.
 ///
-/// Monitors get it, see ``EventMonitor``.
+/// Each attempt of a request and each redirect has its own exchange. Monitors receive the records; see
+/// ``EventMonitor``.
 public struct ExchangeRecord: Sendable, Identifiable {
-    /// Counts the exchanges of a request, from 1.
+    /// The number of the exchange within its request, from 1.
     public var id: Int
-    /// Counts the attempts of the request, from 1.
+    /// The number of the attempt within the request, from 1.
     public var attempt: Int
-    /// Whether a redirect led here.
+    /// Whether the exchange follows a redirect.
     public var isRedirect: Bool
-    /// The request as it is sent, without the fields that the session adds.
+    /// The request as it is sent, without the header fields added by the session.
     public var request: HTTPRequest
-    /// The head of the response, once there is one.
+    /// The head of the response, as soon as it is known.
     public var response: HTTPResponse?
-    /// The metrics, once the exchange is over.
+    /// The metrics of the exchange, available after its end.
     public var metrics: TransferMetrics?
 
     /// Creates a record.
     ///
     /// - Parameters:
-    ///   - id: Which exchange of its request it is, from 1.
-    ///   - attempt: Which attempt it belongs to, from 1.
-    ///   - isRedirect: Whether a redirect led to it.
-    ///   - request: What is sent.
+    ///   - id: The number of the exchange within its request, from 1.
+    ///   - attempt: The number of the attempt within the request, from 1.
+    ///   - isRedirect: Whether the exchange follows a redirect.
+    ///   - request: The request as it is sent.
     ///   - response: The head of the response.
-    ///   - metrics: What was measured.
+    ///   - metrics: The metrics of the exchange.
     package init(
         id: Int = 1, attempt: Int = 1, isRedirect: Bool = false, request: HTTPRequest, response: HTTPResponse? = nil,
         metrics: TransferMetrics? = nil

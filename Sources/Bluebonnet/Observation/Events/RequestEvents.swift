@@ -1,24 +1,24 @@
 import FoundationEssentials
 
-/// Delivers the events of one request to the monitors; does not exist where there are no monitors.
+/// Delivers the events of one request to the monitors; only exists if there are monitors.
 ///
-/// Knows the request without keeping it, until the request begins, and from then on keeps it until it has ended, since
-/// each event names its request. Undelivered events keep it, too.
+/// It retains the request from its start to its end, because each event refers to its request. Before the start, the
+/// reference is weak. Undelivered events retain the request too.
 final class RequestEvents: Sendable {
     private struct State {
         weak var request: (any Request)?
-        /// The dispatchers to the request's own monitors.
+        /// The dispatchers of the request's own monitors.
         var own: [EventDispatcher] = []
         var underWay: (any Request)?
-        /// The exchange under way.
+        /// The running exchange.
         var exchange: ExchangeRecord?
         var exchanges = 0
-        /// Whether its head was reported.
+        /// Whether the response head of the exchange has been reported.
         var hasHead = false
         var isFinished = false
     }
 
-    /// Tells the session's monitors.
+    /// The dispatcher to the session's monitors.
     private let dispatcher: EventDispatcher?
     private let state = Locked(State())
 
@@ -26,30 +26,30 @@ final class RequestEvents: Sendable {
         self.dispatcher = dispatcher
     }
 
-    /// Says whose events these are.
+    /// Sets the request that the events belong to.
     func adopt(_ request: any Request) {
         state.withLock { $0.request = request }
     }
 
-    /// Tells another monitor, what happens from now on.
+    /// Adds a monitor, which receives all later events.
     func add(_ monitor: any RequestEventHandler) {
         guard let dispatcher = EventDispatcher([monitor]) else { return }
         state.withLock { $0.own.append(dispatcher) }
     }
 
-    /// Keeps the request, which begins, until it has ended.
+    /// Retains a request, which begins, until its end.
     func begin(_ request: any Request) {
         state.withLock { state in
             if !state.isFinished { state.underWay = request }
         }
     }
 
-    // MARK: Telling
+    // MARK: Delivery
 
-    /// Puts an event behind those that are there; ``start()`` has it told.
+    /// Appends an event to the queues; ``start()`` delivers it.
     ///
-    /// May be called where the request's lock is held, which puts events in the order of the changes that they report:
-    /// nothing is called here, and no lock is taken but those of the events, which take no other.
+    /// This may be called while the request's lock is held, which keeps events in the order of the reported changes.
+    /// It calls no other code. It takes only the locks of the events, during which no other lock is taken.
     func append(_ event: RequestEvent) {
         let (request, own) = state.withLock { ($0.underWay ?? $0.request, $0.own) }
         guard let request else { return }
@@ -63,7 +63,7 @@ final class RequestEvents: Sendable {
         for dispatcher in state.withLock({ $0.own }) { dispatcher.start() }
     }
 
-    /// Tells of an event.
+    /// Appends an event and starts its delivery.
     func tell(_ event: RequestEvent) {
         append(event)
         start()
@@ -71,7 +71,7 @@ final class RequestEvents: Sendable {
 
     // MARK: The lifecycle
 
-    /// Puts behind the other events that the request has changed its state; for where its lock is held.
+    /// Appends the event for a change of the request's state; called while the request's lock is held.
     func appendChange(to state: RequestState) {
         switch state {
         case .resumed: append(.didResume)
@@ -81,14 +81,14 @@ final class RequestEvents: Sendable {
         }
     }
 
-    /// Tells of the end, and lets the request go.
+    /// Reports the end, and releases the request.
     func finish() {
         tell(.didFinish)
         let request = state.withLock { state in
             state.isFinished = true
             return state.underWay.take()
         }
-        // The last reference must not go while the lock is held.
+        // The last reference must not be released while the lock is held.
         extendLifetime(request)
     }
 
@@ -113,7 +113,7 @@ final class RequestEvents: Sendable {
         tell(.didReceiveResponse(response))
     }
 
-    /// Tells of the end of the exchange, if one had begun.
+    /// Reports the end of the exchange, if an exchange had begun.
     func exchangeEnded(_ outcome: ExchangeOutcome) {
         let (ended, hasHead) = state.withLock { ($0.exchange.take(), $0.hasHead) }
         guard var record = ended else { return }
@@ -136,7 +136,7 @@ final class RequestEvents: Sendable {
 
     // MARK: Responses
 
-    /// Tells what the validators made of a response.
+    /// Reports the result of the validators.
     func validated(
         _ response: HTTPResponse, of sent: HTTPRequest?, data: Data?, fileURL: URL? = nil, _ result: ValidationResult
     ) {
@@ -154,13 +154,13 @@ final class RequestEvents: Sendable {
         tell(.didFinishDownloading(record, result))
     }
 
-    /// Tells of an element of a stream, or of an error in its place.
+    /// Reports an element of a stream, or an error instead of one.
     func streamed<Value: Sendable>(_ result: Result<Value, RequestError>) {
         guard let request = state.withLock({ $0.underWay ?? $0.request }) as? DataStreamRequest else { return }
         tell(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
     }
 
-    /// The event for the answer of a serializer.
+    /// Returns a closure that reports the result of a serializer.
     func answer<Source: SerializingRequest, Value: Sendable>(
         to request: Source.Type, _ type: Value.Type
     ) -> SerializationSlot.Report {

@@ -1,16 +1,16 @@
 package import FoundationEssentials
 
-/// Makes elements of the pieces in which a body comes, whatever their borders are.
+/// Turns the chunks of a body into elements, regardless of chunk boundaries.
 ///
-/// ``next()`` is called until it returns `nil` after each piece, and again after ``finish()``.
+/// After each chunk and after ``finish()``, ``next()`` is called until it returns `nil`.
 protocol BodyFramer: SendableMetatype {
-    /// The type of its elements.
+    /// The type of the elements.
     associatedtype Element: Sendable
 
-    /// Takes the next piece of the body.
+    /// Adds the next chunk of the body.
     mutating func append(_ piece: Data) throws(RequestError)
 
-    /// Takes note that the body is complete.
+    /// Marks the body as complete.
     mutating func finish() throws(RequestError)
 
     /// Returns the next element, if it is complete.
@@ -22,23 +22,24 @@ extension TextLineFramer: BodyFramer {}
 extension NewlineDelimitedJSON: BodyFramer {}
 
 extension ServerSentEventParser: BodyFramer {
-    /// Drops an event that is not complete, as the standard asks.
+    /// Drops an incomplete event, as the standard requires.
     mutating func finish() {}
 }
 
 /// Splits the text of a body into lines, in any charset.
 ///
-/// A ``LineFramer`` alone does for UTF-8, in which an LF is always an LF; other charsets are decoded first.
+/// A ``LineFramer`` alone is enough for UTF-8, where the byte LF is always a line feed. Other charsets are decoded
+/// first.
 package struct TextLineFramer {
     private var lines: LineFramer
-    /// The decoder to UTF-8; `nil` if the bytes are UTF-8.
+    /// The decoder, whose text is processed as UTF-8; `nil` if the body already is UTF-8.
     private var decoder: TextFramer?
 
     /// Creates a framer.
     ///
     /// - Parameters:
     ///   - charset: The charset that the response names; see ``TextFramer``.
-    ///   - limit: How many bytes of UTF-8 a line may have.
+    ///   - limit: The maximum length of a line, in bytes of UTF-8; 16 MiB by default.
     package init(charset: String? = nil, limit: Int = LineFramer.defaultLimit) {
         lines = LineFramer(limit: limit)
         decoder = TextFramer(charset: charset)
@@ -46,34 +47,35 @@ package struct TextLineFramer {
 
     /// Adds the next bytes of the body.
     ///
-    /// - Parameter bytes: The bytes.
-    /// - Throws: As ``TextFramer/decode(_:)`` does.
+    /// - Parameter bytes: The next bytes of the body.
+    /// - Throws: The same errors as ``TextFramer/decode(_:)``.
     package mutating func append(_ bytes: Data) throws(RequestError) {
         guard let text = try decoder?.decode(bytes) else { return lines.append(bytes) }
         lines.append(Data(text.utf8))
         if decoder?.isPlainUTF8 == true { decoder = nil }
     }
 
-    /// Says that no more bytes are to come: what is left is the last line, if it is not empty.
+    /// Marks the body as complete; the remaining text is the last line, unless it is empty.
     ///
-    /// - Throws: As ``TextFramer/finish()`` does.
+    /// - Throws: The same errors as ``TextFramer/finish()``.
     package mutating func finish() throws(RequestError) {
         if let text = try decoder?.finish() { lines.append(Data(text.utf8)) }
         lines.finish()
     }
 
-    /// Returns the next line without its end, if there is one.
+    /// Returns the next line without its line ending, if it is complete.
     ///
-    /// - Returns: The line, with U+FFFD for what is malformed; `nil` when more bytes are needed or this was the end.
-    /// - Throws: As ``LineFramer/advance()`` does.
+    /// - Returns: The line, with U+FFFD for malformed bytes; `nil` if more bytes are needed or there are no more
+    ///   lines.
+    /// - Throws: The same errors as ``LineFramer/advance()``.
     package mutating func next() throws(RequestError) -> String? {
         try lines.nextText()
     }
 }
 
-/// Decodes the lines of a body, each of them a value by itself, whatever the chunks are that they come in.
+/// Decodes each line of a body as a separate value, regardless of chunk boundaries.
 ///
-/// Lines end with LF or CRLF, the last one also with the body. Blank ones are skipped, and so is a byte order mark.
+/// Lines end with LF or CRLF, and the last one may end with the body. Blank lines and a byte order mark are skipped.
 package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     private let decoder: any DataDecoder
     private var lines: LineFramer
@@ -82,8 +84,8 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
     ///
     /// - Parameters:
     ///   - type: The type of the values.
-    ///   - decoder: What decodes a line.
-    ///   - limit: How many bytes a line may have.
+    ///   - decoder: The decoder for each line; a `JSONDecoder` by default.
+    ///   - limit: The maximum length of a line in bytes; 16 MiB by default.
     package init(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
         limit: Int = LineFramer.defaultLimit
@@ -94,24 +96,24 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
 
     /// Adds the next bytes of the body.
     ///
-    /// - Parameter bytes: The bytes.
+    /// - Parameter bytes: The next bytes of the body.
     package mutating func append(_ bytes: Data) {
         lines.append(bytes)
     }
 
-    /// Says that no more bytes are to come: what is left is the last line, if it is not blank.
+    /// Marks the body as complete; the remaining bytes are the last line, unless they are blank.
     package mutating func finish() {
         lines.finish()
     }
 
     /// Returns the next value, if its line is complete.
     ///
-    /// A line that cannot be decoded is consumed: the next call continues with the line after it.
+    /// If a line cannot be decoded, the next call continues with the line after it.
     ///
-    /// - Returns: The value, or `nil` when more bytes are needed or this was the end.
-    /// - Throws: `.serialization(.decodingFailed)` with what the decoder threw as the underlying error and the line's
-    ///   number, counted from 1, in the detail; `.invalidResponse(.bodyTooLarge(limit:))` when a line is longer than the
-    ///   limit, then again for each further call.
+    /// - Returns: The value, or `nil` if more bytes are needed or there are no more lines.
+    /// - Throws: `.serialization(.decodingFailed)` with the decoder's error as the underlying error, and the number of
+    ///   the line, counted from 1, in the detail. `.invalidResponse(.bodyTooLarge(limit:))` if a line is longer than
+    ///   the limit; every further call throws this error again.
     package mutating func next() throws(RequestError) -> Value? {
         while try lines.advance() {
             var line = lines.line
@@ -124,7 +126,7 @@ package struct NewlineDelimitedJSON<Value: Decodable & Sendable> {
 
     private func decode(_ line: Data) throws(RequestError) -> Value {
         do {
-            // A decoder of the user's own may count from 0, and may keep what it is given.
+            // A custom decoder may assume that indices start at 0, and may keep the data.
             return try decoder.decode(Value.self, from: decoder is JSONDecoder ? line : Data(line))
         } catch {
             throw RequestError(.serialization(.decodingFailed), detail: "line \(lines.count)", underlying: error)

@@ -1,29 +1,30 @@
 package import FoundationEssentials
 import Glibc
 
-/// Splits the bytes of a body into lines, whatever the chunks are that they come in.
+/// Splits the bytes of a body into lines, regardless of chunk boundaries.
 ///
-/// Feed it with ``append(_:)``, then call ``advance()`` until it says that there is no line yet; after the last chunk and
-/// ``finish()`` it hands out what is left without a line end. A line that lies within one chunk is not copied; one that
-/// does not is put together in a buffer of its own, which never holds more than the limit.
+/// Add a chunk with ``append(_:)``, and then call ``advance()`` until it returns `false`. After the last chunk and
+/// ``finish()``, the rest without a line ending is the last line. A line within one chunk is not copied. A line that
+/// spans several chunks is assembled in a buffer, which never exceeds the limit.
 package struct LineFramer {
-    /// How long a line may be unless its user says otherwise, in bytes: 16 MiB.
+    /// The default limit on the length of a line, in bytes: 16 MiB.
     package static let defaultLimit = 16 * 1024 * 1024
 
-    /// Says what ends a line.
+    /// The line endings to recognize.
     package enum LineTerminator: Hashable, Sendable {
-        /// LF and CRLF; a CR alone is part of the line.
+        /// LF and CRLF. A CR alone is part of the line.
         case lineFeed
-        /// LF, CRLF and CR alone, as in event streams. A line that a CR ends is handed out before the next byte is seen.
+        /// LF, CRLF and a CR alone, as in event streams. A line that ends with CR is returned before the next byte
+        /// arrives.
         case any
     }
 
-    /// Where the bytes of the current line are.
+    /// The location of the current line.
     private enum Place {
         case nowhere
-        /// Offsets into the chunk.
+        /// A range of offsets in the chunk.
         case chunk(Range<Int>)
-        /// The first bytes of what was carried over.
+        /// The length of the line at the start of the carried-over bytes.
         case carry(Int)
     }
 
@@ -33,13 +34,15 @@ package struct LineFramer {
     private let lineEnd: LineTerminator
 
     private var chunk = Data()
-    /// How many bytes of the chunk are done with.
+    /// The number of processed bytes of the chunk.
     private var cursor = 0
-    /// The offset of the first LF from the cursor on, or the chunk's size; found out again once the cursor has passed it.
+    /// The offset of the first LF at or after the cursor, or the chunk's size.
+    ///
+    /// It is searched again once the cursor has passed it.
     private var nextLineFeed = -1
-    /// Whether the last line ended with a CR, so that an LF right after it belongs to the same line end.
+    /// Whether the last line ended with a CR, so an LF directly after it belongs to the same line ending.
     private var isAfterReturn = false
-    /// The beginning of a line whose end is in a later chunk.
+    /// The start of a line that continues in a later chunk.
     private var carry = Data()
     private var place = Place.nowhere
     private var isFinished = false
@@ -48,19 +51,19 @@ package struct LineFramer {
     /// Creates a framer.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes a line may have, its end not counted.
-    ///   - lineEnd: What ends a line.
+    ///   - limit: The maximum length of a line in bytes, without its line ending; 16 MiB by default.
+    ///   - lineEnd: The line endings to recognize; `.lineFeed` by default.
     package init(limit: Int = LineFramer.defaultLimit, lineEnd: LineTerminator = .lineFeed) {
         self.limit = limit
         self.lineEnd = lineEnd
     }
 
-    /// How many lines were handed out; the number of the current one, counted from 1.
+    /// The number of lines returned so far, which is also the number of the current line, counted from 1.
     package private(set) var count = 0
 
     /// Adds the next bytes of the body.
     ///
-    /// Best called once ``advance()`` has returned false: bytes that were not looked at yet are copied together.
+    /// Preferably called after ``advance()`` has returned `false`; otherwise the unprocessed bytes have to be copied.
     package mutating func append(_ bytes: Data) {
         dropLine()
         guard failure == nil, !bytes.isEmpty else { return }
@@ -74,16 +77,16 @@ package struct LineFramer {
         nextLineFeed = -1
     }
 
-    /// Says that no more bytes are to come: what is left is the last line, if it is not empty.
+    /// Marks the body as complete; the remaining bytes are the last line, unless they are empty.
     package mutating func finish() {
         isFinished = true
     }
 
-    /// Moves to the next line, which is there until anything else is asked of the framer.
+    /// Moves to the next line, which stays available until the next call of a mutating method.
     ///
-    /// - Returns: Whether there is one; if not, more bytes are needed or this was the end.
-    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` when the line is longer than the limit, also before its end
-    ///   was seen; then again for each further call.
+    /// - Returns: Whether there is a line. If not, more bytes are needed or the body has ended.
+    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if the line is longer than the limit, even before its end
+    ///   has arrived. Every further call throws this error again.
     package mutating func advance() throws(RequestError) -> Bool {
         if let failure { throw failure }
         dropLine()
@@ -99,9 +102,9 @@ package struct LineFramer {
         return try take(scan.start..<end, endsWithReturn: scan.hasReturnBeforeEnd)
     }
 
-    /// The current line without its end.
+    /// The current line without its line ending.
     ///
-    /// Not a copy: its indices need not begin at 0, and it keeps the whole chunk alive.
+    /// This is a slice, not a copy. Its indices may not start at 0, and it keeps the whole chunk in memory.
     package var line: Data {
         switch place {
         case .nowhere: Data()
@@ -110,12 +113,12 @@ package struct LineFramer {
         }
     }
 
-    /// The current line as UTF-8 text, with U+FFFD for what is malformed.
+    /// The current line as UTF-8 text, with U+FFFD for malformed bytes.
     package var text: String {
         withLine { String(repairing: $0) }
     }
 
-    /// Calls a closure with the bytes of the current line, which are not copied.
+    /// Calls a closure with the bytes of the current line, without copying them.
     package func withLine<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -126,7 +129,7 @@ package struct LineFramer {
         }
     }
 
-    /// Moves to the next line and returns it as text, if there is one.
+    /// Moves to the next line and returns it as text, or returns `nil` if there is none.
     package mutating func nextText() throws(RequestError) -> String? {
         try advance() ? text : nil
     }
@@ -138,7 +141,7 @@ extension LineFramer {
         place = .nowhere
     }
 
-    /// Makes the bytes up to a line end, with what was carried over before them, the current line.
+    /// Makes the carried-over bytes and the bytes up to the line ending the current line.
     private mutating func take(_ range: Range<Int>, endsWithReturn: Bool) throws(RequestError) -> Bool {
         var length = range.count
         if carry.isEmpty {
@@ -156,11 +159,11 @@ extension LineFramer {
         return true
     }
 
-    /// Carries over the rest of the chunk, which is the beginning of a line, or the whole of the last one.
+    /// Carries over the rest of the chunk: the start of a line, or all of the last line.
     private mutating func keepRest(endsWithReturn: Bool) throws(RequestError) -> Bool {
         let rest = cursor..<chunk.count
         let length = carry.count + rest.count
-        // The CR may turn out to be the first byte of the line's end.
+        // The CR may be the first byte of the line ending.
         let mayEnd =
             !isFinished && lineEnd == .lineFeed
             && (rest.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn)
@@ -196,19 +199,26 @@ extension LineFramer {
     }
 }
 
-/// Looks for the end of the line that begins at an offset of a chunk; what ``LineFramer`` does with one span of the bytes.
+/// Finds the end of the line that starts at an offset of a chunk; used by ``LineFramer`` on one span of bytes.
 private struct LineScan {
-    /// Where the line begins, after the LF of a CRLF whose CR ended the line before.
-    private(set) var start: Int
-    /// The offset of the first LF from there on, or the chunk's size; smaller than the start when it is not known yet.
+    /// The start of the line.
     ///
-    /// Kept from line to line: a chunk full of lines that end with a CR would be searched to its end for each of them.
+    /// It skips an LF that belongs to the CR of the previous line.
+    private(set) var start: Int
+    /// The offset of the first LF at or after the start, or the chunk's size.
+    ///
+    /// A smaller value than the start means unknown.
+    ///
+    /// It is kept from line to line. Otherwise, if all lines end with CR, the rest of the chunk would be searched for
+    /// each line.
     private(set) var nextLineFeed: Int
-    /// Whether the line before ended with a CR, and then this one, so that an LF right after it belongs to that end.
+    /// Whether the previous line, and after the scan this line, ended with a CR.
+    ///
+    /// An LF directly after it belongs to the same line ending.
     private(set) var isAfterReturn: Bool
-    /// The offset of the byte that ends the line, if it is in the chunk.
+    /// The offset of the byte that ends the line, if the chunk contains it.
     private(set) var end: Int?
-    /// Whether the last byte before the end of the line, or else of the chunk, is a CR.
+    /// Whether the last byte before the line ending, or before the end of the chunk, is a CR.
     private(set) var hasReturnBeforeEnd = false
 
     private static let lineFeed = UInt8(ascii: "\n")
@@ -243,17 +253,18 @@ private struct LineScan {
     }
 }
 
-/// Searches bytes with the C library's `memchr`, which looks at 16 or 32 of them at once.
+/// Searches bytes with the C function `memchr`, which checks 16 or 32 bytes at once.
 ///
-/// A loop over a span takes about a nanosecond a byte, which is most of the work of splitting a body into long lines.
+/// A loop over a span takes about a nanosecond per byte, which would be most of the time for splitting a body into
+/// long lines.
 enum ByteSearch {
-    /// Returns the offset of the first such byte in a range of offsets.
+    /// Returns the offset of the first occurrence of a byte in a range of offsets.
     ///
-    /// Out of bounds is a trap, as with every other access to a span.
+    /// An out-of-bounds range traps, like any other access to a span.
     static func firstOffset(of byte: UInt8, in range: Range<Int>, of bytes: Span<UInt8>) -> Int? {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "a search outside of the bytes")
         guard !range.isEmpty else { return nil }
-        // Safety: the range was checked above, and no pointer leaves the closure.
+        // Safety: The range was checked above, and no pointer leaves the closure.
         return unsafe bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return nil }
             let start = unsafe UnsafeRawPointer(base + range.lowerBound)

@@ -2,29 +2,29 @@ public import FoundationEssentials
 
 /// One event of an event stream (WHATWG HTML, "Server-sent events").
 public struct ServerSentEvent: Hashable, Sendable {
-    /// The kind of the event; `message` when the server named none.
+    /// The type of the event; `message` if the server does not name one.
     public var event: String
 
-    /// The data: the values of the event's `data` fields, joined with line feeds.
+    /// The values of the event's `data` fields, joined with line feeds.
     public var data: String
 
-    /// The last event ID as of this event: its own, or that of the last event before it that had one.
+    /// The last event ID: the ID of this event, or of the last event before it that has one.
     ///
-    /// Empty when there was none, or when the server took it back with an empty one. A reconnection asks the server to
-    /// resume after it, in the field `Last-Event-ID`; so one of more than 8,000 bytes or with a NUL, which could not be
-    /// sent back, does not count.
+    /// It is empty if there was no ID, or if the server reset it with an empty ID. A reconnection sends it in the
+    /// field `Last-Event-ID`, and the server resumes after that event. An ID of more than 8,000 bytes or with a NUL
+    /// cannot be sent back, so it is ignored.
     public var id: String
 
-    /// How long to wait before reconnecting from now on, if the server said so within this event.
+    /// The new delay before reconnecting, if this event sets one.
     public var retry: Duration?
 
     /// Creates an event.
     ///
     /// - Parameters:
-    ///   - event: The kind of the event.
-    ///   - data: The data.
-    ///   - id: The last event ID.
-    ///   - retry: How long to wait before reconnecting.
+    ///   - event: The type of the event; `message` by default.
+    ///   - data: The data of the event.
+    ///   - id: The last event ID; empty by default.
+    ///   - retry: The new delay before reconnecting; `nil` by default.
     public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.event = event
         self.data = data
@@ -32,15 +32,16 @@ public struct ServerSentEvent: Hashable, Sendable {
         self.retry = retry
     }
 
-    /// Decodes the data, which is JSON in many streams.
+    /// Decodes the event's data, which is JSON in many streams.
     ///
-    /// Runs where it is called.
+    /// Runs synchronously on the calling thread.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; JSON by default.
+    ///   - decoder: The decoder for the data; a `JSONDecoder` by default.
     /// - Returns: The decoded value.
-    /// - Throws: ``RequestError`` `.serialization(.decodingFailed)` with what the decoder threw as the underlying error.
+    /// - Throws: ``RequestError`` with `.serialization(.decodingFailed)` and the decoder's error as the underlying
+    ///   error.
     public func decodeData<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws(RequestError) -> Value {
@@ -54,29 +55,30 @@ public struct ServerSentEvent: Hashable, Sendable {
     }
 }
 
-/// Makes events of the bytes of an event stream, whatever the chunks are that they come in (WHATWG HTML §9.2.6).
+/// Parses the bytes of an event stream into events, regardless of chunk boundaries (WHATWG HTML §9.2.6).
 ///
-/// Feed it with ``append(_:)``, then call ``next()`` until there is no event. An event is complete with the blank line
-/// after it; one that the stream's end cuts off is never handed out. What is malformed as UTF-8 is U+FFFD, and a byte
-/// order mark at the very beginning is skipped.
+/// Add a chunk with ``append(_:)``, and then call ``next()`` until it returns `nil`. A blank line completes an event.
+/// An event that is cut off by the end of the stream is dropped. Malformed UTF-8 becomes U+FFFD, and a byte order mark
+/// at the start is skipped.
 package struct ServerSentEventParser {
     private let limit: Int
     private var lines: LineFramer
     private var block = ServerSentEventBlock()
     private var failure: RequestError?
 
-    /// The ID for the field `Last-Event-ID` of a reconnection.
+    /// The ID to send in `Last-Event-ID` when reconnecting.
     package private(set) var lastEventID: String
 
-    /// How long to wait before reconnecting, if the stream has said so; it counts at once, before its event is complete.
+    /// The delay before reconnecting, if the stream has set one.
+    ///
+    /// It applies at once, before its event is complete.
     package private(set) var reconnectionTime: Duration?
 
-    /// Creates a parser for one connection's stream.
+    /// Creates a parser for the stream of one connection.
     ///
     /// - Parameters:
-    ///   - lastEventID: The last event ID of the connection before this one. Events without an ID of their own have it,
-    ///     as in browsers.
-    ///   - limit: How many bytes an event's data may have, and each line.
+    ///   - lastEventID: The last event ID of the previous connection. Events without an ID use it, as in browsers.
+    ///   - limit: The maximum size in bytes of a line and of an event's data; 16 MiB by default.
     package init(lastEventID: String = "", limit: Int = LineFramer.defaultLimit) {
         self.limit = limit
         self.lastEventID = lastEventID
@@ -85,7 +87,7 @@ package struct ServerSentEventParser {
 
     /// Adds the next bytes of the stream.
     ///
-    /// - Parameter bytes: The bytes.
+    /// - Parameter bytes: The next bytes of the stream.
     package mutating func append(_ bytes: Data) {
         guard failure == nil else { return }
         lines.append(bytes)
@@ -93,9 +95,9 @@ package struct ServerSentEventParser {
 
     /// Returns the next event, if it is complete.
     ///
-    /// - Returns: The event, or `nil` when more bytes are needed.
-    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` when a line or the data of an event is longer than the limit;
-    ///   then again for each further call.
+    /// - Returns: The event, or `nil` if more bytes are needed.
+    /// - Throws: `.invalidResponse(.bodyTooLarge(limit:))` if a line or the data of an event exceeds the limit. Every
+    ///   further call throws this error again.
     package mutating func next() throws(RequestError) -> ServerSentEvent? {
         if let failure { throw failure }
         do throws(RequestError) {
@@ -111,7 +113,7 @@ package struct ServerSentEventParser {
         }
     }
 
-    /// Has the block take in the current line, unless it is blank, and returns whether it is.
+    /// Adds the current line to the block, unless it is blank; returns whether it is blank.
     private mutating func isBlankAfterReadingLine() throws(RequestError) -> Bool {
         let isFirst = lines.count == 1
         let limit = limit
@@ -125,7 +127,7 @@ package struct ServerSentEventParser {
         return isBlank
     }
 
-    /// Takes the block that a blank line has ended; it is an event if it has data.
+    /// Ends the block at a blank line; returns its event if it has data.
     private mutating func blockEnded() -> ServerSentEvent? {
         let ended = block
         block = ServerSentEventBlock()
@@ -137,25 +139,27 @@ package struct ServerSentEventParser {
     }
 }
 
-/// The fields of an event stream since the last blank line, put together line by line (WHATWG HTML §9.2.6).
+/// The fields of an event stream since the last blank line, collected line by line (WHATWG HTML §9.2.6).
 private struct ServerSentEventBlock {
-    /// The lines of data, joined with line feeds; none before the first `data` field, even an empty one.
+    /// The lines of data, joined with line feeds; `nil` before the first `data` field.
     private(set) var data: String?
-    /// The kind of event; empty when there is no `event` field.
+    /// The type of the event; empty if there is no `event` field.
     private(set) var event = ""
-    /// The last event ID from the block's end on, if it is a new one.
+    /// The new last event ID, if the block sets one.
     private(set) var id: String?
-    /// The reconnection time, if it is a new one.
+    /// The new reconnection delay, if the block sets one.
     private(set) var retry: Duration?
 
-    /// How many bytes an ID may have: with it, a field is within the 8,190 bytes that most servers take for a line.
+    /// The maximum length of an ID in bytes.
+    ///
+    /// Its header field then stays within the 8,190 bytes per line that most servers accept.
     private static let idLimit = 8000
 
-    /// Takes in a line that is not blank: a field or a comment.
+    /// Adds a line that is not blank: a field or a comment.
     mutating func lineReceived(_ line: Span<UInt8>, limit: Int) throws(RequestError) {
         let size = line.count
         let colon = ByteSearch.firstOffset(of: UInt8(ascii: ":"), in: 0..<size, of: line) ?? size
-        // No field has a longer name; a comment has none.
+        // The names of all known fields have 2 to 5 bytes; a comment has an empty name.
         guard (2...5).contains(colon) else { return }
         var start = min(colon + 1, size)
         if start < size, line[start] == UInt8(ascii: " ") { start += 1 }
@@ -164,13 +168,13 @@ private struct ServerSentEventBlock {
         case "data": try append(data: value, limit: limit)
         case "event": event = String(repairing: value)
         case "id":
-            // An ID that could not be sent back in a field is not one; so the standard has it for one with a NUL.
+            // An ID that cannot be sent back in a header field is ignored; the standard ignores those with a NUL.
             guard value.count <= Self.idLimit, ByteSearch.firstOffset(of: 0, in: value.indices, of: value) == nil else {
                 return
             }
             id = String(repairing: value)
         case "retry":
-            // Only digits count; a number beyond 64 bits is ignored.
+            // The value must consist of digits; a number beyond 64 bits is ignored.
             retry = Int64(digits: String(repairing: value)).map { .milliseconds($0) } ?? retry
         default: break
         }

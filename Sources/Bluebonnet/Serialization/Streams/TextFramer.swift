@@ -1,47 +1,47 @@
 package import FoundationEssentials
 
-/// Decodes the bytes of a body to text piece by piece, wherever the chunks end.
+/// Decodes the bytes of a body to text piece by piece; chunks may end anywhere.
 ///
-/// The bytes of a scalar that is not complete at a chunk's end wait for the next one: never more than three, or four
-/// before the charset is settled, or eight where the system's tables are used. What is malformed is U+FFFD, as the
-/// Encoding Standard has it; a body that ends within a scalar ends with one. The charset is that of ``StreamCharset``.
+/// The bytes of an incomplete scalar at the end of a chunk are kept for the next chunk. These are at most three bytes,
+/// four before the charset is known, or eight with a system table. Malformed parts become U+FFFD, as in the Encoding
+/// Standard, and so does an incomplete scalar at the end of the body. ``StreamCharset`` chooses the charset.
 package struct TextFramer {
     private let choice: StreamCharset
-    /// Nothing before the first bytes are seen.
+    /// The chosen charset; `nil` before the first bytes arrive.
     private var charset: Charset?
     private var pending = Data()
-    /// The decoder of a charset of the system's, once the first bytes were received.
+    /// The decoder for a system charset; created with the first bytes.
     private var decoder: SystemTextDecoder?
     private var isAtStart = true
 
     /// Creates a decoder.
     ///
     /// - Parameters:
-    ///   - encoding: The encoding that the text is in, whatever the response and the text itself say.
-    ///   - charset: The charset that the response names; with one that is not known the text has to be UTF-8.
+    ///   - encoding: The encoding to use, regardless of the response and the text; `nil` by default.
+    ///   - charset: The charset that the response names. If it is unknown, the text must be UTF-8.
     package init(encoding: String.Encoding? = nil, charset: String? = nil) {
         choice = StreamCharset(encoding: encoding, charset: charset)
     }
 
-    /// Returns the text that the next bytes complete, which may be none.
+    /// Returns the text that these bytes complete, which may be empty.
     ///
     /// - Parameter bytes: The next bytes of the body.
-    /// - Returns: The text.
-    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` when the charset is not known here and the text
-    ///   is not well-formed UTF-8, or when Foundation alone knows it and the text is malformed in it.
+    /// - Returns: The decoded text.
+    /// - Throws: `.serialization(.stringSerializationFailed(encoding:))` in two cases: the charset is unknown and the
+    ///   text is not well-formed UTF-8, or only Foundation knows the charset and the text is malformed in it.
     package mutating func decode(_ bytes: Data) throws(RequestError) -> String {
         try decode(bytes, isLast: false)
     }
 
-    /// Returns what is left to decode: U+FFFD for a scalar that was not completed.
+    /// Returns the rest of the text: U+FFFD for an incomplete scalar.
     ///
-    /// - Returns: The text, seldom any.
-    /// - Throws: As ``decode(_:)`` does.
+    /// - Returns: The rest of the text, usually empty.
+    /// - Throws: The same errors as ``decode(_:)``.
     package mutating func finish() throws(RequestError) -> String {
         try decode(Data(), isLast: true)
     }
 
-    /// Whether the bytes to come are UTF-8 that needs nothing of what came before.
+    /// Whether the following bytes are UTF-8 that can be decoded independently of earlier bytes.
     var isPlainUTF8: Bool { charset == .utf8 && !isAtStart && pending.isEmpty }
 
     private mutating func decode(_ bytes: Data, isLast: Bool) throws(RequestError) -> String {
@@ -88,7 +88,7 @@ extension TextFramer {
         var units = Charset.units(of: bytes, as: UInt16.self, isBig: isBig)
         var rest = bytes.count % 2
         if isLast {
-            // Half a unit; together with a surrogate before it, it is one mistake.
+            // Half a unit is one error; together with a surrogate before it, it is still one.
             if rest > 0, units.last.map(UTF16.isLeadSurrogate) != true { units.append(0xD800) }
             rest = 0
         } else if let last = units.last, UTF16.isLeadSurrogate(last) {
@@ -114,7 +114,7 @@ extension TextFramer {
         return text
     }
 
-    /// Decodes by Foundation's tables, whose charsets take at most four bytes for a character.
+    /// Decodes with Foundation, whose charsets use at most four bytes per character.
     private func decode(
         _ bytes: Data, _ charset: Charset, isLast: Bool
     ) throws(RequestError) -> (text: String, rest: Int) {
@@ -126,7 +126,7 @@ extension TextFramer {
 }
 
 extension Charset {
-    /// Whether a byte order mark can begin its texts.
+    /// Whether text in this charset can start with a byte order mark.
     fileprivate var isUnicode: Bool {
         switch self {
         case .utf8, .utf16, .utf32: true
@@ -135,14 +135,14 @@ extension Charset {
     }
 }
 
-/// Decides in which charset the text of a stream is, from its first bytes and from what is known otherwise.
+/// Chooses the charset of streamed text from its first bytes and the given information.
 ///
-/// The order is that of ``StringResponseSerializer``: the encoding that the caller insists on, the byte order mark, the
-/// response's charset, UTF-8. It differs in what only a whole body can tell: text for which nothing names a charset is
-/// UTF-8, never ISO-8859-1, and so is what is declared to be ASCII.
+/// The order is that of ``StringResponseSerializer``: the encoding that the caller requires, the byte order mark, the
+/// charset of the response, and UTF-8. Unlike there, ISO-8859-1 is never the fallback, because that needs a check of
+/// the whole body. Streamed text without a charset is always UTF-8, and so is text that is declared as ASCII.
 private struct StreamCharset {
     private let declared: Charset
-    /// Whether the caller has said the encoding.
+    /// Whether the caller requires an encoding.
     let isInsistedOn: Bool
 
     init(encoding: String.Encoding?, charset: String?) {
@@ -152,7 +152,7 @@ private struct StreamCharset {
         declared = known.flatMap { $0 == .looseASCII ? nil : $0 } ?? .utf8
     }
 
-    /// Returns the charset by the first bytes of the text, or `nil` when it takes more of them to tell.
+    /// Returns the charset chosen from the first bytes of the text, or `nil` if more bytes are needed.
     func resolved(by start: Data, isWhole: Bool) -> Charset? {
         switch declared {
         case .utf16(nil), .utf32(nil): break
@@ -169,9 +169,11 @@ private struct StreamCharset {
         }
     }
 
-    /// The byte order marks that are looked for, the longest first where one begins with another.
+    /// The possible byte order marks.
+    ///
+    /// If one mark starts with another, the longer one comes first.
     private var marks: [([UInt8], Charset)] {
-        // FF FE 00 00 is also UTF-16 that begins with U+0000: it is UTF-32 only where that was said.
+        // FF FE 00 00 may also be UTF-16 that begins with U+0000, so it counts as UTF-32 only if that is declared.
         var marks: [([UInt8], Charset)] = []
         if case .utf32 = declared {
             marks = [([0xFF, 0xFE, 0, 0], .utf32(.little)), ([0, 0, 0xFE, 0xFF], .utf32(.big))]
@@ -182,15 +184,16 @@ private struct StreamCharset {
     }
 }
 
-/// Finds the bytes at the end of UTF-8 that more bytes could complete to a scalar.
+/// Finds an incomplete scalar at the end of UTF-8 bytes.
 private enum UTF8Tail {
-    /// Returns how many bytes at the end begin a scalar that is well-formed so far (Unicode §3.9, table 3-7).
+    /// Returns the number of bytes at the end that start a scalar and are well-formed so far (Unicode §3.9, table
+    /// 3-7).
     static func length(of data: Data) -> Int {
         let bytes = data.span
         for length in 1...3 where length <= bytes.count {
             let start = bytes.count - length
             let lead = bytes[start]
-            // Continuation bytes: what they continue is further in front.
+            // Continuation bytes; the start of the scalar is further back.
             if lead & 0xC0 == 0x80 { continue }
             guard length < width(of: lead) else { return 0 }
             return length == 1 || second(after: lead).contains(bytes[start + 1]) ? length : 0
@@ -198,7 +201,7 @@ private enum UTF8Tail {
         return 0
     }
 
-    /// How many bytes a scalar has that begins with the byte; 0 for none.
+    /// The length of the scalar that starts with this byte; 0 if no scalar does.
     private static func width(of lead: UInt8) -> Int {
         switch lead {
         case 0x00...0x7F: 1
@@ -209,8 +212,10 @@ private enum UTF8Tail {
         }
     }
 
-    /// The range of the second byte: narrower than any continuation where the scalar would be overlong, a surrogate or
-    /// too high.
+    /// The valid range of the second byte.
+    ///
+    /// It is narrower than for other continuation bytes if it has to exclude overlong forms, surrogates or too large
+    /// scalars.
     private static func second(after lead: UInt8) -> ClosedRange<UInt8> {
         switch lead {
         case 0xE0: 0xA0...0xBF
@@ -222,19 +227,20 @@ private enum UTF8Tail {
     }
 }
 
-/// Finds the byte order mark that UTF-8 may begin with.
+/// Finds the byte order mark at the start of UTF-8.
 enum ByteOrderMark {
-    /// Returns how many bytes at the beginning are the mark: three or none.
+    /// Returns the length of the mark at the start: 3, or 0 if there is none.
     static func utf8Length(in bytes: Span<UInt8>) -> Int {
         bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF ? 3 : 0
     }
 }
 
 extension String {
-    /// Creates the text of UTF-8, with U+FFFD for what is malformed, as the WHATWG's decoder has it.
+    /// Decodes UTF-8, with U+FFFD for malformed parts, like the WHATWG's decoder.
     ///
-    /// Each maximal part of a sequence that could have become a scalar is one U+FFFD, and so is each byte that could not
-    /// begin one (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of maximal subparts").
+    /// One U+FFFD replaces each maximal part of a sequence that could have become a scalar. One U+FFFD also replaces
+    /// each byte that cannot start a scalar (Encoding Standard, "UTF-8 decoder"; Unicode §3.9, "substitution of
+    /// maximal subparts").
     init(repairing bytes: Span<UInt8>) {
         do {
             self.init(copying: try UTF8Span(validating: bytes))
