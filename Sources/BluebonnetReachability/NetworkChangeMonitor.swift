@@ -20,10 +20,10 @@ final class NetworkChangeMonitor: Sendable {
         var watch: NetworkChangeThread?
     }
 
-    static let shared = NetworkChangeMonitor(patience: .seconds(5), openSocket: NetlinkSocket.forChanges)
+    static let shared = NetworkChangeMonitor(retryDelay: .seconds(5), openSocket: NetlinkSocket.changeListener)
 
     private let state = Locked(State())
-    private let patience: Duration
+    private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
 
     /// Creates a watcher.
@@ -31,8 +31,8 @@ final class NetworkChangeMonitor: Sendable {
     /// - Parameters:
     ///   - patience: How long until the system is asked again for a socket that it did not give.
     ///   - openSocket: Asks the system for one.
-    init(patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
-        self.patience = patience
+    init(retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+        self.retryDelay = retryDelay
         self.openSocket = openSocket
     }
 
@@ -43,7 +43,7 @@ final class NetworkChangeMonitor: Sendable {
             state.nextNumber += 1
             state.listeners[id] = listener
             if let watch = state.watch { return (id, watch, false) }
-            let watch = NetworkChangeThread(of: self, patience: patience, openSocket: openSocket)
+            let watch = NetworkChangeThread(of: self, retryDelay: retryDelay, openSocket: openSocket)
             state.watch = watch
             return (id, watch, true)
         }
@@ -83,15 +83,15 @@ private final class NetworkChangeThread: Sendable {
     }
 
     private let watcher: NetworkChangeMonitor
-    private let patience: Duration
+    private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
     private let loop = EventLoop(name: "bb-network")
     /// Used on the loop alone.
     private let state = Locked(State())
 
-    init(of watcher: NetworkChangeMonitor, patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+    init(of watcher: NetworkChangeMonitor, retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
         self.watcher = watcher
-        self.patience = patience
+        self.retryDelay = retryDelay
         self.openSocket = openSocket
     }
 
@@ -130,7 +130,7 @@ private final class NetworkChangeThread: Sendable {
     }
 
     private func openLater() {
-        _ = loop.schedule(after: patience) { [weak self] in self?.open() }
+        _ = loop.schedule(after: retryDelay) { [weak self] in self?.open() }
     }
 
     private func closeSocket() {

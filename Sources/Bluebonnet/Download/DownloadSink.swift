@@ -105,8 +105,8 @@ final class DownloadSink {
             return DownloadSink(target, partial, isResuming: true, isForeign: false)
         }
         let partial = try target.openPartialFile()
-        let isOfUse = isAutomatic && partial.resumeData?.isOf(request) == true
-        return DownloadSink(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isOfUse)
+        let isUsable = isAutomatic && partial.resumeData?.isOf(request) == true
+        return DownloadSink(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isUsable)
     }
 
     // MARK: An exchange
@@ -132,14 +132,14 @@ final class DownloadSink {
     /// Does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
         self.response = response
-        guard let decision else { return wholeBegins(response) }
+        guard let decision else { return startWhole(response) }
         switch decision.answer(response) {
         case .append(let position, let end, let total):
             pending = .append(at: position)
             self.end = end
             self.total = total
             return .write
-        case .whole: return wholeBegins(response)
+        case .whole: return startWhole(response)
         case .complete:
             total = partial.size
             return .complete
@@ -150,7 +150,7 @@ final class DownloadSink {
         }
     }
 
-    private func wholeBegins(_ response: HTTPResponse) -> HeadAction {
+    private func startWhole(_ response: HTTPResponse) -> HeadAction {
         // A partial response that was not requested would be mistaken for the whole.
         if response.statusCode == 206, request?.headers.contains("Range") == false {
             return .refuse(RequestError(.invalidResponse(.malformed), detail: "a part came that was not asked for"))

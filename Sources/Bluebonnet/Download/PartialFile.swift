@@ -42,7 +42,7 @@ final class PartialFile {
                 guard isStill(file, at: path) else { continue }
                 return PartialFile(path, file, size: 0)
             } catch {
-                guard error.isAlreadyThere else { throw error.during(.cannotCreateFile(path: path)) }
+                guard error.fileExists else { throw error.during(.cannotCreateFile(path: path)) }
             }
             guard let file = try? OpenFile.writing(path) else {
                 // Gone again, or not to be opened: a directory, a link, another user's.

@@ -192,7 +192,7 @@ struct AutomaticResumption: Hashable, Sendable {
     static let shortestDelay: Duration = .milliseconds(500)
 
     /// How many attempts in a row made no progress.
-    private(set) var fruitless = 0
+    private(set) var attemptsWithoutProgress = 0
 
     /// Takes note of an interruption and returns how long to wait before another attempt; `nil` to give up.
     ///
@@ -207,9 +207,9 @@ struct AutomaticResumption: Hashable, Sendable {
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
     ) -> Duration? {
         guard canResume, Self.isInterruption(kind) else { return nil }
-        fruitless = fetched >= Self.minimumProgress ? 0 : fruitless + 1
-        guard fruitless < Self.limit else { return nil }
-        let delay = Self.shortestDelay * (1 << fruitless)
+        attemptsWithoutProgress = fetched >= Self.minimumProgress ? 0 : attemptsWithoutProgress + 1
+        guard attemptsWithoutProgress < Self.limit else { return nil }
+        let delay = Self.shortestDelay * (1 << attemptsWithoutProgress)
         return delay + delay / 2 * min(max(spread, 0), 1)
     }
 

@@ -124,7 +124,7 @@ public struct RequestError: Error, Sendable {
     var wasTriedByTransport: Bool { storage.wasTriedByTransport }
 
     /// The same error of a request that the transport has tried on several connections.
-    var triedByTransport: RequestError { with { $0.wasTriedByTransport = true } }
+    var afterTransportRetries: RequestError { with { $0.wasTriedByTransport = true } }
 
     /// Returns a cancellation that keeps an earlier error as the underlying one.
     package static func cancelled(after earlier: RequestError?) -> RequestError {
@@ -173,7 +173,7 @@ extension RequestError: SecretKeeping {
     package var text: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }
-        if let underlying { text += ": \(Self.words(of: underlying))" }
+        if let underlying { text += ": \(Self.text(of: underlying))" }
         if let url {
             // A method that is not a token may hold a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
@@ -184,7 +184,7 @@ extension RequestError: SecretKeeping {
     }
 
     /// An encoding error names the value that it is about, which may be a password.
-    private static func words(of error: any Error) -> String {
+    private static func text(of error: any Error) -> String {
         guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
         let path = context.codingPath.map(\.stringValue).joined(separator: ".")
         return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
@@ -195,7 +195,7 @@ extension RequestError {
     /// A mirror without secrets: of the body, only its length, and of the underlying error, its text.
     package var shownParts: KeyValuePairs<String, Any> {
         [
-            "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,
+            "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.text(of: $0) } as Any,
             "method": method?.rawValue as Any, "url": url as Any, "attempts": attempts, "response": response as Any,
             "body": body.map { "\($0.count) bytes" } as Any,
             "resumeData": resumeData.map { "\($0.count) bytes" } as Any,

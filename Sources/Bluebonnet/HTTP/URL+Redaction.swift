@@ -58,8 +58,8 @@ private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
     let end = bytes[start...].firstIndex(of: 0x2f) ?? bytes.endIndex
     // An @ in the path is usual; but a slash in a password, which makes the text no URL, must not show the password.
     let authority = bytes[start..<end]
-    let isOdd = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
-    guard let sign = bytes[start..<(isOdd ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
+    let isUnusual = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
+    guard let sign = bytes[start..<(isUnusual ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
     return Substring(String(decoding: bytes[..<start] + bytes[(sign + 1)...], as: UTF8.self)).utf8
 }
 

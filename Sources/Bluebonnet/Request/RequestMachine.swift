@@ -35,7 +35,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The driver of the request.
     enum Driver {
-        case nobody
+        case none
         /// A task is being made for it.
         case called
         case running
@@ -47,7 +47,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The state that the user requested, whatever the phase.
     enum RequestedState {
-        case goOn
+        case resumed
         case suspended
         case cancelled
     }
@@ -74,8 +74,8 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     private(set) var phase = Phase.idle
-    private(set) var driver = Driver.nobody
-    private(set) var wish = RequestedState.goOn
+    private(set) var driver = Driver.none
+    private(set) var requestedState = RequestedState.resumed
     /// The settings that were chained.
     var setup = RequestSetup()
     /// The record of the request.
@@ -85,12 +85,12 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The public state.
     var state: RequestState {
-        switch (wish, phase) {
+        switch (requestedState, phase) {
         case (.cancelled, _): .cancelled
         case (_, .settled): .finished
         case (.suspended, _): .suspended
-        case (.goOn, .idle): .initialized
-        case (.goOn, _): .resumed
+        case (.resumed, .idle): .initialized
+        case (.resumed, _): .resumed
         }
     }
 
@@ -113,12 +113,12 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// `resume()` was called.
     mutating func resumed() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _): return begins()
-        case (_, .goOn): return .nothing
+        case (_, .resumed): return .nothing
         case (_, .suspended):
-            wish = .goOn
+            requestedState = .resumed
             return .alignExchange
         }
     }
@@ -127,27 +127,27 @@ struct RequestMachine<Waiter: Sendable> {
     ///
     /// A request that was not started is not before it is resumed.
     mutating func suspended() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
-        case (.idle, .goOn):
-            wish = .suspended
+        case (.idle, .resumed):
+            requestedState = .suspended
             return .nothing
-        case (_, .goOn):
-            wish = .suspended
+        case (_, .resumed):
+            requestedState = .suspended
             return .alignExchange
         }
     }
 
     /// `cancel()` was called, or something else ends the request in the same way.
     mutating func cancelled() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _):
-            wish = .cancelled
+            requestedState = .cancelled
             return settles(with: RequestError(.cancelled))
         // The code that starts the request, or its exchange, sees that it was cancelled.
         case (_, _):
-            wish = .cancelled
+            requestedState = .cancelled
             return .interrupt(exchange, answered())
         }
     }
@@ -156,12 +156,12 @@ struct RequestMachine<Waiter: Sendable> {
     mutating func attached(_ slot: SerializationSlot?, startsImmediately: Bool) -> Action {
         if isSettled { return .serializeOutcome }
         if let slot { slots.append(slot) }
-        guard isIdle, wish == .goOn, startsImmediately else { return .nothing }
+        guard isIdle, requestedState == .resumed, startsImmediately else { return .nothing }
         return begins()
     }
 
     private mutating func begins() -> Action {
-        wish = .goOn
+        requestedState = .resumed
         phase = .beginning
         return .begin(hasInterceptors: !setup.interceptors.isEmpty, hasCredential: setup.credential != nil)
     }
@@ -201,7 +201,7 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("an exchange was returned while \(phase)")
         }
         exchanging.handle = exchanging.outcome == nil ? .underWay(exchange) : .ended
-        return (wakes(), wish)
+        return (wakes(), requestedState)
     }
 
     /// The head is there, and the body is held back.
@@ -247,7 +247,7 @@ struct RequestMachine<Waiter: Sendable> {
         case .waiting(let waiter):
             guard let event = takeEvent(exchanging) else { return .nothing }
             return .wake(waiter, event)
-        case .nobody:
+        case .none:
             guard !exchanging.isStarting, exchanging.head != nil || exchanging.outcome != nil else { return .nothing }
             driver = .called
             return .callDriver
@@ -275,7 +275,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// A task offers to drive; returns its work, if there is any.
     mutating func claimed() -> Claim? {
         switch driver {
-        case .nobody, .called: break
+        case .none, .called: break
         case .running, .waiting, .asking: return nil
         }
         switch phase {
@@ -295,7 +295,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// The driver awaits the user's code; returns whether it may, and keeps what ends it.
     mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         guard isDriving else { preconditionFailure("the user's code was asked while \(driver)") }
-        guard wish != .cancelled else { return false }
+        guard requestedState != .cancelled else { return false }
         driver = .asking(interruption)
         return true
     }
@@ -327,13 +327,13 @@ struct RequestMachine<Waiter: Sendable> {
         phase = .exchanging(RunningExchange())
         record.sent(request, isRedirect: isRedirect, now: now)
         return Sending(
-            wish: wish, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
+            requestedState: requestedState, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
             cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
     }
 
     /// The state that the sender needs.
     struct Sending {
-        let wish: RequestedState
+        let requestedState: RequestedState
         let hasHeadHandlers: Bool
         let attempt: Int
         let cachedResponseHandler: (any CachedResponseHandler)?
@@ -368,7 +368,7 @@ struct RequestMachine<Waiter: Sendable> {
         case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
             preconditionFailure("retried while \(phase), \(driver)")
         }
-        guard wish != .cancelled else { return nil }
+        guard requestedState != .cancelled else { return nil }
         phase = .preparing
         return Replaced(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
@@ -397,13 +397,13 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("serializers were served while \(phase), \(driver)")
         }
         guard slots.isEmpty else { return nil }
-        driver = .nobody
+        driver = .none
         return settlement(attempt)
     }
 
     private mutating func settlement(_ attempt: CompletedAttempt) -> PendingCompletions {
         phase = .settled
-        let final = wish == .cancelled ? attempt.cancelled() : attempt
+        let final = requestedState == .cancelled ? attempt.cancelled() : attempt
         return PendingCompletions(
             attempt: final, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
             sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))

@@ -38,7 +38,7 @@ final class SerializationSlot: Sendable {
     private let serializer: Serializer
     /// The largest file that is read for the serializer; none is when it only wants to know where the file is.
     private let fileReading: FileReading
-    private let tell: Report?
+    private let reportAnswer: Report?
     private let state = Locked(State())
 
     /// Says what a serializer gets of a file.
@@ -52,7 +52,7 @@ final class SerializationSlot: Sendable {
 
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
         self.fileReading = fileReading
-        tell = report
+        reportAnswer = report
         self.serializer =
             switch serializer {
             case .synchronous(let serialize):
@@ -122,8 +122,8 @@ final class SerializationSlot: Sendable {
 
     /// Tells the monitors, if there are some, of the answer that is about to be handed out.
     func report() {
-        guard let tell, case .made(let answer) = state.withLock({ $0.phase }) else { return }
-        tell(answer)
+        guard let reportAnswer, case .made(let answer) = state.withLock({ $0.phase }) else { return }
+        reportAnswer(answer)
     }
 
     /// Hands the answer out, to all who wait and all who ask later.

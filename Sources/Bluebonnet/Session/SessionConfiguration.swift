@@ -121,7 +121,7 @@ extension Session {
         ///
         /// It is that of a redirect, read for the sake of its connection, and that of a response that was refused by its
         /// head, read for the error to show: about as long as a new connection takes.
-        package var patience: @Sendable () async throws -> Void = {
+        package var bodyGracePeriod: @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(300))
         }
 

@@ -121,13 +121,13 @@ private struct PendingResult: Sendable {
 
     /// Has a closure called with the answer; no task awaits the request.
     func handle(_ handler: @escaping @Sendable (SerializationSlot.Answer) -> Void) {
-        request.core.awaitedUnbegun(request)
+        request.core.awaitedBeforeStart(request)
         slot.handle(handler)
     }
 
     private func wait() async -> SerializationSlot.Answer {
         if let answer = slot.answer { return answer }
-        request.core.awaitedUnbegun(request)
+        request.core.awaitedBeforeStart(request)
         return await slot.wait()
     }
 }

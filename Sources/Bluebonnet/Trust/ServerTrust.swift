@@ -63,7 +63,7 @@ public struct ServerTrust: Sendable {
         public var isTrusted: Bool { code == 0 }
 
         /// OpenSSL's message for the code.
-        package var text: String { Self.words(for: code) }
+        package var text: String { Self.message(for: code) }
     }
 
     /// The server's certificate and its issuers, up to the last verified signature.

@@ -68,7 +68,7 @@ extension ServerTrustEvaluating {
     @concurrent
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
-            try await judge(trust)
+            try await evaluateServer(trust)
             return trust.provenChain.refusal
         } catch {
             return trust.provenChain.refusal ?? Self.wrapped(error)
@@ -77,9 +77,9 @@ extension ServerTrustEvaluating {
 
     /// Calls the evaluator, awaiting it if necessary.
     @concurrent
-    func judge(_ trust: ServerTrust) async throws {
+    func evaluateServer(_ trust: ServerTrust) async throws {
         if let composite = self as? CompositeTrustEvaluator {
-            for evaluator in composite.evaluators { try await evaluator.judge(trust) }
+            for evaluator in composite.evaluators { try await evaluator.evaluateServer(trust) }
         } else if let evaluator = self as? any AsyncServerTrustEvaluating {
             try await evaluator.evaluate(trust, forHost: trust.host)
         } else {

@@ -103,7 +103,7 @@ import Testing
         // A libcurl with c-ares would use these servers.
         if row.option == "dns.servers", Libcurl.asksServers { return #expect(flaw == nil) }
         #expect(flaw?.option == row.option)
-        #expect(flaw?.words.isEmpty == false)
+        #expect(flaw?.message.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -32,12 +32,12 @@ import Testing
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
-        for (way, status) in [
+        for (path, status) in [
             (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
             (.unknown, .unknown), (.none, .notReachable),
         ] {
             await unchangedChange()
-            routes.set(way)
+            routes.set(path)
             kernel.change()
             #expect(await statuses.next() == status)
         }

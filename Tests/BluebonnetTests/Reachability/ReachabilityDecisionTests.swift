@@ -17,7 +17,7 @@ import Testing
         return value
     }
 
-    private static let ways: [(NetworkPath, IPAddress, Status, internet: Status)] = [
+    private static let paths: [(NetworkPath, IPAddress, Status, internet: Status)] = [
         (.none, host, .notReachable, .notReachable),
         (.unknown, host, .unknown, .unknown),
         (.ethernet, host, .reachable(.ethernetOrWiFi), .reachable(.ethernetOrWiFi)),
@@ -37,12 +37,12 @@ import Testing
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),
     ]
 
-    @Test(arguments: ways)
+    @Test(arguments: paths)
     func `a way is worth what its route and its link are`(
-        _ way: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
+        _ path: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
     ) {
-        #expect(way.status(of: address) == status)
-        #expect(way.statusOfInternet == internet)
+        #expect(path.status(of: address) == status)
+        #expect(path.statusOfInternet == internet)
     }
 
     @Test(
@@ -89,7 +89,7 @@ import Testing
         #expect(IPAddress("fe80::1%nothing-of-that-name")?.zoneNumber == 0)
         #expect(IPAddress("fe80::1")?.zoneNumber == nil)
         #expect(
-            NetworkPath.ways(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
+            NetworkPath.paths(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
                 .none
             ])
     }

@@ -19,18 +19,18 @@ final class FakeRoutes: Sendable {
     /// The number of questions so far.
     var questions: Int { asked.withLock { $0 } }
 
-    func ways(to addresses: [IPAddress]) -> [NetworkPath] {
+    func paths(to addresses: [IPAddress]) -> [NetworkPath] {
         asked.withLock { $0 += 1 }
         return answers.withLock { answers in addresses.map { answers[$0] ?? .none } }
     }
 
-    func set(_ way: NetworkPath, to address: IPAddress) {
-        answers.withLock { $0[address] = way }
+    func set(_ path: NetworkPath, to address: IPAddress) {
+        answers.withLock { $0[address] = path }
     }
 
     /// Sets the way to the Internet at large.
-    func set(_ way: NetworkPath) {
-        for address in IPAddress.internet { set(way, to: address) }
+    func set(_ path: NetworkPath) {
+        for address in IPAddress.internet { set(path, to: address) }
     }
 }
 
@@ -121,7 +121,7 @@ final class FakeKernel: Sendable {
     init() {
         let state = Locked(State())
         self.state = state
-        watcher = NetworkChangeMonitor(patience: .milliseconds(1)) { state.withLock { $0.open() } }
+        watcher = NetworkChangeMonitor(retryDelay: .milliseconds(1)) { state.withLock { $0.open() } }
     }
 
     deinit {
@@ -178,6 +178,6 @@ extension NetworkReachabilityManager {
         _ destination: ReachabilityDestination = .internet, _ routes: FakeRoutes, _ kernel: FakeKernel,
         _ names: FakeNameResolver = FakeNameResolver()
     ) {
-        self.init(ReachabilityTarget(destination, ways: routes.ways, resolve: names.lookUp), watcher: kernel.watcher)
+        self.init(ReachabilityTarget(destination, paths: routes.paths, resolve: names.lookUp), watcher: kernel.watcher)
     }
 }

@@ -78,17 +78,17 @@ import Testing
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
-        let ways: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
+        let paths: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
         let heard = Heard<Status>()
         manager.startListening { heard.append($0) }
         for round in 0..<(Sanitizer.current == nil ? 60 : 20) * raceMultiplier {
             for number in 0..<20 {
-                routes.set(ways[(round + number) % 4])
+                routes.set(paths[(round + number) % 4])
                 kernel.change()
                 await dawdle(number)
             }
-            for (way, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
-                routes.set(way)
+            for (path, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
+                routes.set(path)
                 kernel.change()
                 await until { heard.all.last == status }
             }

@@ -31,7 +31,7 @@ struct CachingExchangeState {
         /// Cancel the inner exchange.
         case cancel(any Exchange)
         /// Tell this, after the interruption of what is under way.
-        case tell(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
+        case complete(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
     }
 
     private(set) var stage = Stage.working(nil)
@@ -40,7 +40,7 @@ struct CachingExchangeState {
     private var isCancelled = false
     private var events: [Event] = []
     /// Whether a thread is handling events; others only append theirs.
-    private var isTelling = false
+    private var isHandlingEvents = false
 
     init(isSuspended: Bool) {
         self.isSuspended = isSuspended
@@ -66,7 +66,7 @@ struct CachingExchangeState {
     mutating func willFetch() -> Bool? {
         guard case .working = stage else { return nil }
         stage = .fetching(nil)
-        isTelling = true
+        isHandlingEvents = true
         return isSuspended
     }
 
@@ -80,20 +80,20 @@ struct CachingExchangeState {
     /// An event of the inner exchange came; returns whether the caller is to handle the events.
     mutating func received(_ event: Event) -> Bool {
         events.append(event)
-        guard !isTelling else { return false }
-        isTelling = true
+        guard !isHandlingEvents else { return false }
+        isHandlingEvents = true
         return true
     }
 
     /// The next event to handle; `nil` when there is none, which ends the handling.
     mutating func nextEvent() -> Event? {
         guard !events.isEmpty else {
-            isTelling = false
+            isHandlingEvents = false
             return nil
         }
         let event = events.removeFirst()
         // Only another exchange can have more.
-        if case .outcome = event { isTelling = false }
+        if case .outcome = event { isHandlingEvents = false }
         return event
     }
 
@@ -129,6 +129,6 @@ struct CachingExchangeState {
         case .held: break
         }
         stage = .ended
-        return .tell(ExchangeOutcome(response: nil, error: error), interruption: interruption)
+        return .complete(ExchangeOutcome(response: nil, error: error), interruption: interruption)
     }
 }

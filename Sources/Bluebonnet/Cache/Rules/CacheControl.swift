@@ -106,14 +106,14 @@ struct Freshness: Equatable, Sendable {
             let modified = headers.values(for: "Last-Modified").first.flatMap({ HTTPDate.parse($0, now: responseTime) })
         {
             let unchanged = (date ?? responseTime).timeIntervalSince(modified)
-            lifetime = min(max(0, unchanged / 10), Self.longestGuess)
+            lifetime = min(max(0, unchanged / 10), Self.maximumHeuristicLifetime)
         } else {
             lifetime = 0
         }
     }
 
     /// A guess is a tenth of the time for which nothing has changed (§4.2.2), and no more than a day.
-    static let longestGuess = 86_400.0
+    static let maximumHeuristicLifetime = 86_400.0
 
     /// How old the response is (§4.2.3); a clock that was set back makes it no younger than it was.
     func age(at now: Date) -> Double { initialAge + max(0, now.timeIntervalSince(responseTime)) }

@@ -9,7 +9,7 @@ struct RedirectLocation {
     /// The meaning of the field.
     enum Reading: Equatable {
         /// There is no field, or it is empty: the response redirects nowhere.
-        case nowhere
+        case absent
         case url(URL)
         /// The redacted value, which is not a URL that can be requested.
         case invalid(String)
@@ -20,7 +20,7 @@ struct RedirectLocation {
     /// A field that is repeated with different values is refused: it may well have been smuggled in.
     static func read(_ values: [String], of base: URL) -> Reading {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
-        guard let value = values.first else { return .nowhere }
+        guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {
             return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
         }

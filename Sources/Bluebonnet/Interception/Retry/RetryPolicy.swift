@@ -305,12 +305,12 @@ public final class RetryBudget: Sendable {
 
 /// Counts thousandths of retries, as a value.
 struct RetryBudgetState: Hashable, Sendable {
-    private let earning: Int
+    private let depositPerRequest: Int
     private let reserve: Int
     private var saved: Int
 
     init(ratio: Double, reserve: UInt) {
-        earning = Int((min(max(0, ratio.isNaN ? 0 : ratio), 1) * Double(Self.unit)).rounded())
+        depositPerRequest = Int((min(max(0, ratio.isNaN ? 0 : ratio), 1) * Double(Self.unit)).rounded())
         self.reserve = Int(min(reserve, 1_000_000_000)) * Self.unit
         saved = self.reserve
     }
@@ -323,7 +323,7 @@ struct RetryBudgetState: Hashable, Sendable {
     /// A request was made for the first time.
     mutating func requestBegan() {
         // What a single retry costs can be saved up even if there is no reserve.
-        saved = min(saved + earning, max(reserve, Self.unit))
+        saved = min(saved + depositPerRequest, max(reserve, Self.unit))
     }
 
     /// A request is to be tried again; returns whether it may.

@@ -20,7 +20,7 @@ package struct LineFramer {
 
     /// Where the bytes of the current line are.
     private enum Place {
-        case nowhere
+        case empty
         /// Offsets into the chunk.
         case chunk(Range<Int>)
         /// The first bytes of what was carried over.
@@ -41,7 +41,7 @@ package struct LineFramer {
     private var isAfterReturn = false
     /// The beginning of a line whose end is in a later chunk.
     private var carry = Data()
-    private var place = Place.nowhere
+    private var place = Place.empty
     private var isFinished = false
     private var failure: RequestError?
 
@@ -104,7 +104,7 @@ package struct LineFramer {
     /// Not a copy: its indices need not begin at 0, and it keeps the whole chunk alive.
     package var line: Data {
         switch place {
-        case .nowhere: Data()
+        case .empty: Data()
         case .chunk(let range): slice(range)
         case .carry(let length): carry.prefix(length)
         }
@@ -120,7 +120,7 @@ package struct LineFramer {
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         switch place {
-        case .nowhere: try body(Span())
+        case .empty: try body(Span())
         case .chunk(let range): try body(chunk.span.extracting(range))
         case .carry(let length): try body(carry.span.extracting(first: length))
         }
@@ -135,7 +135,7 @@ package struct LineFramer {
 extension LineFramer {
     private mutating func dropLine() {
         if case .carry = place { carry = Data() }
-        place = .nowhere
+        place = .empty
     }
 
     /// Makes the bytes up to a line end, with what was carried over before them, the current line.

@@ -216,7 +216,7 @@ final class StreamReader: Sendable {
             }
         }
         // The request may not have been started; then its session has to know that a task waits.
-        request.core.awaitedUnbegun(request)
+        request.core.awaitedBeforeStart(request)
         return try await request.body.read(id)
     }
 

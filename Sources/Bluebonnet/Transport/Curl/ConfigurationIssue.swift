@@ -12,14 +12,14 @@ struct ConfigurationIssue: Equatable {
     /// The option's name, as in the configuration.
     let option: String
     /// The flaw, as an error text.
-    let words: String
+    let message: String
 
     /// The error of every request.
-    var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(words)"))) }
+    var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(message)"))) }
 
-    init(_ option: String, _ words: String) {
+    init(_ option: String, _ message: String) {
         self.option = option
-        self.words = words
+        self.message = message
     }
 
     /// Looks for the first flaw of a configuration; `nil` when there is none.
@@ -137,13 +137,13 @@ struct ConfigurationIssue: Equatable {
                 return Self("tls.clientIdentities", "\(host.debugDescription) is no host")
             }
             if let twin = names.updateValue(host, forKey: name) {
-                let words = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
-                return Self("tls.clientIdentities", words)
+                let message = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
+                return Self("tls.clientIdentities", message)
             }
             identities.append(("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
         for (option, identity) in identities {
-            if let words = identity.flatMap(flaw) { return Self(option, words) }
+            if let message = identity.flatMap(flaw) { return Self(option, message) }
         }
         return nil
     }

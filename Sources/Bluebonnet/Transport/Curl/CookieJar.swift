@@ -164,13 +164,13 @@ final class CookieJar {
         for (field, url, target) in fields {
             guard let parsed = Cookie(parsing: field, for: target) else { continue }
             // It has taken the place of the other, or has ended it.
-            hidden.removeAll { CookiePaths.areOne($0, parsed) }
+            hidden.removeAll { CookiePaths.areSameInLibcurl($0, parsed) }
             // Libcurl does not take every field: one that it has refused must not end a cookie of others.
             guard target.isSecure || !parsed.isSecure,
                 let taken = CookiePaths.taken(from: field, as: parsed, among: kept)
             else { continue }
             let cookie = try? Cookie(setCookie: field, for: url)
-            if let cookie, CookiePaths.areOne(taken, cookie) {
+            if let cookie, CookiePaths.areSameInLibcurl(taken, cookie) {
                 paths.cookieSet(cookie)
                 continue
             }

@@ -51,18 +51,18 @@ final class HandshakeVerifier {
     }
 
     /// Evaluates the server; returns whether the handshake may continue.
-    func judge(_ ssl: OpaquePointer) -> Bool {
+    func evaluateServer(_ ssl: OpaquePointer) -> Bool {
         let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
         let shown = unsafe trust(in: ssl, host: policy.host(named: name))
-        outcome = judged(shown, policy.evaluator(named: name))
+        outcome = outcome(of: shown, by: policy.evaluator(named: name))
         if case .accepted = outcome { return true }
         return false
     }
 
-    private func judged(_ trust: ServerTrust?, _ evaluator: (any ServerTrustEvaluating)?) -> Outcome {
+    private func outcome(of trust: ServerTrust?, by evaluator: (any ServerTrustEvaluating)?) -> Outcome {
         guard let trust, let evaluator else {
-            let words = "an HTTPS proxy and a host that are both addresses cannot be told apart"
-            return .refused(RequestError(.trust(.notEvaluated), detail: words))
+            let message = "an HTTPS proxy and a host that are both addresses cannot be told apart"
+            return .refused(RequestError(.trust(.notEvaluated), detail: message))
         }
         if evaluator.isAwaited {
             return memory.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
@@ -97,13 +97,14 @@ final class HandshakeVerifier {
         let kept = unsafe Unmanaged.passRetained(self)
         let isAttached = unsafe bb_ssl_context_judge(
             context, Self.index, kept.toOpaque(),
-            { context, judge in
-                guard let context = unsafe context, let judge = unsafe judge else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().verify(context)
+            { context, verifier in
+                guard let context = unsafe context, let verifier = unsafe verifier else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(verifier).takeUnretainedValue().verify(context)
             },
-            { ssl, judge in
-                guard let ssl = unsafe ssl, let judge = unsafe judge else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().judge(ssl) ? 1 : 0
+            { ssl, verifier in
+                guard let ssl = unsafe ssl, let verifier = unsafe verifier else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(verifier).takeUnretainedValue().evaluateServer(
+                    ssl) ? 1 : 0
             })
         return isAttached == 1
     }
