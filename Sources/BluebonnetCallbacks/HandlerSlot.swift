@@ -83,15 +83,15 @@ struct HandlerOrder<Call: Sendable>: Sendable {
     }
 
     /// It is known what a handler is called with, or that there is nothing to call.
-    mutating func answered(_ ticket: Int, with call: Call?) -> Action {
-        guard ticket >= turn, waiting[ticket] == nil else { return .nothing }
+    mutating func answered(_ slot: Int, with call: Call?) -> Action {
+        guard slot >= turn, waiting[slot] == nil else { return .nothing }
         // The usual case, without a detour.
-        if ticket == turn, !isCalling {
+        if slot == turn, !isCalling {
             turn += 1
             if let call { return make(call) }
             return next()
         }
-        waiting.updateValue(call, forKey: ticket)
+        waiting.updateValue(call, forKey: slot)
         return .nothing
     }
 
@@ -121,8 +121,8 @@ nonisolated extension Request {
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
     ) -> Self {
-        let ticket = HandlerSlot(for: id)
-        attach { response in ticket.call(on: queue) { handler(response) } }
+        let slot = HandlerSlot(for: id)
+        attach { response in slot.call(on: queue) { handler(response) } }
         return self
     }
 
@@ -133,9 +133,9 @@ nonisolated extension Request {
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
         // Begun before this returns, so that nothing is missed; and not kept by the request, or that by it.
-        Task.immediate { [ticket = HandlerSlot(for: id)] in
+        Task.immediate { [slot = HandlerSlot(for: id)] in
             for await value in sequence { await body(value) }
-            ticket.leave()
+            slot.leave()
         }
         return self
     }

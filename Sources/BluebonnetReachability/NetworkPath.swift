@@ -182,7 +182,7 @@ extension NetworkPath {
 
 /// Questions to the kernel, one after the other.
 private struct RouteQueries {
-    private enum Answer {
+    private enum RouteReply {
         case body(ArraySlice<UInt8>)
         case error(Int32)
         case none
@@ -212,7 +212,7 @@ private struct RouteQueries {
         }
     }
 
-    private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> Answer {
+    private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> RouteReply {
         sequence += 1
         guard socket.send(NetlinkMessage.question(type, sequence: sequence, body: body)) else { return .none }
         // The kernel answers within the call that asks. Other messages than the answer are not to be expected.

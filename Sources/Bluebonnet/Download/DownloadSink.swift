@@ -40,7 +40,7 @@ final class DownloadSink {
     var isInPlace: Bool { partial.isInPlace }
 
     /// How many bytes of the file are before the body of the exchange under way.
-    var positionOfBody: Int64 { if case .append(let position) = pending { position } else { 0 } }
+    var positionOfBody: Int64 { if case .append(let position) = pendingStart { position } else { 0 } }
 
     /// How many bytes the file has; where a download was resumed, those of before included.
     var completed: Int64 { partial.size }
@@ -64,13 +64,13 @@ final class DownloadSink {
     /// The rest that the exchange under way asked for, if it did not ask for the whole.
     private var decision: ResumeDecision?
     /// The change of the file that comes before the first byte of the body.
-    private var pending: Beginning?
+    private var pendingStart: FileStart?
     /// Where the body of the exchange ends, if it is a part.
     private var end: Int64?
     private var hasFailed = false
     private var isSettled = false
 
-    private enum Beginning {
+    private enum FileStart {
         case restart(ResumeData?)
         case append(at: Int64)
     }
@@ -118,7 +118,7 @@ final class DownloadSink {
     ///   be applied, so that lengths and ranges are those of the file; unless the request asks for a coding itself.
     func fields(for request: HTTPRequest) -> HTTPHeaders {
         self.request = request
-        (response, decision, pending, end, total) = (nil, nil, nil, nil, nil)
+        (response, decision, pendingStart, end, total) = (nil, nil, nil, nil, nil)
         fetched = 0
         if canResume, ResumeData.isResumable(request) {
             decision = partial.resumeData?.decision(size: partial.size)
@@ -135,7 +135,7 @@ final class DownloadSink {
         guard let decision else { return startWhole(response) }
         switch decision.answer(response) {
         case .append(let position, let end, let total):
-            pending = .append(at: position)
+            pendingStart = .append(at: position)
             self.end = end
             self.total = total
             return .write
@@ -155,7 +155,7 @@ final class DownloadSink {
         if response.statusCode == 206, request?.headers.contains("Range") == false {
             return .refuse(RequestError(.invalidResponse(.malformed), detail: "a part came that was not asked for"))
         }
-        pending = .restart(request.flatMap { ResumeData(request: $0, response: response, path: partial.path) })
+        pendingStart = .restart(request.flatMap { ResumeData(request: $0, response: response, path: partial.path) })
         total = response.expectedContentLength
         return .write
     }
@@ -198,7 +198,7 @@ final class DownloadSink {
     }
 
     private func begin() throws(RequestError) {
-        switch pending.take() {
+        switch pendingStart.take() {
         case .restart(let data):
             try partial.restart(data)
             (startsOver, isForeign) = (false, false)

@@ -33,7 +33,7 @@ struct ResumeDecision: Hashable, Sendable {
     }
 
     /// The meaning of an answer.
-    enum Answer: Hashable, Sendable {
+    enum ResponseMeaning: Hashable, Sendable {
         /// The body continues at a position in the part, which is truncated there.
         ///
         /// `end` is where it will end, `total` how many bytes the whole has, if that is known.
@@ -49,7 +49,7 @@ struct ResumeDecision: Hashable, Sendable {
     }
 
     /// Returns the meaning of the response to a request with these fields.
-    func answer(_ response: HTTPResponse) -> Answer {
+    func answer(_ response: HTTPResponse) -> ResponseMeaning {
         switch response.statusCode {
         case 200: .whole
         case 206: partialContent(response)
@@ -58,7 +58,7 @@ struct ResumeDecision: Hashable, Sendable {
         }
     }
 
-    private func partialContent(_ response: HTTPResponse) -> Answer {
+    private func partialContent(_ response: HTTPResponse) -> ResponseMeaning {
         guard !validator.isContradicted(by: response), response.head.isUncoded,
             let range = response.headers["Content-Range"].flatMap({ ContentRange($0) }),
             case .bytes(let first, let last, let total) = range
@@ -70,7 +70,7 @@ struct ResumeDecision: Hashable, Sendable {
         return .append(at: first, end: last + 1, total: known)
     }
 
-    private func rangeNotSatisfiable(_ response: HTTPResponse) -> Answer {
+    private func rangeNotSatisfiable(_ response: HTTPResponse) -> ResponseMeaning {
         guard total == nil || total == size, !validator.isContradicted(by: response),
             response.headers["Content-Range"].flatMap({ ContentRange($0) }) == .unsatisfied(total: size)
         else { return .startOver }

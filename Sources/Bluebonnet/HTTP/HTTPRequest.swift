@@ -89,9 +89,9 @@ public struct HTTPRequest: Sendable {
     }
 
     /// When a credential was applied by an ``AuthenticationInterceptor``, as such interceptors count.
-    package var credentialTick: UInt64? {
-        get { parts.credentialTick }
-        set { parts.credentialTick = newValue }
+    package var credentialVersion: UInt64? {
+        get { parts.credentialVersion }
+        set { parts.credentialVersion = newValue }
     }
 
     /// The URL of the first request, from which redirects have led to this one; `nil` for a first request.
@@ -135,7 +135,7 @@ public struct HTTPRequest: Sendable {
         var priority: HTTPPriority?
         var cachePolicy: CachePolicy?
         var omitsSessionSecrets = false
-        var credentialTick: UInt64?
+        var credentialVersion: UInt64?
         var firstPartyURL: URL?
     }
 

@@ -27,9 +27,9 @@ struct AttemptLoop: ~Copyable {
     private var earlier: RequestError?
     private var served = TinyArray<SerializationSlot>()
 
-    init(of core: RequestCore, _ claim: RequestMachine<Resumption<ExchangeEvent>>.Claim) {
+    init(of core: RequestCore, _ start: RequestMachine<Resumption<ExchangeEvent>>.DriverStart) {
         self.core = core
-        isSent = claim == .await
+        isSent = start == .await
         redirects = RedirectFollower(core)
         download = FileDownload(for: core.sink)
     }
@@ -73,9 +73,7 @@ struct AttemptLoop: ~Copyable {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let (credential, isCancelled) = core.machine.withLock {
-                ($0.setup.credential, $0.requestedState == .cancelled)
-            }
+            let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.isCancelled) }
             // No user code runs for a cancelled request. A download still reports its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
@@ -99,7 +97,7 @@ struct AttemptLoop: ~Copyable {
     /// Asks the adapters, and ensures that a body declared as empty is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.setup.interceptors, machine.record.attempts, machine.requestedState == .cancelled)
+            (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
         }
         let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }
@@ -208,12 +206,12 @@ struct AttemptLoop: ~Copyable {
 
     /// Ends the exchange after as much of the body as an error keeps, if that comes soon.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
-        let beginning = ErrorBodyPrefix(limit: RequestError.bodyLimit)
-        let outcome = await core.outcome(with: beginning)
-        let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
+        let bodyPrefix = ErrorBodyPrefix(limit: RequestError.bodyLimit)
+        let outcome = await core.outcome(with: bodyPrefix)
+        let body = outcome.body.isEmpty ? bodyPrefix.bytes : outcome.body
         let verdict = error.about(response, body: body)
         let (request, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.record.requests.last, machine.record.attempts, machine.requestedState == .cancelled)
+            (machine.record.requests.last, machine.record.attempts, machine.isCancelled)
         }
         return CompletedAttempt(
             request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
@@ -241,7 +239,7 @@ struct AttemptLoop: ~Copyable {
     ///
     /// - Parameters:
     ///   - outcome: How the exchange ended.
-    ///   - tellsResponse: Whether the sequence of responses has yet to receive this head.
+    ///   - sendsResponse: Whether the sequence of responses has yet to receive this head.
     /// - Returns: The completed attempt.
     private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
@@ -250,8 +248,7 @@ struct AttemptLoop: ~Copyable {
         let snapshot = core.machine.withLock { machine in
             (
                 request: machine.record.requests.last, attempts: machine.record.attempts,
-                requestedState: machine.requestedState,
-                validators: machine.setup.validators,
+                isCancelled: machine.isCancelled, validators: machine.setup.validators,
                 updates: isCollected ? machine.record.bodyCompleted(progress) : nil,
                 responses: sendsResponse ? machine.record.sequences.responses : nil
             )
@@ -259,7 +256,7 @@ struct AttemptLoop: ~Copyable {
         if let response = outcome.response { snapshot.responses?.send(response) }
         snapshot.updates?.send(progress)
         var error = outcome.error
-        if snapshot.requestedState == .cancelled {
+        if snapshot.isCancelled {
             if error?.isCancellation != true { error = .cancelled(after: error) }
         } else if isCollected, !snapshot.validators.isEmpty, let response = outcome.response {
             do throws(RequestError) {
@@ -323,7 +320,7 @@ struct AttemptLoop: ~Copyable {
         guard !retriers.isEmpty, let request = core.context.request(core.id) else { return finished }
         // The retriers look at the request, not at the attempt.
         let (isCancelled, _) = core.machine.withLock { machine in
-            (machine.requestedState == .cancelled, machine.record.came(to: failed))
+            (machine.isCancelled, machine.record.came(to: failed))
         }
         if isCancelled { return .finished(failed.cancelled()) }
         let session = core.context.session
@@ -409,7 +406,7 @@ struct AttemptLoop: ~Copyable {
         return true
     }
 
-    private var isCancelled: Bool { core.machine.withLock { $0.requestedState == .cancelled } }
+    private var isCancelled: Bool { core.machine.withLock { $0.isCancelled } }
 }
 
 // MARK: Downloads

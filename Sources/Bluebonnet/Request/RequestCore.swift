@@ -317,9 +317,9 @@ final class RequestCore: Sendable {
     ///
     /// That is when the body has ended, when there is enough of it, or when patience has run out: a server that takes its
     /// time must not delay what is known.
-    func outcome(with beginning: ErrorBodyPrefix) async -> ExchangeOutcome {
+    func outcome(with bodyPrefix: ErrorBodyPrefix) async -> ExchangeOutcome {
         guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
-        exchange.receiveBody(with: beginning)
+        exchange.receiveBody(with: bodyPrefix)
         let bodyTimeout = Task { [bodyGracePeriod = context.configuration.bodyGracePeriod] in
             try await bodyGracePeriod()
             exchange.cancel()

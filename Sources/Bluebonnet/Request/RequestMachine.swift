@@ -98,6 +98,9 @@ struct RequestMachine<Waiter: Sendable> {
 
     var isSettled: Bool { if case .settled = phase { true } else { false } }
 
+    /// Whether the user has cancelled the request.
+    var isCancelled: Bool { requestedState == .cancelled }
+
     /// Whether the session knows of the request, and its answer is still to come.
     var isUnderWay: Bool {
         switch phase {
@@ -265,7 +268,7 @@ struct RequestMachine<Waiter: Sendable> {
     // MARK: The driver
 
     /// The first step of a driver.
-    enum Claim {
+    enum DriverStart {
         /// The request is to be made.
         case prepare
         /// The exchange is under way.
@@ -273,7 +276,7 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// A task offers to drive; returns its work, if there is any.
-    mutating func claimed() -> Claim? {
+    mutating func claimed() -> DriverStart? {
         switch driver {
         case .none, .called: break
         case .running, .waiting, .asking: return nil
@@ -317,7 +320,7 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// A request is about to be handed to the transport.
-    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
+    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> SendContext {
         switch (phase, isRedirect) {
         case (.beginning, false): break
         case (.preparing, false) where isDriving: break
@@ -326,13 +329,13 @@ struct RequestMachine<Waiter: Sendable> {
         }
         phase = .exchanging(RunningExchange())
         record.sent(request, isRedirect: isRedirect, now: now)
-        return Sending(
+        return SendContext(
             requestedState: requestedState, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
             cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
     }
 
     /// The state that the sender needs.
-    struct Sending {
+    struct SendContext {
         let requestedState: RequestedState
         let hasHeadHandlers: Bool
         let attempt: Int
@@ -362,7 +365,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// The attempt is to be made again; returns `nil` if the request was cancelled, and else what the last one came to.
     ///
     /// A download that resumes where it was interrupted keeps its progress.
-    mutating func retried(keepingProgress: Bool = false) -> Replaced? {
+    mutating func retried(keepingProgress: Bool = false) -> DiscardedAttempt? {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: break
         case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
@@ -370,7 +373,7 @@ struct RequestMachine<Waiter: Sendable> {
         }
         guard requestedState != .cancelled else { return nil }
         phase = .preparing
-        return Replaced(attempt: keepingProgress ? nil : record.forgetAttempt())
+        return DiscardedAttempt(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
 
     /// Serializers that were served are to be served again, with those that came meanwhile.
@@ -406,7 +409,7 @@ struct RequestMachine<Waiter: Sendable> {
         let final = requestedState == .cancelled ? attempt.cancelled() : attempt
         return PendingCompletions(
             attempt: final, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
-            sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
+            sequences: record.sequences, replaced: DiscardedAttempt(attempt: record.came(to: final)))
     }
 
     /// The receivers of the end of a request, and its outcome.
@@ -416,11 +419,11 @@ struct RequestMachine<Waiter: Sendable> {
         let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
-        let replaced: Replaced
+        let replaced: DiscardedAttempt
     }
 
     /// The replaced record of an attempt, to be released without the lock.
-    struct Replaced {
+    struct DiscardedAttempt {
         let attempt: CompletedAttempt?
     }
 }

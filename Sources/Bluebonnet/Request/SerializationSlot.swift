@@ -6,7 +6,7 @@ import FoundationEssentials
 /// run-time cost of generic code; ``DataTask`` knows the type and gets it back.
 final class SerializationSlot: Sendable {
     /// An answer: how the attempt went, and the value in its box or the error.
-    struct Answer: Sendable {
+    struct SerializationResult: Sendable {
         let attempt: CompletedAttempt
         let duration: Duration
         let result: Result<any AnyValueBox, RequestError>
@@ -14,15 +14,15 @@ final class SerializationSlot: Sendable {
 
     private enum Phase {
         case empty
-        case made(Answer)
-        case delivered(Answer)
+        case made(SerializationResult)
+        case delivered(SerializationResult)
     }
 
     private struct State {
         var phase = Phase.empty
         var waiting: [Resumption<Void>] = []
         /// Called with the answer, in the order in which they were added.
-        var handlers: [@Sendable (Answer) -> Void] = []
+        var handlers: [@Sendable (SerializationResult) -> Void] = []
         /// Whether somebody calls handlers now, who then calls those too that are added meanwhile.
         var isCalling = false
         /// Ends a serializer that was attached when the request had been answered.
@@ -38,7 +38,7 @@ final class SerializationSlot: Sendable {
     private let serializer: Serializer
     /// The largest file that is read for the serializer; none is when it only wants to know where the file is.
     private let fileReading: FileReading
-    private let reportAnswer: Report?
+    private let reportResult: Report?
     private let state = Locked(State())
 
     /// Says what a serializer gets of a file.
@@ -48,11 +48,11 @@ final class SerializationSlot: Sendable {
     }
 
     /// Tells the monitors of an answer.
-    typealias Report = @Sendable (Answer) -> Void
+    typealias Report = @Sendable (SerializationResult) -> Void
 
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
         self.fileReading = fileReading
-        reportAnswer = report
+        reportResult = report
         self.serializer =
             switch serializer {
             case .synchronous(let serialize):
@@ -97,7 +97,7 @@ final class SerializationSlot: Sendable {
     /// Makes the answer of an attempt that failed, without handing it out; replaces an answer that was made before.
     func fail(_ attempt: CompletedAttempt) {
         guard let error = attempt.error else { return }
-        let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
+        let answer = SerializationResult(attempt: attempt, duration: .zero, result: .failure(error))
         _ = state.withLock { state -> Phase in
             if case .delivered = state.phase { return .empty }
             return exchange(&state.phase, with: .made(answer))
@@ -122,8 +122,8 @@ final class SerializationSlot: Sendable {
 
     /// Tells the monitors, if there are some, of the answer that is about to be handed out.
     func report() {
-        guard let reportAnswer, case .made(let answer) = state.withLock({ $0.phase }) else { return }
-        reportAnswer(answer)
+        guard let reportResult, case .made(let answer) = state.withLock({ $0.phase }) else { return }
+        reportResult(answer)
     }
 
     /// Hands the answer out, to all who wait and all who ask later.
@@ -131,7 +131,9 @@ final class SerializationSlot: Sendable {
     /// - Parameter isOnPool: Whether code of the user's may run here.
     func deliver(isOnPool: Bool = true) {
         let (waiting, answer) = state.withLock { state in
-            guard case .made(let answer) = state.phase else { return ([], nil) as ([Resumption<Void>], Answer?) }
+            guard case .made(let answer) = state.phase else {
+                return ([], nil) as ([Resumption<Void>], SerializationResult?)
+            }
             state.phase = .delivered(answer)
             state.isCalling = !state.handlers.isEmpty
             defer { state.waiting = [] }
@@ -144,7 +146,7 @@ final class SerializationSlot: Sendable {
     }
 
     /// Calls the handlers, and those that are added meanwhile, one after the other.
-    private func callHandlers(with answer: Answer) {
+    private func callHandlers(with answer: SerializationResult) {
         while true {
             let handlers = state.withLock { state in
                 state.isCalling = !state.handlers.isEmpty
@@ -156,7 +158,7 @@ final class SerializationSlot: Sendable {
     }
 
     @inline(never)
-    private func callHandlersInTask(with answer: Answer) {
+    private func callHandlersInTask(with answer: SerializationResult) {
         Task { callHandlers(with: answer) }
     }
 
@@ -173,7 +175,7 @@ final class SerializationSlot: Sendable {
         _ result: Result<any AnyValueBox, RequestError>, of attempt: CompletedAttempt,
         since start: Int64
     ) {
-        let answer = Answer(
+        let answer = SerializationResult(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
         // A serializer that continued after the request was cancelled comes too late.
@@ -200,13 +202,13 @@ final class SerializationSlot: Sendable {
     }
 
     /// The answer, if it has been handed out.
-    var answer: Answer? {
+    var answer: SerializationResult? {
         state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
     }
 
     /// Has a closure called with the answer, on the global pool.
-    func handle(_ handler: @escaping @Sendable (Answer) -> Void) {
-        let answer = state.withLock { state -> Answer? in
+    func handle(_ handler: @escaping @Sendable (SerializationResult) -> Void) {
+        let answer = state.withLock { state -> SerializationResult? in
             state.handlers.append(handler)
             guard case .delivered(let answer) = state.phase, !state.isCalling else { return nil }
             state.isCalling = true
@@ -216,7 +218,7 @@ final class SerializationSlot: Sendable {
     }
 
     /// Waits for the answer.
-    func wait() async -> Answer {
+    func wait() async -> SerializationResult {
         while true {
             if let answer { return answer }
             await withResumption { continuation in

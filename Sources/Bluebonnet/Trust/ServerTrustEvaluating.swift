@@ -58,9 +58,9 @@ extension ServerTrustEvaluating {
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
-            return trust.provenChain.refusal
+            return trust.signedChain.refusal
         } catch {
-            return trust.provenChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 
@@ -69,9 +69,9 @@ extension ServerTrustEvaluating {
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
             try await evaluateServer(trust)
-            return trust.provenChain.refusal
+            return trust.signedChain.refusal
         } catch {
-            return trust.provenChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 

@@ -24,7 +24,7 @@ final class Connection {
     }
 
     /// Receives the result of a read.
-    typealias Reader = CheckedContinuation<IncomingBody.Answer, Never>
+    typealias Reader = CheckedContinuation<IncomingBody.ReadResult, Never>
 
     private let id: Int
     private let socket: Socket

@@ -43,15 +43,15 @@ import Testing
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
     @Test func `a descriptor that is somebody else's by now is left alone`() throws {
-        let watch = FloodMonitor(reportedBytes: ReportedByteCounts())
+        let monitor = FloodMonitor(reportedBytes: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        watch.opened(descriptor)
+        monitor.opened(descriptor)
         let file = unsafe open("/dev/zero", O_RDONLY)
         try #require(descriptor >= 0 && file >= 0 && dup2(file, descriptor) == descriptor)
-        #expect(!watch.end(descriptor))
+        #expect(!monitor.end(descriptor))
         var byte: UInt8 = 1
         #expect(unsafe read(descriptor, &byte, 1) == 1 && byte == 0)
-        _ = watch.close(descriptor)
+        _ = monitor.close(descriptor)
         close(file)
     }
 

@@ -95,17 +95,17 @@ import Testing
     }
 
     @Test func `a burst of changes is looked at when it is over, or has gone on for too long`() {
-        var gate = ChangeDebouncer()
-        func opens(at now: Int64) -> Bool { gate.opens(at: now) }
-        #expect(gate.deadline == nil && !opens(at: .max))
-        gate.changed(at: 1_000)
-        #expect(gate.deadline == 1_000 + ChangeDebouncer.quiet)
+        var debouncer = ChangeDebouncer()
+        func opens(at now: Int64) -> Bool { debouncer.opens(at: now) }
+        #expect(debouncer.deadline == nil && !opens(at: .max))
+        debouncer.changed(at: 1_000)
+        #expect(debouncer.deadline == 1_000 + ChangeDebouncer.quiet)
         #expect(!opens(at: 999 + ChangeDebouncer.quiet))
-        for step: Int64 in 0...20 { gate.changed(at: 1_000 + step * 30_000_000) }
-        #expect(gate.deadline == 1_000 + ChangeDebouncer.longest)
+        for step: Int64 in 0...20 { debouncer.changed(at: 1_000 + step * 30_000_000) }
+        #expect(debouncer.deadline == 1_000 + ChangeDebouncer.longest)
         #expect(opens(at: 1_000 + ChangeDebouncer.longest))
-        #expect(gate.deadline == nil && !opens(at: .max))
-        gate.changed(at: 7)
-        #expect(gate.deadline == 7 + ChangeDebouncer.quiet)
+        #expect(debouncer.deadline == nil && !opens(at: .max))
+        debouncer.changed(at: 7)
+        #expect(debouncer.deadline == 7 + ChangeDebouncer.quiet)
     }
 }

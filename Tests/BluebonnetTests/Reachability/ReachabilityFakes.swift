@@ -116,12 +116,12 @@ final class FakeKernel: Sendable {
     }
 
     private let state: Locked<State>
-    let watcher: NetworkChangeMonitor
+    let changeMonitor: NetworkChangeMonitor
 
     init() {
         let state = Locked(State())
         self.state = state
-        watcher = NetworkChangeMonitor(retryDelay: .milliseconds(1)) { state.withLock { $0.open() } }
+        changeMonitor = NetworkChangeMonitor(retryDelay: .milliseconds(1)) { state.withLock { $0.open() } }
     }
 
     deinit {
@@ -157,7 +157,7 @@ final class FakeKernel: Sendable {
 }
 
 /// What a handler was called with.
-final class Heard<Element: Sendable>: Sendable {
+final class RecordedValues<Element: Sendable>: Sendable {
     private let elements = Locked<[Element]>([])
 
     var all: [Element] { elements.withLock { $0 } }
@@ -178,6 +178,8 @@ extension NetworkReachabilityManager {
         _ destination: ReachabilityDestination = .internet, _ routes: FakeRoutes, _ kernel: FakeKernel,
         _ names: FakeNameResolver = FakeNameResolver()
     ) {
-        self.init(ReachabilityTarget(destination, paths: routes.paths, resolve: names.lookUp), watcher: kernel.watcher)
+        self.init(
+            ReachabilityTarget(destination, paths: routes.paths, resolve: names.lookUp),
+            changeMonitor: kernel.changeMonitor)
     }
 }

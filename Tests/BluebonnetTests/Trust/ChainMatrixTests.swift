@@ -61,11 +61,11 @@ import Testing
         Row(server: .commonNameBesideAddress, host: "a.example.test", isForHost: false),
     ]
 
-    @Test(arguments: rows, TrustFixture.Judge.allCases)
-    func `what a judge makes of a chain`(_ row: Row, _ judge: TrustFixture.Judge) async throws {
-        let expected = Self.reason(judge, row)
+    @Test(arguments: rows, TrustFixture.EvaluatorKind.allCases)
+    func `what a judge makes of a chain`(_ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+        let expected = Self.reason(evaluatorKind, row)
         for version in [HTTPVersionPreference.automatic, .http1_1] {
-            let response = try await Self.response(row, judge, version)
+            let response = try await Self.response(row, evaluatorKind, version)
             #expect(response.error?.kind == expected.map { .trust($0) }, "\(version)")
             guard expected == nil else {
                 #expect(response.error?.isTrustFailure == true && response.response == nil)
@@ -75,9 +75,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.Judge.allCases)
-    func `old versions of TLS are for no judge`(_ server: ChainServer, _ judge: TrustFixture.Judge) async throws {
-        let response = try await Self.response(Row(server: server), judge, .automatic)
+    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.EvaluatorKind.allCases)
+    func `old versions of TLS are for no judge`(_ server: ChainServer, _ evaluatorKind: TrustFixture.EvaluatorKind)
+        async throws
+    {
+        let response = try await Self.response(Row(server: server), evaluatorKind, .automatic)
         #expect(response.error?.kind == .trust(.handshake))
     }
 
@@ -103,9 +105,9 @@ import Testing
 
     // MARK: What is expected
 
-    private static func reason(_ judge: TrustFixture.Judge, _ row: Row) -> Reason? {
+    private static func reason(_ evaluatorKind: TrustFixture.EvaluatorKind, _ row: Row) -> Reason? {
         let host: Reason? = row.isForHost ? nil : .hostMismatch
-        switch judge {
+        switch evaluatorKind {
         case .default, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .revocation, .ocsp:
             return row.chain ?? host
         case .positiveRevocation: return row.chain ?? host ?? .revocationCheckFailed(.noResponse)
@@ -136,9 +138,9 @@ import Testing
     }
 
     private static func response(
-        _ row: Row, _ judge: TrustFixture.Judge, _ version: HTTPVersionPreference
+        _ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind, _ version: HTTPVersionPreference
     ) async throws -> DataResponse<Data, RequestError> {
-        let evaluator = try TrustFixture.evaluator(judge, for: row.server)
+        let evaluator = try TrustFixture.evaluator(evaluatorKind, for: row.server)
         var configuration = try configuration(for: row)
         configuration.httpVersion = version
         let manager = ServerTrustManager(evaluators: [row.host: evaluator])

@@ -23,7 +23,7 @@ actor EvaluationGate {
 
     func open() {
         isOpen = true
-        for judge in judges { judge.resume() }
+        for evaluatorKind in judges { evaluatorKind.resume() }
         judges.removeAll()
     }
 }

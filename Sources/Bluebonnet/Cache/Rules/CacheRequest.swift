@@ -53,14 +53,14 @@ struct CacheRequest: Sendable {
     }
 
     /// Whether the request's values of a variation's fields are known.
-    func selects(by variation: VaryFields) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
+    func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
     /// Returns a digest of the request's values of a variation's fields, and of its session's view of the URL.
     ///
     /// The values themselves may be secrets, and are not kept.
-    func selector(for variation: VaryFields) -> Data {
+    func selector(for varyFields: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
-        for name in variation.names {
+        for name in varyFields.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"
             if let value { text += "=\(Self.normalized(value))" }

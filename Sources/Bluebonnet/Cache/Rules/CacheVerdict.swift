@@ -77,7 +77,7 @@ enum Storability {
         } else if control.noStore {
             return false
         }
-        guard let variation = VaryFields(headers), request.selects(by: variation) else { return false }
+        guard let varyFields = VaryFields(headers), request.selects(by: varyFields) else { return false }
         return control.isPublic || control.isPrivate || control.maxAge != nil || headers.contains("Expires")
             || isHeuristicallyCacheable(statusCode)
     }

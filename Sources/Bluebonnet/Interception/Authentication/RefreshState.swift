@@ -55,12 +55,12 @@ struct RefreshState: Equatable {
     ///
     /// It is authenticated if it has the credential of now. The tick says when it got its credential, and is `nil` where
     /// an adapter has made another request of it; it is repeated if it was tried again before.
-    mutating func refused(isAuthenticated: Bool, tick: UInt64?, isRepeated: Bool, now: Duration) -> Action {
+    mutating func refused(isAuthenticated: Bool, version: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
-        guard let tick else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
-        if replacedAt > tick { return .proceed }
-        if failedAt > tick { return .failAsRefresh }
+        guard let version else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
+        if replacedAt > version { return .proceed }
+        if failedAt > version { return .failAsRefresh }
         // That the request was given the credential of now is known better here than by its looks.
         return refresh(now: now)
     }
@@ -79,25 +79,25 @@ struct RefreshState: Equatable {
     // MARK: The credential
 
     /// A refresh brought a credential; returns whether that is the one to use from now on.
-    mutating func refreshed(_ number: Int, tick: UInt64) -> Bool {
+    mutating func refreshed(_ number: Int, version: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        replacedAt = tick
+        replacedAt = version
         return true
     }
 
     /// A refresh failed; returns whether the failure has to be reported.
-    mutating func refreshFailed(_ number: Int, tick: UInt64) -> Bool {
+    mutating func refreshFailed(_ number: Int, version: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        failedAt = tick
+        failedAt = version
         return true
     }
 
     /// The credential was set from outside, or taken away; a refresh under way is of no use any more.
-    mutating func replaced(hasCredential: Bool, tick: UInt64) {
+    mutating func replaced(hasCredential: Bool, version: UInt64) {
         self.hasCredential = hasCredential
         phase = .idle
-        replacedAt = tick
+        replacedAt = version
     }
 }

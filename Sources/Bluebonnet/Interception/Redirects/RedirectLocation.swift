@@ -7,7 +7,7 @@ import FoundationEssentials
 /// number of slashes after the scheme does not matter.
 struct RedirectLocation {
     /// The meaning of the field.
-    enum Reading: Equatable {
+    enum ParsedLocation: Equatable {
         /// There is no field, or it is empty: the response redirects nowhere.
         case absent
         case url(URL)
@@ -18,7 +18,7 @@ struct RedirectLocation {
     /// Reads the field of a response to a request for a URL.
     ///
     /// A field that is repeated with different values is refused: it may well have been smuggled in.
-    static func read(_ values: [String], of base: URL) -> Reading {
+    static func read(_ values: [String], of base: URL) -> ParsedLocation {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
         guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {

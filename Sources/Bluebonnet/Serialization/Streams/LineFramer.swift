@@ -19,7 +19,7 @@ package struct LineFramer {
     }
 
     /// Where the bytes of the current line are.
-    private enum Place {
+    private enum CurrentLine {
         case empty
         /// Offsets into the chunk.
         case chunk(Range<Int>)
@@ -41,7 +41,7 @@ package struct LineFramer {
     private var isAfterReturn = false
     /// The beginning of a line whose end is in a later chunk.
     private var carry = Data()
-    private var place = Place.empty
+    private var current = CurrentLine.empty
     private var isFinished = false
     private var failure: RequestError?
 
@@ -103,7 +103,7 @@ package struct LineFramer {
     ///
     /// Not a copy: its indices need not begin at 0, and it keeps the whole chunk alive.
     package var line: Data {
-        switch place {
+        switch current {
         case .empty: Data()
         case .chunk(let range): slice(range)
         case .carry(let length): carry.prefix(length)
@@ -119,7 +119,7 @@ package struct LineFramer {
     package func withLine<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        switch place {
+        switch current {
         case .empty: try body(Span())
         case .chunk(let range): try body(chunk.span.extracting(range))
         case .carry(let length): try body(carry.span.extracting(first: length))
@@ -134,8 +134,8 @@ package struct LineFramer {
 
 extension LineFramer {
     private mutating func dropLine() {
-        if case .carry = place { carry = Data() }
-        place = .empty
+        if case .carry = current { carry = Data() }
+        current = .empty
     }
 
     /// Makes the bytes up to a line end, with what was carried over before them, the current line.
@@ -144,13 +144,13 @@ extension LineFramer {
         if carry.isEmpty {
             if lineEnd == .lineFeed, endsWithReturn { length -= 1 }
             try checkLength(length)
-            place = .chunk(range.lowerBound..<(range.lowerBound + length))
+            current = .chunk(range.lowerBound..<(range.lowerBound + length))
         } else {
             length += carry.count
             if lineEnd == .lineFeed, range.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn { length -= 1 }
             try checkLength(length)
             carry.append(slice(range))
-            place = .carry(length)
+            current = .carry(length)
         }
         count += 1
         return true
@@ -166,14 +166,14 @@ extension LineFramer {
             && (rest.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn)
         try checkLength(mayEnd ? length - 1 : length)
         if carry.isEmpty, isFinished {
-            place = .chunk(rest)
+            current = .chunk(rest)
             cursor = rest.upperBound
         } else {
             carry.append(slice(rest))
             chunk = Data()
             cursor = 0
             nextLineFeed = -1
-            if isFinished { place = .carry(length) }
+            if isFinished { current = .carry(length) }
         }
         guard isFinished, length > 0 else { return false }
         count += 1

@@ -24,12 +24,12 @@ struct ConfigurationIssue: Equatable {
 
     /// Looks for the first flaw of a configuration; `nil` when there is none.
     init?(in configuration: Session.Configuration) {
-        let flaw =
+        let issue =
             Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
             ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts)
             ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
-        guard let flaw else { return nil }
-        self = flaw
+        guard let issue else { return nil }
+        self = issue
     }
 
     private static func ofLimits(_ limits: Session.Configuration.ConnectionLimits) -> Self? {
@@ -143,12 +143,12 @@ struct ConfigurationIssue: Equatable {
             identities.append(("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
         for (option, identity) in identities {
-            if let message = identity.flatMap(flaw) { return Self(option, message) }
+            if let message = identity.flatMap(problem) { return Self(option, message) }
         }
         return nil
     }
 
-    private static func flaw(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
+    private static func problem(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
         for source in [identity.certificate, identity.key] {
             switch source {
             case .file(let path) where !isText(path): return "the path of a file is needed"

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// that are about to be sent: the handle by which it reads and changes the cookies belongs to no transfer, and libcurl
 /// does nothing with cookies while it calls back.
 final class CookieJar {
-    private let memory: CookieAndHSTSStore?
+    private let store: CookieAndHSTSStore?
     private var easy: EasyHandle?
     private var initial: [Cookie]
     private let decision: CookieDecision
@@ -25,9 +25,9 @@ final class CookieJar {
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
     /// Makes the jar of a session; `nil` when the session keeps no cookies.
-    init?(_ configuration: Session.Configuration.Cookies, _ memory: CookieAndHSTSStore?) {
+    init?(_ configuration: Session.Configuration.Cookies, _ store: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
-        self.memory = memory
+        self.store = store
         initial = configuration.initial
         decision = CookieDecision(policy: configuration.policy)
     }
@@ -40,7 +40,7 @@ final class CookieJar {
     /// An idle handle that uses the cookies: made when they are first needed.
     private var opened: EasyHandle? {
         if let easy { return easy }
-        guard let share = memory?.share, let easy = EasyHandle() else { return nil }
+        guard let share = store?.share, let easy = EasyHandle() else { return nil }
         easy.use(share, withCookies: true)
         self.easy = easy
         let cookies = initial

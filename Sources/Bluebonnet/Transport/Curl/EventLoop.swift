@@ -348,7 +348,7 @@ private final class LoopSerialExecutor: SerialExecutor {
 /// Starts threads that no other thread joins.
 // Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
 enum DetachedThread {
-    private final class Work: Sendable {
+    private final class ThreadStart: Sendable {
         let name: String
         let body: @Sendable () -> Void
 
@@ -374,12 +374,12 @@ enum DetachedThread {
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
         var thread = pthread_t()
-        let work = unsafe Unmanaged.passRetained(Work(name, body))
+        let work = unsafe Unmanaged.passRetained(ThreadStart(name, body))
         let code = unsafe pthread_create(
             &thread, &attributes,
             { context in
                 guard let context = unsafe context else { return nil }
-                let work = unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+                let work = unsafe Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
                 unsafe bb_name_current_thread(work.name)
                 work.body()
                 return nil

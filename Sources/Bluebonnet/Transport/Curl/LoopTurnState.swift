@@ -1,5 +1,5 @@
 /// The state that a turn of the engine and libcurl's callbacks share.
-final class EngineTurn {
+final class LoopTurnState {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
     /// Counts the bytes that libcurl has passed to its callbacks.
@@ -15,7 +15,7 @@ final class EngineTurn {
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
     /// How many pieces of bodies have come in in this turn.
-    var intake = ReceiveBudget()
+    var receiveBudget = ReceiveBudget()
     /// The transfers with coded bytes left.
     var decodingQueue = DecodingQueue()
     /// The uploads whose ends have yet to be sent to their servers.
@@ -34,7 +34,7 @@ final class EngineTurn {
     /// Lets go of the transfers, which hold this.
     func forgetTransfers() {
         (progressed, withHeads, refused) = ([], [], [])
-        (intake, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
+        (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }
 

@@ -81,7 +81,7 @@ final class Transfer {
     /// The policy for the servers of its connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
     /// The servers that were accepted before, off the loop.
-    private var trustMemory: TrustCache?
+    private var trustCache: TrustCache?
     /// The verifiers of the handshakes of the connection that was made for it.
     private var verifiers: [HandshakeVerifier] = []
     /// The verdict that is awaited before a connection is made again.
@@ -102,14 +102,14 @@ final class Transfer {
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
-    let turn: EngineTurn
+    let turn: LoopTurnState
     private let reportedBytes: ReportedByteCounts
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
         state: TransferState,
         upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?, announcesRedirects: Bool,
-        turn: EngineTurn
+        turn: LoopTurnState
     ) {
         self.id = id
         self.request = request
@@ -241,7 +241,7 @@ final class Transfer {
         reportedBytes.add(bytes.count)
         noteStream()
         if reportsHead { noteHead() }
-        if !turn.intake.takesPiece(), responseBuffer.state.turnEnded() { turn.intake.append(self) }
+        if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
         if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // A turn may bring many pieces, and libcurl would copy those that a pause makes it keep.
         if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
@@ -425,12 +425,12 @@ extension Transfer {
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// A connection is to be made for the transfer, if there is none for it.
-    func willConnect(trusting authorities: AuthorityStore, judgedBy policy: TrustPolicy?, _ memory: TrustCache?) {
+    func willConnect(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
         verifiers.removeAll()
         handshakes = 0
         self.authorities = authorities
         trust = policy
-        trustMemory = memory
+        trustCache = cache
     }
 
     /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy evaluate their
@@ -451,8 +451,8 @@ extension Transfer {
             return false
         }
         guard let trust else { return true }
-        guard let memory = trustMemory else { return false }
-        let verifier = HandshakeVerifier(policy: trust, memory: memory)
+        guard let cache = trustCache else { return false }
+        let verifier = HandshakeVerifier(policy: trust, cache: cache)
         verifiers.append(verifier)
         return unsafe verifier.attach(to: context)
     }

@@ -18,8 +18,8 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     /// The coordinator of server trust, from the first transfer on.
     private(set) var trust: TrustCoordinator?
-    private nonisolated let manager: Locked<Manager>
-    let shared: EngineTurn
+    private nonisolated let manager: Locked<TrustManagerState>
+    let shared: LoopTurnState
     /// The commands to carry out, in order.
     ///
     /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
@@ -34,7 +34,7 @@ actor TransferEngine: EventLoopClient {
     private var isAttached = false
     private(set) var isShutDown = false
     /// The common memory of the session's handles, and its cookies, if it keeps any.
-    private var memory: CookieAndHSTSStore?
+    private var cookieAndHSTSStore: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
@@ -42,7 +42,7 @@ actor TransferEngine: EventLoopClient {
     private var fresh: [Transfer] = []
 
     /// The manager of servers, as long as one may still come.
-    private enum Manager {
+    private enum TrustManagerState {
         case none
         case named(ServerTrustManager)
         /// A transfer has begun, and all later ones use the same manager.
@@ -54,11 +54,11 @@ actor TransferEngine: EventLoopClient {
 
     init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
         self.loop = loop
-        manager = Locked(serverTrustManager.map(Manager.named) ?? .none)
+        manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
-        shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
-        memory = CookieAndHSTSStore(configuration)
-        shared.cookieJar = CookieJar(configuration.cookies, memory)
+        shared = LoopTurnState(highWatermark: configuration.bodyHighWatermark)
+        cookieAndHSTSStore = CookieAndHSTSStore(configuration)
+        shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
 
     // MARK: Work from the transport
@@ -173,7 +173,7 @@ actor TransferEngine: EventLoopClient {
         pool.removeAll()
         shared.forgetTransfers()
         shared.cookieJar = nil
-        memory = nil
+        cookieAndHSTSStore = nil
         trust?.close()
         multis = CleartextHTTP2Streams()
         guard isAttached else { return }
@@ -234,12 +234,12 @@ actor TransferEngine: EventLoopClient {
         transfer.multi = multi
         do throws(RequestError) {
             let policy = try trust?.policy(for: transfer.request, options)
-            transfer.willConnect(trusting: options.authorities, judgedBy: policy, trust?.memory)
+            transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.cache)
         } catch {
             return finish(transfer, with: error)
         }
         let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let share = memory?.share(withCookies: usesCookies)
+        let share = cookieAndHSTSStore?.share(withCookies: usesCookies)
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
@@ -264,7 +264,9 @@ actor TransferEngine: EventLoopClient {
     /// `https`.
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
-        guard version == .http2PriorKnowledge, memory?.share?.upgrades(request.url) == true else { return version }
+        guard version == .http2PriorKnowledge, cookieAndHSTSStore?.share?.upgrades(request.url) == true else {
+            return version
+        }
         return .automatic
     }
 
@@ -316,7 +318,7 @@ extension TransferEngine {
 
     /// Resumes the bodies that had had their share of the turn.
     private func resumeWaiting() {
-        for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
+        for transfer in shared.receiveBudget.turnEnds() where transfers[transfer.id] != nil {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
             transfer.noteDecoding()
         }

@@ -22,7 +22,7 @@ final class TransferOptions {
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
     /// The flaw in the configuration, with which every request fails.
-    private let flaw: ConfigurationIssue?
+    private let issue: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
@@ -44,7 +44,7 @@ final class TransferOptions {
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
         identities = ClientIdentityTable(configuration.tls)
-        flaw = ConfigurationIssue(in: configuration)
+        issue = ConfigurationIssue(in: configuration)
     }
 
     /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
@@ -53,7 +53,7 @@ final class TransferOptions {
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
-        if let flaw { return flaw.error }
+        if let issue { return issue.error }
         let request = transfer.request
         easy.transfer = transfer
         noteProxy(of: transfer)

@@ -9,7 +9,7 @@ final class TrustCoordinator {
     /// How many hosts' policies are kept.
     private static let policyLimit = 1024
 
-    let memory = TrustCache()
+    let cache = TrustCache()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
     /// The manager's evaluator for each host, which it is asked for once.
@@ -92,7 +92,7 @@ final class TrustCoordinator {
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
-        guard !memory.hasAccepted(trust) else { return .isAccepted }
+        guard !cache.hasAccepted(trust) else { return .isAccepted }
         let key = TrustCache.Key(trust)
         transfer.awaitedVerdict = key
         waiting[key, default: []].insert(transfer.id)
@@ -113,7 +113,7 @@ final class TrustCoordinator {
         // Another question may be under way: the last transfer that waited for this one may have gone, and had it
         // cancelled.
         guard evaluations[key]?.number == number else { return [] }
-        if isAccepted { memory.accept(trust) }
+        if isAccepted { cache.accept(trust) }
         evaluations[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }

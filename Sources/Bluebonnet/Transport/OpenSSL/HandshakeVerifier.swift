@@ -18,14 +18,14 @@ final class HandshakeVerifier {
     }
 
     let policy: TrustPolicy
-    private let memory: TrustCache
+    private let cache: TrustCache
     private(set) var outcome = Outcome.open
     private var verdict = ServerTrust.Verdict.outOfMemory
     private var securityLevel: Int32 = 0
 
-    init(policy: TrustPolicy, memory: TrustCache) {
+    init(policy: TrustPolicy, cache: TrustCache) {
         self.policy = policy
-        self.memory = memory
+        self.cache = cache
     }
 
     /// Whether the connection is one that a transfer with this policy may use.
@@ -65,7 +65,7 @@ final class HandshakeVerifier {
             return .refused(RequestError(.trust(.notEvaluated), detail: message))
         }
         if evaluator.isAwaited {
-            return memory.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
+            return cache.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
         }
         return evaluator.verdict(on: trust).map { .refused($0) } ?? .accepted
     }
@@ -95,16 +95,16 @@ final class HandshakeVerifier {
     /// Has OpenSSL ask this verifier about the connections of a context; returns whether it will.
     func attach(to context: OpaquePointer) -> Bool {
         let kept = unsafe Unmanaged.passRetained(self)
-        let isAttached = unsafe bb_ssl_context_judge(
+        let isAttached = unsafe bb_ssl_context_verify(
             context, Self.index, kept.toOpaque(),
-            { context, verifier in
-                guard let context = unsafe context, let verifier = unsafe verifier else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(verifier).takeUnretainedValue().verify(context)
+            { context, pointer in
+                guard let context = unsafe context, let pointer = unsafe pointer else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(pointer).takeUnretainedValue().verify(context)
             },
-            { ssl, verifier in
-                guard let ssl = unsafe ssl, let verifier = unsafe verifier else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(verifier).takeUnretainedValue().evaluateServer(
-                    ssl) ? 1 : 0
+            { ssl, pointer in
+                guard let ssl = unsafe ssl, let pointer = unsafe pointer else { return 0 }
+                let verifier = unsafe Unmanaged<HandshakeVerifier>.fromOpaque(pointer).takeUnretainedValue()
+                return unsafe verifier.evaluateServer(ssl) ? 1 : 0
             })
         return isAttached == 1
     }

@@ -25,7 +25,7 @@ import Testing
         let session = Session(
             configuration: configuration, interceptor: scenario.interceptor, eventMonitors: [log],
             startRequestsImmediately: scenario.startsImmediately)
-        try await scenario.run(EventScenario.Scene(session: session, server: server, gate: gate))
+        try await scenario.run(EventScenario.ScenarioSession(session: session, server: server, gate: gate))
         await session.shutdown()
         gate.open()
         await server.stop()

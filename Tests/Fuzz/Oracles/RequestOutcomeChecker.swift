@@ -2,21 +2,21 @@ import Bluebonnet
 import FoundationEssentials
 
 /// Decides whether the outcome of a request is right, by the actions of the peer.
-struct Judge {
+struct RequestOutcomeChecker {
     let plan: ExchangePlan
     let outcome: Outcome
     let scripts: [Script]
     let isMixed: Bool
     let milliseconds: Int
-    let world: World
+    let context: FuzzContext
     let reporter: Reporter
 
-    func judge() {
+    func check() {
         count()
         if !isMixed { judgeMarks() }
         judgeTime()
         judgeLimits()
-        if case .internal? = outcome.error?.kind, world.options.families.has(.internal) {
+        if case .internal? = outcome.error?.kind, context.options.families.has(.internal) {
             fail(.internal, "\(outcome.error as Any)")
         }
         if plan.place.isControl { return judgeControl() }
@@ -24,7 +24,7 @@ struct Judge {
     }
 
     private var isDisturbed: Bool {
-        if outcome.error?.isTimeout == true, world.watchdog.hasLagged(since: now() - milliseconds) { return true }
+        if outcome.error?.isTimeout == true, context.watchdog.hasLagged(since: now() - milliseconds) { return true }
         if case .none = plan.interference, outcome.error?.isCancellation != true,
             outcome.error?.kind != .sessionShutDown,
             !outcome.wasLeft
@@ -47,28 +47,28 @@ struct Judge {
         let name =
             outcome.error.map { "\($0.kind)" }
             ?? (outcome.wasLeft ? "left" : "success \(outcome.response?.statusCode ?? 0)")
-        world.findings.count(String(name.prefix { $0 != ":" }.prefix(70)))
-        world.counters.withLock { counters in
+        context.findings.count(String(name.prefix { $0 != ":" }.prefix(70)))
+        context.counters.withLock { counters in
             counters.requests += 1
             if plan.place.isControl { counters.slowestControl = max(counters.slowestControl, milliseconds) }
         }
     }
 
     /// Whether unsolicited bytes may have crossed the request on its way, before the peer could see it.
-    private func mayHaveCrossed(_ mark: Mark) -> Bool {
-        scripts.isEmpty && world.registry.wasUnasked(mark, since: now() - milliseconds - 10)
+    private func mayHaveCrossed(_ mark: ExchangeMark) -> Bool {
+        scripts.isEmpty && context.registry.wasUnasked(mark, since: now() - milliseconds - 10)
     }
 
     /// Nothing of another exchange is in the answer.
     private func judgeMarks() {
         // Where a redirect led to is not the exchange's own: others may have stored an answer there.
         guard outcome.origin == .network || outcome.response?.url.path() == plan.path else { return }
-        if let mark = world.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
+        if let mark = context.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
             fail(.foreign, "the body holds \(mark.text)")
         }
         for field in outcome.response?.headers ?? [:] {
             guard field.name.lowercased() != "set-cookie" else { continue }
-            if let mark = world.registry.foreignMark(in: field.value.utf8, resource: plan.resource),
+            if let mark = context.registry.foreignMark(in: field.value.utf8, resource: plan.resource),
                 !mayHaveCrossed(mark)
             {
                 fail(.foreign, "the field \(field.name) holds \(mark.text)")
@@ -80,9 +80,9 @@ struct Judge {
     private func judgeTime() {
         guard plan.kind != .eventSource else { return }
         let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
-        guard !world.watchdog.hasLagged(since: now() - milliseconds) else { return }
-        world.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
-        if milliseconds > allowed + world.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
+        guard !context.watchdog.hasLagged(since: now() - milliseconds) else { return }
+        context.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
+        if milliseconds > allowed + context.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
     }
 
     private func judgeLimits() {
@@ -152,7 +152,7 @@ struct Judge {
     /// That is so before 8.1.0, where another stream on the connection broke a rule of HTTP/2; the article "Security and limits"
     /// names it.
     private func looksComplete(_ script: Script, _ bytes: [UInt8]) -> Bool {
-        !world.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
+        !context.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
             && bytes.starts(with: outcome.bytes)
     }
 
