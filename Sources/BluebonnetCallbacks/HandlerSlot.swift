@@ -56,7 +56,7 @@ struct HandlerSlot: Sendable {
 
 /// Decides when the handlers of one request are called, as a value: in the order in which they were added, each once.
 ///
-/// Each handler has a ticket. What it is called with becomes known at any time and in any order; it is called when all
+/// Each handler has a slot. What it is called with becomes known at any time and in any order; it is called when all
 /// that were added before have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
     /// The action for the reporter of an event.
@@ -68,18 +68,18 @@ struct HandlerOrder<Call: Sendable>: Sendable {
         case end
     }
 
-    /// The ticket of the next handler that is added.
-    private var nextTicket = 0
-    /// The ticket of the next handler that is called.
+    /// The slot of the next handler that is added.
+    private var nextSlot = 0
+    /// The slot of the next handler that is called.
     private var turn = 0
     private var isCalling = false
     /// The calls whose turn has not come; without a call, there is nothing to be done when it comes.
     private var waiting: [Int: Call?] = [:]
 
-    /// A handler was added; returns its ticket.
+    /// A handler was added; returns its slot.
     mutating func added() -> Int {
-        defer { nextTicket += 1 }
-        return nextTicket
+        defer { nextSlot += 1 }
+        return nextSlot
     }
 
     /// It is known what a handler is called with, or that there is nothing to call.
@@ -106,7 +106,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
             turn += 1
             if let call { return make(call) }
         }
-        return turn == nextTicket ? .end : .nothing
+        return turn == nextSlot ? .end : .nothing
     }
 
     private mutating func make(_ call: Call) -> Action {

@@ -47,12 +47,12 @@ final class NetworkChangeMonitor: Sendable {
             state.thread = thread
             return (id, thread, true)
         }
-        // The one whom a new watch is made for is called, with all others, when it has begun.
+        // A listener for which a new thread is made is called, with all others, when that has begun.
         if isFirst { thread.begin() } else { thread.call(listener) }
         return id
     }
 
-    /// Removes a listener, and ends the watch if it was the last.
+    /// Removes a listener, and ends the thread if it was the last.
     func remove(_ id: ListenerID) {
         let thread = state.withLock { state -> NetworkChangeThread? in
             state.listeners[id] = nil
@@ -61,7 +61,7 @@ final class NetworkChangeMonitor: Sendable {
         thread?.end()
     }
 
-    /// The listeners that a watch calls; empty if another watch has replaced it.
+    /// The listeners that a thread calls; empty if another thread has replaced it.
     fileprivate func listeners(of thread: NetworkChangeThread) -> [Listener] {
         state.withLock { $0.thread === thread ? Array($0.listeners.values) : [] }
     }

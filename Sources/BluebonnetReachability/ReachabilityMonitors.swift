@@ -1,6 +1,6 @@
 import Bluebonnet
 
-/// Makes a watch for the first observer of a destination, shares it with the others, and ends it after the last.
+/// Makes a monitor for the first observer of a destination, shares it with the others, and ends it after the last.
 final class ReachabilityMonitors: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -9,7 +9,7 @@ final class ReachabilityMonitors: Sendable {
         var observers = 0
         var isClosed = false
 
-        /// Notes an observer; returns the watch for it, and whether that has to begin.
+        /// Notes an observer; returns the monitor for it, and whether that has to begin.
         mutating func entered(_ make: () -> ReachabilityMonitor) -> (ReachabilityMonitor, isNew: Bool)? {
             guard !isClosed else { return nil }
             observers += 1
@@ -19,7 +19,7 @@ final class ReachabilityMonitors: Sendable {
             return (made, true)
         }
 
-        /// Notes that an observer left; returns the watch if it has to end.
+        /// Notes that an observer left; returns the monitor if it has to end.
         mutating func left(_ left: ReachabilityMonitor) -> ReachabilityMonitor? {
             guard monitor === left else { return nil }
             observers -= 1
@@ -46,7 +46,7 @@ final class ReachabilityMonitors: Sendable {
         StreamOf { self.observe() }
     }
 
-    /// Ends all sequences; a sequence that is requested or begun later starts a new watch.
+    /// Ends all sequences; a sequence that is requested or begun later starts a new monitor.
     func end() {
         state.withLock { $0.taken() }?.end()
     }
@@ -69,8 +69,8 @@ final class ReachabilityMonitors: Sendable {
             ended.finish()
             return ended.subscribe(bufferingPolicy: .latest)
         }
-        // Ended by the observer: the others keep the watch. Ended by the watch: it does not belong to the monitors any
-        // longer.
+        // Ended by the observer: the others keep the monitor. Ended by the monitor: that does not belong to the
+        // monitors any longer.
         let source = monitor.observers.subscribe(bufferingPolicy: .events) { _ in self.left(monitor) }
         if isNew { monitor.begin() }
         return source

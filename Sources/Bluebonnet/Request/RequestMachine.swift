@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The state of a request as a value: its phase, the user's wishes, and the record of its attempts.
+/// The state of a request as a value: its phase, the state that the user requested, and the record of its attempts.
 ///
 /// A request has one, behind its lock. Each event is a method; it returns the action to carry out when the lock is released.
 /// No method calls anything, and none releases what may be the user's: what an event replaces is returned.

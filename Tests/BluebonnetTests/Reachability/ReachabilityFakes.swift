@@ -84,7 +84,7 @@ final class FakeNameResolver: Sendable {
     }
 }
 
-/// A watcher whose messages a test writes, in the place of the kernel.
+/// A monitor whose messages a test writes, in the place of the kernel.
 final class FakeKernel: Sendable {
     private enum Sockets {
         case good

@@ -7,7 +7,7 @@ import Testing
 @Suite struct RequestMachineTests {
     typealias Machine = RequestMachine<Int>
 
-    /// A combination of phase, driver and wish, and how a request comes there.
+    /// A combination of phase, driver and requested state, and how a request comes there.
     enum PhaseCase: String, CaseIterable, Sendable {
         case idle, heldBack, beginning, called, preparing, adapting
         case sending, driverSending, underWay, suspended, awaited, hasHead, judging, hasOutcome, unheard
@@ -194,7 +194,7 @@ extension RequestMachine<Int> {
         }
     }
 
-    /// Phase, driver and wish as text.
+    /// Phase, driver and requested state as text.
     fileprivate var place: String {
         let phase =
             switch phase {

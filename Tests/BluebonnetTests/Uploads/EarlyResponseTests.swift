@@ -28,7 +28,8 @@ import Testing
         """
 
     /// Starts a server that reads some of a body and answers then.
-    private static func server(reading limit: Int = 2 << 20, then connectionEnd: ConnectionEnd) async throws -> LocalServer
+    private static func server(reading limit: Int = 2 << 20, then connectionEnd: ConnectionEnd) async throws
+        -> LocalServer
     {
         try await LocalServer { router in
             router.streaming("/a") { _, body in

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Foundation
 
-/// What all lives of a run have in common.
+/// The options and records that all sessions of a run share.
 struct FuzzContext: Sendable {
     let options: Options
     let findings: Findings

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Foundation
 
-/// Some exchanges at once on a life's session, and then requests to peers that behave.
+/// Some exchanges at once on a fuzz session, and then requests to peers that behave.
 struct Round: Sendable {
     let seed: UInt64
     let name: String
@@ -48,7 +48,7 @@ struct Round: Sendable {
         if settings.cache != .none, !kind.hasBody, random.chance(60) {
             let number = random.below(6)
             path = "/c/\(number)"
-            // All marks that a path's answers have carried in this life may come back, at whatever place.
+            // All marks that a path's answers have carried in this session may come back, at whatever place.
             resource = Random.derive(fuzzSession.seed, 5000 + number)
         }
         var interference = Interference.none

@@ -52,10 +52,10 @@ struct CacheRequest: Sendable {
             && policy != .reloadIgnoringCache
     }
 
-    /// Whether the request's values of a variation's fields are known.
+    /// Whether the request's values of the fields that `Vary` names are known.
     func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
-    /// Returns a digest of the request's values of a variation's fields, and of its session's view of the URL.
+    /// Returns a digest of the request's values of the fields that `Vary` names, and of its session's view of the URL.
     ///
     /// The values themselves may be secrets, and are not kept.
     func selector(for varyFields: VaryFields) -> Data {

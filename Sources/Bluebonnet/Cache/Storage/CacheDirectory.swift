@@ -114,10 +114,10 @@ struct CacheDirectory: Sendable {
         }
     }
 
-    /// Whether all files had to be forgotten, and could not be.
+    /// Whether all files had to be removed, and could not be.
     var isUnremovable: Bool { Self.unremovable.withLock { $0.directories.contains(path) } }
 
-    /// Whether a file had to be forgotten, and could not be removed.
+    /// Whether a file had to be removed, and could not be.
     private func isUnremovable(_ name: String) -> Bool {
         Self.unremovable.withLock { $0.files.contains(place(of: name)) }
     }

@@ -1,7 +1,7 @@
 /// Decides when a credential is applied, waited for and refreshed; a value without clock, tasks and continuations.
 ///
-/// One refresh is under way at most. Ticks order what happens: a request carries the tick at which it got its credential,
-/// which tells whether the credential was replaced, or a refresh of it failed, since then.
+/// One refresh is under way at most. Versions order what happens: a request carries the version at which it got its
+/// credential, which tells whether the credential was replaced, or a refresh of it failed, since then.
 struct RefreshState: Equatable {
     /// What to do with a request.
     enum Action: Equatable {
@@ -53,8 +53,8 @@ struct RefreshState: Equatable {
 
     /// A request was refused because of its credential; to proceed is to try again.
     ///
-    /// It is authenticated if it has the credential of now. The tick says when it got its credential, and is `nil` where
-    /// an adapter has made another request of it; it is repeated if it was tried again before.
+    /// It is authenticated if it has the credential of now. The version says when it got its credential, and is `nil`
+    /// where an adapter has made another request of it; it is repeated if it was tried again before.
     mutating func refused(isAuthenticated: Bool, version: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }

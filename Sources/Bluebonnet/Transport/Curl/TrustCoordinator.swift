@@ -99,18 +99,18 @@ final class TrustCoordinator {
         return .waits
     }
 
-    /// Has the evaluator asked, unless it is being asked already; the question gets its number.
-    func startEvaluation(_ trust: ServerTrust, _ question: (Int) -> Task<Void, Never>) {
+    /// Starts an evaluation, unless one is under way already; it gets its number.
+    func startEvaluation(_ trust: ServerTrust, _ makeTask: (Int) -> Task<Void, Never>) {
         let key = TrustCache.Key(trust)
         guard evaluations[key] == nil else { return }
         evaluationCount += 1
-        evaluations[key] = PendingEvaluation(number: evaluationCount, task: question(evaluationCount))
+        evaluations[key] = PendingEvaluation(number: evaluationCount, task: makeTask(evaluationCount))
     }
 
-    /// Notes the answer to a question; returns the transfers that have waited for it.
+    /// Notes the result of an evaluation; returns the transfers that have waited for it.
     func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
-        // Another question may be under way: the last transfer that waited for this one may have gone, and had it
+        // Another evaluation may be under way: the last transfer that waited for this one may have gone, and had it
         // cancelled.
         guard evaluations[key]?.number == number else { return [] }
         if isAccepted { cache.accept(trust) }
@@ -129,7 +129,7 @@ final class TrustCoordinator {
     }
 
     func close() {
-        for question in evaluations.values { question.task.cancel() }
+        for evaluation in evaluations.values { evaluation.task.cancel() }
         evaluations.removeAll()
         waiting.removeAll()
         policies.removeAll()
@@ -252,18 +252,18 @@ extension TransferEngine {
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }
-        coordinator.startEvaluation(trust) { question in
+        coordinator.startEvaluation(trust) { number in
             Task {
                 let error = await evaluator.awaitedVerdict(on: trust)
-                self.received(error, to: question, on: trust)
+                self.received(error, from: number, on: trust)
             }
         }
     }
 
-    private func received(_ error: RequestError?, to question: Int, on trust: ServerTrust) {
+    private func received(_ error: RequestError?, from number: Int, on trust: ServerTrust) {
         guard !isShutDown, let coordinator = self.trust else { return }
         shared.now = MonotonicClock.now()
-        for id in coordinator.decided(question, trust, isAccepted: error == nil) {
+        for id in coordinator.decided(number, trust, isAccepted: error == nil) {
             guard let transfer = transfers[id], transfer.awaitedVerdict == TrustCache.Key(trust) else { continue }
             transfer.awaitedVerdict = nil
             if let error {

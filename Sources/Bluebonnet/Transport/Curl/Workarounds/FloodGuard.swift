@@ -38,7 +38,7 @@ final class FloodGuard: Sendable {
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
-    /// How many looks at a loop without transfers there are before the guard forgets it.
+    /// How many samples of a loop without transfers there are before the guard forgets it.
     private static let idleLimit = 100
 
     static let shared = FloodGuard()
@@ -49,7 +49,7 @@ final class FloodGuard: Sendable {
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
-    /// Looks after a watch until it has had no transfers for a while.
+    /// Takes samples of a monitor until it has had no transfers for a while.
     func monitor(_ monitor: FloodMonitor) {
         watched.withLock { $0.append(monitor) }
         let wasRunning = isRunning.withLock { isRunning in
@@ -219,7 +219,7 @@ final class FloodMonitor: Sendable {
         }
     }
 
-    /// Lets the guard forget the watch, unless transfers have begun.
+    /// Lets the guard forget the monitor, unless transfers have begun.
     func stopIfIdle() -> Bool {
         isWatched.store(false, ordering: .sequentiallyConsistent)
         guard transfers.load(ordering: .sequentiallyConsistent) > 0,

@@ -40,7 +40,7 @@ struct UnreadResponses {
         responses.append((port, bytes))
     }
 
-    /// The words of a connection.
+    /// The bytes that a connection left unread.
     func data(ofLocalPort port: Int) -> [UInt8]? { responses.first { $0.localPort == port }?.bytes }
 
     /// Whether a connection was closed here, and not by the server.
