@@ -55,7 +55,7 @@ struct NetlinkDatagram: Equatable {
     }
 
     /// Whether it may report a change: it does, or it reports lost messages, or it cannot be read.
-    var mayTellOfChange: Bool {
+    var mayReportChange: Bool {
         isDamaged || messages.contains { $0.isOfRouting || $0.type == bb_nlmsg_overrun }
     }
 }

@@ -145,7 +145,7 @@ private final class NetworkChangeThread: Sendable {
             case .nothing: return
             case .lost: changed()
             case .datagram(let bytes):
-                if NetlinkDatagram(bytes).mayTellOfChange { changed() }
+                if NetlinkDatagram(bytes).mayReportChange { changed() }
             case .failed:
                 closeSocket()
                 openLater()

@@ -109,14 +109,14 @@ import Testing
         // The transport has it, most likely; it goes to the same server in any case.
         for _ in 0..<100_000 where request.requests.isEmpty { await Task.yield() }
         _ = try await session.cookies.all()
-        let told = await session.request("https://named.test/hsts").serializingString().response
-        #expect(told.value == "remembered\n")
+        let announced = await session.request("https://named.test/hsts").serializingString().response
+        #expect(announced.value == "remembered\n")
         request.resume()
         let answer = await task.response
         made.withLock { $0 = nil }
         #expect(answer.value == "\(port)\n" && answer.response?.url.scheme == "https", "\(answer)")
         #expect(answer.metrics?.isReusedConnection == true)
-        #expect(answer.response?.httpVersion == told.response?.httpVersion)
+        #expect(answer.response?.httpVersion == announced.response?.httpVersion)
         await session.shutdown()
     }
 

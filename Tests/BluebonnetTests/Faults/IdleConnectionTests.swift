@@ -100,18 +100,18 @@ import Testing
         let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
         let evil = head + "Content-Length: 4\r\n\r\nevil"
         for _ in 1...10 {
-            let (judged, sent) = (Gate(), Gate())
+            let (validated, sent) = (Gate(), Gate())
             let server = try await LocalServer { router in
                 router.get("/", .text("right"))
                 router.get(
                     "/first",
                     .script(
-                        .bytes(answer), .wait { await judged.wait() }, .bytes(evil), .wait { sent.open() },
+                        .bytes(answer), .wait { await validated.wait() }, .bytes(evil), .wait { sent.open() },
                         closes ? .close : .stall))
             }
             let session = TestHarness.session()
             let task = session.streamRequest(server.url("/first")).validate { _, _ in
-                judged.open()
+                validated.open()
                 // It comes before the head is accepted, unless the server has no thread for that long.
                 for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
                 return .success(())

@@ -85,9 +85,9 @@ import Testing
 
     @Test(arguments: rows + [Row(server: .oldTLS, chain: .handshake), Row(server: .earlyTLS, chain: .handshake)])
     func `the default judge, a session without a manager and curl are of one mind`(_ row: Row) async throws {
-        let judged = try await Self.response(row, .default, .automatic).error
+        let evaluated = try await Self.response(row, .default, .automatic).error
         let session = Session(configuration: try Self.configuration(for: row))
-        let unjudged = await session.request(try row.url("/")).serializingData().response.error
+        let withoutManager = await session.request(try row.url("/")).serializingData().response.error
         await session.shutdown()
         let curl = try await Subprocess.run(
             "/usr/bin/curl",
@@ -97,10 +97,10 @@ import Testing
             ])
         let isAccepted = row.chain == nil && row.isForHost
         #expect((curl.code == 0) == isAccepted, "curl says \(curl.code)")
-        #expect((judged == nil) == isAccepted)
-        #expect((unjudged == nil) == isAccepted)
+        #expect((evaluated == nil) == isAccepted)
+        #expect((withoutManager == nil) == isAccepted)
         #expect(isAccepted || [35, 60].contains(curl.code))
-        #expect(judged?.kind == unjudged?.kind)
+        #expect(evaluated?.kind == withoutManager?.kind)
     }
 
     // MARK: What is expected

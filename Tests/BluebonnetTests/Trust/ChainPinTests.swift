@@ -194,9 +194,9 @@ import Testing
         configuration.tls.maximumVersion = version
         configuration.httpVersion = .http1_1
         configuration.proxy = .none
-        let unjudged = try await Self.answers(5, from: Session(configuration: configuration))
-        #expect(unjudged.contains { $0[1] == "r" })
-        #expect(unjudged.allSatisfy { $0[2] == "early" })
+        let withoutManager = try await Self.answers(5, from: Session(configuration: configuration))
+        #expect(withoutManager.contains { $0[1] == "r" })
+        #expect(withoutManager.allSatisfy { $0[2] == "early" })
     }
 
     /// A server's answers on so many connections, one after the other.

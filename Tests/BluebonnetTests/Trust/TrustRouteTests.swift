@@ -166,10 +166,10 @@ import Testing
     ])
     func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
         let proxy = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
-        let told = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
-        let contacted = try await told.request("http://\(host)/").serializingString().value
+        let proxied = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let contacted = try await proxied.request("http://\(host)/").serializingString().value
         #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })
-        try await TestHarness.end(told, proxy)
+        try await TestHarness.end(proxied, proxy)
         let server = try await Recorder(.threeLevels)
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [contacted: refusing])

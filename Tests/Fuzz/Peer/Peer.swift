@@ -69,16 +69,16 @@ final class Peer: Sendable {
         let socket = PeerSocket(descriptor: descriptor)
         var random = Random(seed: Random.derive(seed, number))
         let speaksHTTP2: Bool? = table.families.has(.mixedversions) ? nil : (seed >> UInt64(place.index)) & 1 == 0
-        let accepted: (any Wire, Bool)? =
+        let accepted: (any ByteChannel, Bool)? =
             place.speech == .tls
             ? tls?.accept(socket, random: &random, isTame: place.isTame, speaksHTTP2: speaksHTTP2) : (socket, false)
-        if let wire = accepted {
-            let isHTTP2 = place.speech == .h2c || wire.1
+        if let channel = accepted {
+            let isHTTP2 = place.speech == .h2c || channel.1
             let driver: any Driver =
                 isHTTP2
                 ? HTTP2Driver(place: place, table: table, random: random)
                 : HTTP1Driver(place: place, table: table, random: random)
-            PeerConnection(wire: wire.0, driver: driver) { self.isStopping }.run()
+            PeerConnection(channel: channel.0, driver: driver) { self.isStopping }.run()
         }
         state.withLock { _ = $0.connections.remove(descriptor) }
         PeerSocket.close(descriptor)

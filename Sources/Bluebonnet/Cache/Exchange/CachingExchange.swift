@@ -22,7 +22,7 @@ final class CachingExchange: Exchange {
         var isConditional = false
         var began = Date.distantPast
         /// Whether the observer has the body, so that it cannot be stored here.
-        var isHandedOn = false
+        var isForwarded = false
         /// When the exchange began, as the cache counts what it forgets.
         var epoch: UInt64 = 0
     }
@@ -218,7 +218,7 @@ extension CachingExchange: ExchangeObserver {
     /// A head came whose body is held back, because that was asked for or because it redirects.
     func received(_ response: HTTPResponse) {
         guard !options.holdsBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
-            fetch.withLock { $0.isHandedOn = true }
+            fetch.withLock { $0.isForwarded = true }
             return observer.exchangeDidReceiveHead(response)
         }
         inner.receiveBody(with: nil)
@@ -252,7 +252,7 @@ extension CachingExchange: ExchangeObserver {
                 cache.drop(cacheRequest.key)
                 startFetch(of: request)
             }
-        case .store where fetch.isHandedOn:
+        case .store where fetch.isForwarded:
             countMiss(outcome)
             finish(outcome)
         case .store, .drop, .freshen, .compareHead, .forget:

@@ -60,7 +60,7 @@ final class BrotliDecoder: StepDecoder {
             let result = unsafe bb_brotli_decode(
                 library, state, input.baseAddress, &left, output.baseAddress, &room)
             guard result != bb_decoder_failed else {
-                return .failed(unsafe String(cString: bb_brotli_words(library, state)))
+                return .failed(unsafe String(cString: bb_brotli_message(library, state)))
             }
             isAtEnd = result == bb_decoder_at_end
             return .made(taken: input.count - left, put: output.count - room, isAtEnd: isAtEnd)

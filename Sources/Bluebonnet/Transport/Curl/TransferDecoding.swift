@@ -69,9 +69,9 @@ extension Transfer {
 extension TransferEngine {
     /// Resumes interrupted decoding, each transfer in its turn.
     func resumeDecoding() {
-        let rests = shared.decodingQueue.beginTurn()
-        guard !rests.isEmpty else { return }
-        var waiting = rests[...]
+        let queued = shared.decodingQueue.beginTurn()
+        guard !queued.isEmpty else { return }
+        var waiting = queued[...]
         while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended meanwhile are not decoded any more.
             if transfers[transfer.id] != nil { decodeRest(of: transfer) }

@@ -444,8 +444,8 @@ extension TransferEngine {
             now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
             lastActivity: transfer.responseBuffer.lastActivity)
         switch transfer.limits.verdict(in: snapshot) {
-        case .within(let lookAgain):
-            if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
+        case .within(let time):
+            if let time { nextCheck = min(nextCheck ?? time, time) }
         case .exceeded(let stage):
             finish(transfer, with: error(.timedOut(stage), transfer.limits.message(for: stage), of: transfer))
         }

@@ -15,7 +15,7 @@ struct TransferLimits: Equatable {
 
     enum Verdict: Equatable {
         /// No limit has run out; look again at the given time, if at all.
-        case within(lookAgain: Int64?)
+        case within(nextCheck: Int64?)
         case exceeded(RequestError.TimeoutStage)
     }
 
@@ -75,7 +75,7 @@ struct TransferLimits: Equatable {
             return false
         }
         if isOver(total, since: startedAt) { return .exceeded(.total) }
-        guard !snapshot.isSuspended else { return .within(lookAgain: next) }
+        guard !snapshot.isSuspended else { return .within(nextCheck: next) }
         guard snapshot.wasSent else {
             if let connectingSince {
                 if isOver(connect, since: connectingSince) { return .exceeded(.connect) }
@@ -84,13 +84,13 @@ struct TransferLimits: Equatable {
             }
             // The limit for silence holds from when the request goes out, which is not known before one looks.
             if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
-            return .within(lookAgain: next)
+            return .within(nextCheck: next)
         }
         if let idle {
             guard snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
             next = min(next ?? .max, snapshot.now + Self.interval(idle))
         }
-        return .within(lookAgain: next.map { max($0, snapshot.now + Self.shortestInterval) })
+        return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
     }
 
     /// The error text for a limit that has run out.
