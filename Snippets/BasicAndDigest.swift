@@ -7,7 +7,7 @@ import FoundationEssentials
 enum BasicAndDigest {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
                     let challenge =
                         request.path == "/basic" ? "Basic" : "Digest nonce=once, qop=auth, algorithm=SHA-256,"

@@ -33,10 +33,10 @@ enum Caching {
     }
 
     static func ask(_ session: Session, _ server: LocalServer) async throws {
-        // snippet.origin
+        // snippet.source
         for path in ["/news", "/news", "/page", "/page"] {
             let response = await session.request(server.url(path)).serializingString().response
-            print("\(path): \(try response.result.get()), from \(response.origin)")
+            print("\(path): \(try response.result.get()), from \(response.source)")
         }
         // snippet.end
     }

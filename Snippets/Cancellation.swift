@@ -75,7 +75,7 @@ enum Cancellation {
         request.resume()
         let value = try await task.value
         // snippet.end
-        print("It was let go:                \(value), \(request.state)")
+        print("It was resumed:               \(value), \(request.state)")
     }
 
     static func all(_ session: Session, _ server: LocalServer) async throws {

@@ -7,7 +7,7 @@ import FoundationEssentials
 enum Connections {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { .text("\($0.headers["Host"] ?? "") on connection \($0.connection)") }
+            router.fallback { .text("\($0.headers["Host"] ?? "") on connection \($0.connection)") }
         }
         try await names(port: server.port)
         try await limits(server.url)
@@ -57,7 +57,7 @@ enum Connections {
         configuration.tls.clientIdentity = .pem(file: certificate, keyFile: key, passphrase: "secret")
         let session = Session(configuration: configuration)
         // snippet.end
-        print(configuration.tls.clientIdentity.map { "\($0)" } ?? "nobody")
+        print(configuration.tls.clientIdentity.map { "\($0)" } ?? "no client identity")
         await session.shutdown()
     }
 

@@ -52,7 +52,7 @@ enum Cookies {
         // snippet.load
         var configuration = Session.Configuration()
         configuration.cookies.initial = try Cookie.load(from: file)
-        configuration.cookies.policy = .onlyFromVisitedSite
+        configuration.cookies.policy = .firstPartyOnly
         let session = Session(configuration: configuration)
         // snippet.end
         let name = try await session.request(server.url("/account")).validate().serializingString().value

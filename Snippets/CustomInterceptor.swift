@@ -30,7 +30,7 @@ enum CustomInterceptor {
         let busy = try await LocalServer { router in router.get("/tea", .status(503)) }
         let mirror = try await LocalServer { router in
             router.get("/tea") { request in
-                let (attempt, guest) = (request.headers["X-Attempt"] ?? "?", request.headers["X-For"] ?? "nobody")
+                let (attempt, guest) = (request.headers["X-Attempt"] ?? "?", request.headers["X-For"] ?? "a guest")
                 return .text("Assam for \(guest), at attempt \(attempt)")
             }
         }

@@ -56,7 +56,7 @@ enum Download {
             return 0
         case .failure(let error):
             print(error.isCancellation ? "interrupted" : "error: \(error)")
-            if response.resumeData != nil { print("What is there was kept: the same command again goes on with it.") }
+            if response.resumeData != nil { print("The partial file was kept: the same command resumes it.") }
             return error.isCancellation ? 130 : 1
         }
     }
@@ -99,7 +99,7 @@ enum Download {
             request.cancel()
         }
         // Keep this wherever you like; it is of use for as long as the partial file is there.
-        guard let resumeData = await task.response.resumeData else { return print("nothing to go on with") }
+        guard let resumeData = await task.response.resumeData else { return print("nothing to resume") }
         let whole = session.download(resumingWith: resumeData).validate()
         let file = try await whole.serializingURL().value
         // snippet.end

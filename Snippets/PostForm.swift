@@ -17,7 +17,7 @@ enum PostForm {
     static func run() async throws {
         // Answers with the request that it receives.
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 let type = request.headers["Content-Type"].map { "\n\($0)" } ?? ""
                 return .text("\(request.method) \(request.target)\(type)\n\(request.text)")
             }

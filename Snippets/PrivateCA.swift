@@ -34,7 +34,7 @@ enum PrivateCA {
         // snippet.beside
         var configuration = Session.Configuration()
         configuration.tls.caCertificates = try Certificate.all(inFile: file)  // or init(pem:), init(der:)
-        configuration.tls.addsSystemAuthorities = true
+        configuration.tls.includesSystemAuthorities = true
         let session = Session(configuration: configuration)
         // snippet.end
         print("Beside the system's: \(try await status(of: url, session))")

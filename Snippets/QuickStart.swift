@@ -38,7 +38,7 @@ enum QuickStart {
     static func tour() async throws {
         let server = try await LocalServer { router in
             router.get("/people/1", .json(Person(id: 1, name: "Ada Lovelace", born: 1815)))
-            router.get("/people/99", .json(Problem(reason: "nobody has the number 99"), status: 404))
+            router.get("/people/99", .json(Problem(reason: "no person has the number 99"), status: 404))
             router.post("/people") { request in
                 .json(try request.decode(Person.self), status: 201, headers: ["Location": "/people/2"])
             }
@@ -88,7 +88,7 @@ enum QuickStart {
     }
 
     static func getNothing(_ session: Session, _ server: LocalServer) async {
-        Terminal.title("A 404: the error says what was refused, and holds the server's own words")
+        Terminal.title("A 404: the error names the status, and holds the server's message")
         // snippet.not-found
         let response = await session.request(server.url("/people/99"))
             .validate()

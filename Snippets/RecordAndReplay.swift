@@ -13,7 +13,7 @@ final class Recorder: Transport {
     var tape: [String: ExchangeOutcome] { outcomes.withLock(\.self) }
     var executor: (any TaskExecutor)? { inner.executor }
     var cookieStorage: (any CookieStorage)? { inner.cookieStorage }
-    func judgeServers(by manager: ServerTrustManager) -> Bool { inner.judgeServers(by: manager) }
+    func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
     func shutDown() async { await inner.shutDown() }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
@@ -59,7 +59,7 @@ struct Replayer: Transport {
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
         let refused = ExchangeOutcome(response: nil, error: RequestError(.connection(.refused)))
         let replay = Replay(outcome: tape[request.key] ?? refused, observer: observer)
-        if options.holdsBody, let head = replay.outcome.response {
+        if options.pausesBody, let head = replay.outcome.response {
             observer.exchangeDidReceiveHead(head)
         } else {
             replay.receiveBody(with: nil)

@@ -18,7 +18,7 @@ enum ThroughAProxy {
     static func startProxy() async throws -> LocalServer {
         let known = HTTPHeader.authorization(username: "me", password: "secret").value
         return try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.headers["Proxy-Authorization"] == known else {
                     return .text("Who is there?", status: 407, headers: ["Proxy-Authenticate": "Basic realm=proxy"])
                 }

@@ -51,7 +51,7 @@ enum Route: URLRequestConvertible {
 enum URLRequestRouter {
     static func run() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in .text("\(request.method) \(request.target) \(request.text)") }
+            router.fallback { request in .text("\(request.method) \(request.target) \(request.text)") }
         }
         var configuration = Session.Configuration()
         configuration.proxy = .none

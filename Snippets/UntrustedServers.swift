@@ -24,7 +24,7 @@ enum UntrustedServers {
         configuration.bodyLowWatermark = 64 * 1024
         configuration.connectionLimits.perHost = 4
         configuration.connectionLimits.total = 256
-        configuration.connectionLimits.kept = 256
+        configuration.connectionLimits.idle = 256
         configuration.redirects.maximum = 5
         configuration.cookies.policy = .never
         configuration.httpVersion = .http1_1  // HTTP/2 may have up to 32 MiB more waiting for each stream

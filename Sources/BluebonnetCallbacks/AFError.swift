@@ -282,7 +282,7 @@ extension AFError: LocalizedError, Described {
         switch self {
         case .explicitlyCancelled: "The request was cancelled."
         case .invalidURL(let url): "This is not a URL that can be requested: \(url)."
-        case .sessionDeinitialized: "The session was gone before the request began."
+        case .sessionDeinitialized: "The session was released before the request started."
         case .responseValidationFailed(let reason): "The response is not acceptable: \(reason)."
         case .responseSerializationFailed(let reason): "The response could not be read: \(reason)."
         case .serverTrustEvaluationFailed(let reason): "The server is not trusted: \(reason)."

@@ -59,3 +59,21 @@ extension Session {
         cancelAllRequests(completingOn: queue, completion: completion)
     }
 }
+
+extension HTTPHeaders {
+    /// Replaces all fields of the name with one field, or appends the field.
+    ///
+    /// The same as `update(name:value:)`. Use `append(name:value:)` to keep the fields of the same name.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name.
+    ///   - value: The field's value.
+    public mutating func add(name: String, value: String) { update(name: name, value: value) }
+
+    /// Replaces all fields of the header's name with the header, or appends it.
+    ///
+    /// The same as `update(_:)`. Use `append(_:)` to keep the fields of the same name.
+    ///
+    /// - Parameter header: The header.
+    public mutating func add(_ header: HTTPHeader) { update(header) }
+}

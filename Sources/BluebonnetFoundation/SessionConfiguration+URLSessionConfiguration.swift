@@ -36,7 +36,7 @@ extension Session.Configuration {
         let source = urlSessionConfiguration
         for header in source.headers { headers.update(header) }
         for directive in source.requestCachePolicy.directives where !headers.contains(directive.name) {
-            headers.add(directive)
+            headers.append(directive)
         }
         timeouts = Timeouts(
             connect: source.timeoutIntervalForRequest.duration, idle: source.timeoutIntervalForRequest.duration,
@@ -62,7 +62,7 @@ extension Session.Configuration.Cookies.Policy {
         self =
             switch source.httpCookieAcceptPolicy {
             case .always: .always
-            case .onlyFromMainDocumentDomain: .onlyFromVisitedSite
+            case .onlyFromMainDocumentDomain: .firstPartyOnly
             case .never: .never
             @unknown default: .never
             }

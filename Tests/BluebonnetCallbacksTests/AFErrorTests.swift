@@ -41,7 +41,7 @@ struct AFErrorTests {
             return retry is Weeds && original.asAFError?.isSessionTaskError == true
         },
         Row(.redirect(.tooMany(limit: 3))) { $0.isSessionTaskError },
-        Row(.cookies(.notKept)) { $0.isSessionTaskError },
+        Row(.cookies(.disabled)) { $0.isSessionTaskError },
         Row(.authentication(.unsupportedScheme("NTLM"))) { $0.isSessionTaskError },
         Row(.connection(.refused)) { $0.isSessionTaskError },
         Row(.timedOut(.connect)) { $0.isSessionTaskError },
@@ -100,14 +100,14 @@ struct AFErrorTests {
         #expect(error.localizedDescription == error.description && error.description.hasSuffix("."))
     }
 
-    @Test func `Parameters that are no JSON are told as Alamofire tells them`() {
+    @Test func `Parameters that are not JSON are reported as in Alamofire`() {
         let cause = JSONEncoding.Error.invalidJSONObject
         let error = AFError(RequestError(.parameterEncoding(.encoderFailed), underlying: cause))
         #expect(error.isParameterEncodingError && error.underlyingError is JSONEncoding.Error)
     }
 
     @Test(arguments: [("utf-8", String.Encoding.utf8), ("iso-8859-1", .isoLatin1), ("utf-16be", .utf16BigEndian)])
-    func `The encoding in which a body is no text is known by its registered name`(
+    func `The encoding in which a body is not valid text is reported by its registered name`(
         name: String, encoding: String.Encoding
     ) {
         let error = AFError(RequestError(.serialization(.stringSerializationFailed(encoding: name))))

@@ -9,7 +9,7 @@ import Testing
     private let queue = DispatchQueue(label: "events")
     private let url = "http://stub.test/bed"
 
-    @Test func `All progress and all requests are told before the response`() async {
+    @Test func `All progress and all requests are reported before the response`() async {
         let number = Counter()
         let session = Session(
             transport: StubTransport { _ in number.next() < 3 ? .status(500) : .text("1234567890") })
@@ -27,7 +27,7 @@ import Testing
         #expect(entries.last == "response")
     }
 
-    @Test func `Progress of an upload is told, the last value too, by values of their own`() async throws {
+    @Test func `Progress of an upload is reported in separate values, the last one too`() async throws {
         let server = try await LocalServer { router in
             router.post("/") { request in .text("\(request.body.count)") }
         }
@@ -69,7 +69,7 @@ import Testing
         #expect(await log.wait(for: 4).last == "true again")
     }
 
-    @Test func `A curl command is told once, of a request that is made and of one that cannot be`() async {
+    @Test func `A curl command is reported once, also for a request that cannot be made`() async {
         let session = Session(transport: StubTransport { _ in .ok })
         let log = CallLog<String>()
         session.request(url).cURLDescription { log.note($0) }.response(queue: queue) { _ in }
@@ -165,7 +165,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `A stream handler that throws cancels the request, and is told so`() async throws {
+    @Test func `A stream handler that throws cancels the request, and receives its error`() async throws {
         struct Thorn: Error {}
         let server = try await LocalServer { router in
             router.get("/") { _ in .endless(Data(repeating: 1, count: 1000)) }

@@ -47,7 +47,7 @@ import Testing
         try await expectNothingIsLeft(session)
     }
 
-    @Test func `Sessions and requests that nobody keeps, and sessions that are shut down`() async throws {
+    @Test func `Sessions and requests that are not retained, and sessions that are shut down`() async throws {
         try await race { iteration in
             let log = CallLog<Int>()
             do {

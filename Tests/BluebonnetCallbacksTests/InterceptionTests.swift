@@ -28,7 +28,7 @@ import Testing
             completion: @escaping (Result<URLRequest, any Error>) -> Void
         ) {
             var urlRequest = urlRequest
-            urlRequest.headers.add(name: "Water", value: "much")
+            urlRequest.headers.append(name: "Water", value: "much")
             completion(.success(urlRequest))
         }
 

@@ -70,7 +70,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 5) == [true, true, true, true, true])
     }
 
-    @Test func `By default an empty body is right where the serializers say so`() {
+    @Test func `By default an empty body is valid for the same statuses and methods as in the serializers`() {
         #expect(DataResponseSerializer.defaultEmptyResponseCodes == [204, 205])
         #expect(DataResponseSerializer.defaultEmptyRequestMethods == [.head])
     }
@@ -214,7 +214,7 @@ private struct Rose: Codable, Equatable, Sendable {
         #expect(await log.wait(for: 1) == [true])
     }
 
-    @Test func `A request that waits for its start is told when its session is shut down`() async {
+    @Test func `A request that waits for its start fails when its session is shut down`() async {
         let (session, transport) = session(startRequestsImmediately: false)
         let log = CallLog<Bool>()
         session.request(url).responseString(queue: queue) { response in

@@ -101,7 +101,7 @@ struct ParameterEncodingTests {
         }
     }
 
-    @Test func `components and escaping are there for encodings of one's own`() {
+    @Test func `components and escaping are available to custom encodings`() {
         let encoding = URLEncoding.default
         let components = encoding.queryComponents(fromKey: "a", value: ["b": [1, 2]])
         #expect(components.map { "\($0)=\($1)" } == ["a%5Bb%5D%5B%5D=1", "a%5Bb%5D%5B%5D=2"])
@@ -191,7 +191,7 @@ struct ParameterEncodingTests {
         let session = Session(
             transport: StubTransport { .text($0.headers.values(for: "X-Bed").joined(separator: "|")) })
         var headers = HTTPHeaders()
-        for bed in ["roses", "irises"] { headers.add(name: "X-Bed", value: bed) }
+        for bed in ["roses", "irises"] { headers.append(name: "X-Bed", value: bed) }
         let parameters: Parameters = ["a": NSNull()]
         let beds = try await session.request(
             "http://stub.test/", method: .post, parameters: parameters, encoding: JSONEncoding.default, headers: headers

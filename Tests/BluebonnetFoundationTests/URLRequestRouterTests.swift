@@ -27,7 +27,7 @@ import Testing
         func asURLRequest() throws -> URLRequest {
             let base = try TestServers.httpbin.url("/anything")
             var request = try URLRequest(url: base.appendingPathComponent("users"), method: method)
-            request.headers.add(.accept("application/json"))
+            request.headers.append(.accept("application/json"))
             switch self {
             case .search(let query, let page):
                 return try URLEncoding.default.encode(request, with: ["q": query, "page": page])
@@ -193,14 +193,14 @@ import Testing
         let parameters: Parameters = ["a": 1]
         let text = try await session.request(server.url("/"), parameters: parameters) { request in
             request.credential = Credential(username: "u", password: "p")
-            request.headers.add(name: "X-A", value: "1")
-            request.headers.add(name: "X-A", value: "2")
+            request.headers.append(name: "X-A", value: "1")
+            request.headers.append(name: "X-A", value: "2")
         }.serializingString().value
         #expect(text == "/?a=1 1|2")
         await session.shutdown()
     }
 
-    @Test func `an encoding of one's own throws as encodings do`() async throws {
+    @Test func `a custom encoding throws as encodings do`() async throws {
         struct Own: ParameterEncoding {
             func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
                 throw Refusal()

@@ -177,7 +177,7 @@ struct URLRequestTests {
         #expect(request.httpMethod == "POST")
         #expect(request.allHTTPHeaderFields == ["A": "1"])
         request.method = .delete
-        request.headers.add(.contentType("text/plain"))
+        request.headers.append(.contentType("text/plain"))
         #expect(request.httpMethod == "DELETE")
         #expect(request.value(forHTTPHeaderField: "content-type") == "text/plain")
         request.headers = ["B": "2"]

@@ -50,7 +50,7 @@ import Testing
     }
 
     private static let cookies: [(HTTPCookie.AcceptPolicy, Session.Configuration.Cookies.Policy)] = [
-        (.always, .always), (.never, .never), (.onlyFromMainDocumentDomain, .onlyFromVisitedSite),
+        (.always, .always), (.never, .never), (.onlyFromMainDocumentDomain, .firstPartyOnly),
     ]
 
     @Test func `cookies are kept as asked`() {
@@ -113,7 +113,7 @@ import Testing
             router.get("/") { request in .text(request.headers["X-A"] ?? "none") }
         }
         let configuration = URLSessionConfiguration.af.ephemeral
-        configuration.headers.add(name: "X-A", value: "from the configuration")
+        configuration.headers.append(name: "X-A", value: "from the configuration")
         configuration.connectionProxyDictionary = [:]
         let session = Session(configuration: configuration)
         #expect(try await session.request(server.url("/")).serializingString().value == "from the configuration")

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [100, 200, 204, 599, 999])
-    func `any status can be had`(status: Int) throws {
+    func `a response can have any status`(status: Int) throws {
         #expect(HTTPResponse(url: try FoundationFixture.url(), statusCode: status).urlResponse.statusCode == status)
     }
 

@@ -27,7 +27,7 @@ struct Run {
         self.options = options
         let findings = Findings()
         context = FuzzContext(
-            options: options, findings: findings, watchdog: Watchdog(findings: findings, goesOn: options.goesOn),
+            options: options, findings: findings, watchdog: Watchdog(findings: findings, continuesAfterFailure: options.continuesAfterFailure),
             tls: options.certificates.flatMap { TLSIdentity(folder: $0) })
     }
 

@@ -61,7 +61,7 @@ extension HTTPRequest {
 
 /// Says where a response came from.
 @nonexhaustive
-public enum ResponseOrigin: Hashable, Sendable {
+public enum ResponseSource: Hashable, Sendable {
     /// From the server.
     case network
     /// From the session's cache, without the server.

@@ -197,7 +197,7 @@ extension ResponseCache {
         /// How many were answered with a stored response that the server had confirmed.
         public internal(set) var validations = 0
         /// How many were answered with a stale response, since the server could not answer (RFC 5861 §4).
-        package internal(set) var standIns = 0
+        package internal(set) var staleResponses = 0
         /// How many were answered by the network, although the cache might have answered them.
         public internal(set) var misses = 0
         /// How many responses were stored, freshened ones included.

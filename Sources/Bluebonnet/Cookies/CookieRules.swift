@@ -195,7 +195,7 @@ struct CookieDecision {
         switch policy {
         case .always: return true
         case .never: return false
-        case .onlyFromVisitedSite:
+        case .firstPartyOnly:
             guard let first = request.firstPartyURL else { return true }
             guard let visited = CookieTarget(first), let asked = CookieTarget(request.url) else { return false }
             return visited.host == asked.host || site(visited.host) == site(asked.host)

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// A session with the policy ``Session/Configuration/Cookies/Policy-swift.enum/never``, and one whose transport keeps
 /// no cookies (as the stub for tests), has none: reading returns an empty list, deleting does nothing, and setting
-/// fails with `.cookies(.notKept)`.
+/// fails with `.cookies(.disabled)`.
 public struct CookieStore: Sendable {
     private let storage: (any CookieStorage)?
 
@@ -57,7 +57,7 @@ public struct CookieStore: Sendable {
     ///   `.sessionShutDown`.
     public func set(_ cookies: [Cookie]) async throws(RequestError) {
         for cookie in cookies { try cookie.validate() }
-        guard let storage else { throw RequestError(.cookies(.notKept)) }
+        guard let storage else { throw RequestError(.cookies(.disabled)) }
         try await storage.changeCookies(.set(cookies))
     }
 
@@ -242,7 +242,7 @@ extension Session.Configuration {
             /// Those of the site that a request was made to, and not of others that it is redirected to.
             ///
             /// A site is what is registered under a public suffix: `example.co.uk` with all hosts below it.
-            case onlyFromVisitedSite
+            case firstPartyOnly
             /// None: the session has no cookies.
             case never
         }

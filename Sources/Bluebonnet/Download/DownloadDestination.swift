@@ -1,19 +1,13 @@
 public import FoundationEssentials
 import Glibc
 
-/// Says where a downloaded file goes.
-///
-/// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a
-/// small file (`.name.part.resume`) from which a later process can resume. The file under the destination's own name is
-/// never incomplete. The bytes are not flushed to the disk. The file gets the permissions that the process's umask
-/// leaves; one in the temporary directory is for its owner only.
 extension DownloadRequest {
     /// Chooses a place for a file when its response is known.
     ///
-    /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with a small
-    /// file (`.name.part.resume`) that a later process can go on from. Under the destination's own name there never is less
-    /// than all of it. What is written is not flushed to the disk. The file gets the permissions that the process's umask
-    /// leaves; one in the temporary directory is for its owner only.
+    /// Until it is complete and valid, the body is in a hidden partial file (`.name.part`) beside the destination, with
+    /// a small file (`.name.part.resume`) from which a later process can resume. The file under the destination's own
+    /// name is never incomplete. The bytes are not flushed to the disk. The file gets the permissions that the
+    /// process's umask leaves; one in the temporary directory is for its owner only.
     public struct Destination: Sendable {
         enum Place: Sendable {
             case file(URL)
@@ -48,7 +42,7 @@ extension DownloadRequest {
             Destination(place: .directory(url), options: options)
         }
 
-        /// A new file in the temporary directory, for its owner only; nobody removes it but its user.
+        /// A new file in the temporary directory, for its owner only; only its user removes it.
         public static var temporary: Destination { temporary(options: []) }
 
         /// Returns the destination of a new file in the temporary directory.

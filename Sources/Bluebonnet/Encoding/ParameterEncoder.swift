@@ -91,7 +91,7 @@ extension HTTPRequest {
         var request = self
         request.body = .data(body)
         if !request.headers.contains("Content-Type") {
-            request.headers.add(.contentType(contentType))
+            request.headers.append(.contentType(contentType))
         }
         return request
     }

@@ -103,7 +103,7 @@ extension RequestError {
         package var text: String {
             switch self {
             case .certificateExpired: "the server's certificate has expired or is not valid yet"
-            case .untrustedIssuer: "no trusted authority vouches for the server's certificate"
+            case .untrustedIssuer: "the server's certificate does not chain to a trusted authority"
             case .selfSigned: "the server's certificate is signed by itself"
             case .hostMismatch: "the server's certificate is for other hosts"
             case .chainTooLong: "the chain of the server's certificates is too long"
@@ -145,10 +145,10 @@ extension RequestError {
             switch self {
             case .revoked: "a certificate of the server's was revoked"
             case .unknown: "the responder does not know the server's certificate"
-            case .noResponse: "nothing says that the server's certificate was not revoked"
-            case .stale: "what says that the server's certificate was not revoked does not hold any more, or not yet"
-            case .untrustedResponse: "what is said about the server's certificate is not signed by one who may say it"
-            case .replayedResponse: "what is said about the server's certificate may be an old answer"
+            case .noResponse: "there is no revocation information about the server's certificate"
+            case .stale: "the revocation information has expired or is not valid yet"
+            case .untrustedResponse: "the signer of the revocation information is not authorized"
+            case .replayedResponse: "the OCSP response lacks the request's nonce and may be replayed"
             }
         }
     }

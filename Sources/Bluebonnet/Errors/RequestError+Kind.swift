@@ -269,7 +269,7 @@ extension RequestError {
     @nonexhaustive
     public enum CookieReason: Hashable, Sendable, Described {
         /// The session keeps no cookies.
-        case notKept
+        case disabled
         /// The value of `Set-Cookie` has not the form of a cookie.
         case malformed
         /// The name is empty, or holds white space, `=`, `;` or a control character.
@@ -300,7 +300,7 @@ extension RequestError {
         /// The reason in a few words, without the cookie's value.
         package var text: String {
             switch self {
-            case .notKept: "the session keeps no cookies"
+            case .disabled: "the session keeps no cookies"
             case .malformed: "the value of Set-Cookie is not a cookie"
             case .invalidName: "the name of a cookie cannot be sent"
             case .invalidValue(let name): "the value of the cookie \(name.debugDescription) cannot be sent"

@@ -38,7 +38,7 @@ public struct RequestError: Error, Sendable {
     public var resumeData: Data? { storage.resumeData }
 
     /// Where in Bluebonnet the error was made, as `#fileID:#line`.
-    public var origin: String { "\(storage.fileID):\(storage.line)" }
+    public var sourceLocation: String { "\(storage.fileID):\(storage.line)" }
 
     private var storage: Storage {
         get { box.storage }
@@ -199,7 +199,7 @@ extension RequestError {
             "method": method?.rawValue as Any, "url": url as Any, "attempts": attempts, "response": response as Any,
             "body": body.map { "\($0.count) bytes" } as Any,
             "resumeData": resumeData.map { "\($0.count) bytes" } as Any,
-            "origin": origin,
+            "sourceLocation": sourceLocation,
         ]
     }
 }

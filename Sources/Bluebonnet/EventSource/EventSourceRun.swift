@@ -78,7 +78,7 @@ final class EventSourceRun {
     /// The fields of a request for an event stream (WHATWG HTML §9.2.2).
     private var fields: HTTPHeaders {
         var fields: HTTPHeaders = ["Accept": "text/event-stream", "Cache-Control": "no-cache"]
-        if !parser.lastEventID.isEmpty { fields.add(name: "Last-Event-ID", value: parser.lastEventID) }
+        if !parser.lastEventID.isEmpty { fields.append(name: "Last-Event-ID", value: parser.lastEventID) }
         return fields
     }
 

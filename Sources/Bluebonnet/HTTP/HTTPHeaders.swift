@@ -30,16 +30,32 @@ public struct HTTPHeaders: Sendable {
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
-    public mutating func add(name: String, value: String) {
+    public mutating func append(name: String, value: String) {
         fields.append(HTTPHeader(name: name, value: value))
     }
 
     /// Appends a field; fields of the same name stay.
     ///
     /// - Parameter header: The field.
-    public mutating func add(_ header: HTTPHeader) {
+    public mutating func append(_ header: HTTPHeader) {
         fields.append(header)
     }
+
+    /// Appends a field; fields of the same name stay.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name.
+    ///   - value: The field's value.
+    @available(*, deprecated, message: "append keeps fields of the same name, update replaces them")
+    @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
+    public mutating func add(name: String, value: String) { append(name: name, value: value) }
+
+    /// Appends a field; fields of the same name stay.
+    ///
+    /// - Parameter header: The field.
+    @available(*, deprecated, message: "append keeps fields of the same name, update replaces them")
+    @_disfavoredOverload  // BluebonnetCompatibility has Alamofire's, which replaces fields.
+    public mutating func add(_ header: HTTPHeader) { append(header) }
 
     /// Replaces all fields of the name by one, in the place of the first, or appends it.
     ///

@@ -192,7 +192,7 @@ struct AttemptLoop: ~Copyable {
 
     /// Asks the validators about a head, if the body will not be at hand for them; returns why they refuse it.
     private func verdict(on response: HTTPResponse) -> RequestError? {
-        guard core.sink.holdsBody else { return nil }
+        guard core.sink.pausesBody else { return nil }
         let (request, validators) = core.machine.withLock { ($0.record.requests.last, $0.setup.validators) }
         let isEmpty = request?.method == .head || response.announcesNoBody
         do throws(RequestError) {
@@ -243,7 +243,7 @@ struct AttemptLoop: ~Copyable {
     /// - Returns: The completed attempt.
     private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
-        let isCollected = outcome.error == nil && !core.sink.holdsBody
+        let isCollected = outcome.error == nil && !core.sink.pausesBody
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
         let snapshot = core.machine.withLock { machine in
             (

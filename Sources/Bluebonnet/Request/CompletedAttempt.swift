@@ -36,7 +36,7 @@ final class CompletedAttempt: Sendable {
 
     var metrics: TransferMetrics? { outcome?.metrics }
 
-    var origin: ResponseOrigin { outcome?.origin ?? .network }
+    var source: ResponseSource { outcome?.source ?? .network }
 
     /// The same exchange with another verdict.
     func failing(with error: RequestError) -> CompletedAttempt {

@@ -15,7 +15,7 @@ final class ErrorBodyPrefix: BodyReceiver {
     func receive(_ bytes: Data) -> ReceiveAction {
         kept.withLock { kept in
             kept.append(bytes.prefix(limit - kept.count))
-            return kept.count < limit ? .goOn : .stop
+            return kept.count < limit ? .proceed : .stop
         }
     }
 }

@@ -75,7 +75,7 @@ struct RedirectFollower {
             return ExchangeOutcome(
                 response: outcome.response, body: outcome.body,
                 error: error.about(outcome.response, body: outcome.body),
-                metrics: outcome.metrics, origin: outcome.origin)
+                metrics: outcome.metrics, source: outcome.source)
         case .head(let response):
             let outcome = await core.abandonedOutcome()
             return ExchangeOutcome(response: response, error: error, metrics: outcome.metrics)

@@ -273,11 +273,11 @@ final class RequestCore: Sendable {
         guard sending.requestedState != .cancelled else {
             return perform(machine.withLock { $0.notSent(RequestError(.cancelled)) })
         }
-        let holdsBody = sink.holdsBody
+        let pausesBody = sink.pausesBody
         var options = ExchangeOptions(
-            maximumResponseBytes: holdsBody ? nil : context.configuration.maximumResponseBytes,
-            startsSuspended: sending.requestedState == .suspended, holdsBody: holdsBody || sending.hasHeadHandlers,
-            holdsRedirects: true)
+            maximumResponseBytes: pausesBody ? nil : context.configuration.maximumResponseBytes,
+            startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
+            pausesRedirects: true)
         if context.hasCache, let handler = sending.cachedResponseHandler ?? context.cachedResponseHandler {
             options.willStore = { [self] response in
                 guard let request = context.request(id) else { return nil }

@@ -10,7 +10,7 @@ enum ResponseSink: Sendable {
     case file(DownloadPlan)
 
     /// Whether the head is checked before any of the body is received.
-    var holdsBody: Bool {
+    var pausesBody: Bool {
         switch self {
         case .memory: false
         case .stream, .file: true

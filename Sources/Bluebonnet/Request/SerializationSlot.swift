@@ -23,7 +23,7 @@ final class SerializationSlot: Sendable {
         var waiting: [Resumption<Void>] = []
         /// Called with the answer, in the order in which they were added.
         var handlers: [@Sendable (SerializationResult) -> Void] = []
-        /// Whether somebody calls handlers now, who then calls those too that are added meanwhile.
+        /// Whether handlers are being called; the caller then also calls handlers that are added meanwhile.
         var isCalling = false
         /// Ends a serializer that was attached when the request had been answered.
         var interruption: (@Sendable () -> Void)?

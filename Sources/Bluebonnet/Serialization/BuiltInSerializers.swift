@@ -52,7 +52,7 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 
 /// Returns the body as text; also written `.string`.
 ///
-/// The encoding is, in this order: the one given; the one of the byte order mark that the body begins with; the
+/// The encoding is, in this order: the encoding passed in; that of the byte order mark at the start of the body; the
 /// `charset` of the response's `Content-Type`; UTF-8 if the body is well-formed UTF-8; ISO-8859-1, in which all bytes
 /// mean something. A byte order mark is not part of the text. Known charsets are UTF-8, UTF-16 and UTF-32 (with either
 /// byte order; little-endian by default), ISO-8859-1, US-ASCII (read as UTF-8 or ISO-8859-1), windows-1252, and those

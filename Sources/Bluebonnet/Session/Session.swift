@@ -23,7 +23,7 @@ public actor Session {
     ///     asked before the request's own.
     ///   - serverTrustManager: Assigns evaluators to hosts. Without one, libcurl checks certificates against the
     ///     authorities of ``Configuration/tls-swift.property``. If the transport does not support it
-    ///     (``Transport/judgeServers(by:)``), requests fail.
+    ///     (``Transport/evaluateServers(using:)``), requests fail.
     ///   - redirectHandler: Decides about redirects for requests that have no handler of their own; by default they are
     ///     followed.
     ///   - cachedResponseHandler: Decides what is stored in the cache for requests that have no handler of their own. A
@@ -56,7 +56,7 @@ public actor Session {
     private static func refusal(
         of transport: (any Transport)?, evaluatingWith manager: ServerTrustManager?
     ) -> RequestError? {
-        guard let transport, let manager, !transport.judgeServers(by: manager) else { return nil }
+        guard let transport, let manager, !transport.evaluateServers(using: manager) else { return nil }
         return RequestError(.trust(.notEvaluated), detail: "the session's transport does not ask a manager")
     }
 

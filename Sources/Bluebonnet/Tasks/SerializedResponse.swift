@@ -98,7 +98,7 @@ extension SerializedResponse where Source == DataRequest {
     public var data: Data? { attempt.data }
 
     /// Where the response came from: the network, unless the session has a cache.
-    public var origin: ResponseOrigin { attempt.origin }
+    public var source: ResponseSource { attempt.source }
 
     /// Creates a response.
     ///

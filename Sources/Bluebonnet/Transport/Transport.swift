@@ -44,7 +44,7 @@ public protocol Transport: Sendable {
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: Whether it will be asked in each handshake, and no request be sent to a server that it refuses.
-    func judgeServers(by manager: ServerTrustManager) -> Bool
+    func evaluateServers(using manager: ServerTrustManager) -> Bool
 }
 
 extension Transport {
@@ -55,7 +55,7 @@ extension Transport {
     ///
     /// - Parameter manager: The session's manager.
     /// - Returns: `false`.
-    public func judgeServers(by manager: ServerTrustManager) -> Bool { false }
+    public func evaluateServers(using manager: ServerTrustManager) -> Bool { false }
 }
 
 /// Keeps the cookies of a transport, and lets them be seen and changed.
@@ -69,7 +69,7 @@ public protocol CookieStorage: Sendable {
     /// Changes the stored cookies, all at once.
     ///
     /// - Parameter change: The change. The cookies in it have been checked.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.notKept)` if the transport keeps no
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.disabled)` if the transport keeps no
     ///   cookies.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
@@ -103,7 +103,7 @@ public protocol Exchange: Sendable {
     /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Delivers the body that was held back after its head, as ``ExchangeOptions/holdsBody`` asks.
+    /// Delivers the body that was held back after its head, as ``ExchangeOptions/pausesBody`` asks.
     ///
     /// - Parameter receiver: The receiver of the body's pieces; `nil` to have the body collected in the outcome.
     func receiveBody(with receiver: (any BodyReceiver)?)
@@ -127,7 +127,7 @@ public protocol BodyReceiver: AnyObject, Sendable {
 /// What the transport does after delivering bytes to a receiver.
 public enum ReceiveAction: Hashable, Sendable {
     /// Deliver more bytes as they come in.
-    case goOn
+    case proceed
     /// Deliver no more bytes for now.
     case pause
     /// Deliver no more bytes at all; the exchange ends with `.cancelled`.
@@ -145,8 +145,8 @@ public protocol ExchangeObserver: AnyObject, Sendable {
     ///   - expected: The total number of bytes, if it is known.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response has come in, if ``ExchangeOptions/holdsBody`` is set, or
-    /// ``ExchangeOptions/holdsRedirects`` is set and the response is a redirect.
+    /// Called once when the head of the response has come in, if ``ExchangeOptions/pausesBody`` is set, or
+    /// ``ExchangeOptions/pausesRedirects`` is set and the response is a redirect.
     ///
     /// It is the final head: informational responses (RFC 9110 §15.2) are not reported.
     ///
@@ -178,12 +178,12 @@ public struct ExchangeOptions: Sendable {
     public var startsSuspended: Bool
 
     /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` names its destination.
-    public var holdsBody: Bool
+    public var pausesBody: Bool
 
-    /// Whether the body of a redirect is held back, even if ``holdsBody`` does not ask for it.
+    /// Whether the body of a redirect is held back, even if ``pausesBody`` does not ask for it.
     ///
     /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
-    public var holdsRedirects: Bool
+    public var pausesRedirects: Bool
 
     /// Decides what a cache that is a transport stores of the response; `nil` for the cache's own decision.
     ///
@@ -195,17 +195,17 @@ public struct ExchangeOptions: Sendable {
     /// - Parameters:
     ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
     ///   - startsSuspended: Whether the exchange begins suspended.
-    ///   - holdsBody: Whether the body is held back until its destination is named.
-    ///   - holdsRedirects: Whether the body of a redirect is held back.
+    ///   - pausesBody: Whether the body is held back until its destination is named.
+    ///   - pausesRedirects: Whether the body of a redirect is held back.
     ///   - willStore: Decides what a cache keeps of the response.
     public init(
-        maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, holdsBody: Bool = false,
-        holdsRedirects: Bool = false, willStore: (@Sendable (CachedResponse) async -> CachedResponse?)? = nil
+        maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, pausesBody: Bool = false,
+        pausesRedirects: Bool = false, willStore: (@Sendable (CachedResponse) async -> CachedResponse?)? = nil
     ) {
         self.maximumResponseBytes = maximumResponseBytes
         self.startsSuspended = startsSuspended
-        self.holdsBody = holdsBody
-        self.holdsRedirects = holdsRedirects
+        self.pausesBody = pausesBody
+        self.pausesRedirects = pausesRedirects
         self.willStore = willStore
     }
 }
@@ -225,7 +225,7 @@ public final class ExchangeOutcome: Sendable {
     public let metrics: TransferMetrics?
 
     /// Where the response came from; the network, unless a cache was before the transport.
-    public let origin: ResponseOrigin
+    public let source: ResponseSource
 
     /// Creates an outcome.
     ///
@@ -234,15 +234,15 @@ public final class ExchangeOutcome: Sendable {
     ///   - body: The body.
     ///   - error: Why the exchange failed.
     ///   - metrics: The measurements.
-    ///   - origin: Where the response came from.
+    ///   - source: Where the response came from.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,
-        origin: ResponseOrigin = .network
+        source: ResponseSource = .network
     ) {
         self.response = response
         self.body = body
         self.error = error
         self.metrics = metrics
-        self.origin = origin
+        self.source = source
     }
 }

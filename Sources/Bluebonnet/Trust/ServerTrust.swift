@@ -125,7 +125,7 @@ public struct ServerTrust: Sendable {
             let names = chain.first?.names ?? []
             throw RequestError(
                 .trust(.hostMismatch),
-                detail: "\(host) is none of \(names.isEmpty ? "no names" : names.joined(separator: ", "))")
+                detail: "\(host) is not among \(names.isEmpty ? "no names" : names.joined(separator: ", "))")
         }
     }
 

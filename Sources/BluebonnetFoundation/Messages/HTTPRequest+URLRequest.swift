@@ -28,7 +28,7 @@ extension HTTPRequest {
         timeouts = TimeInterval.timeouts(urlRequest.timeoutInterval)
         cachePolicy = urlRequest.cachePolicy.native
         for directive in urlRequest.cachePolicy.directives where !urlRequest.headers.contains(directive.name) {
-            headers.add(directive)
+            headers.append(directive)
         }
     }
 

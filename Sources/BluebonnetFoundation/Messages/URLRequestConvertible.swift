@@ -158,6 +158,6 @@ extension HTTPRequest {
     ///   - value: The value.
     ///   - field: The field's name.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
-        headers.add(name: field, value: value)
+        headers.append(name: field, value: value)
     }
 }

@@ -301,7 +301,7 @@ extension HTTPHeaders {
     func including(contentType: String) -> HTTPHeaders {
         guard !contains("Content-Type") else { return self }
         var headers = self
-        headers.add(name: "Content-Type", value: contentType)
+        headers.append(name: "Content-Type", value: contentType)
         return headers
     }
 }

@@ -54,7 +54,7 @@ extension LocalServer {
         /// Answers requests that no other route answers.
         ///
         /// - Parameter handler: Makes the answer.
-        public mutating func otherwise(
+        public mutating func fallback(
             _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
         ) {
             table.fallback = .handler(handler)
@@ -63,7 +63,7 @@ extension LocalServer {
         /// Answers requests that no other route answers with always the same response.
         ///
         /// - Parameter response: The answer.
-        public mutating func otherwise(_ response: Response) {
+        public mutating func fallback(_ response: Response) {
             table.fallback = .fixed(response)
         }
     }

@@ -325,7 +325,7 @@ extension LocalServer.Failure: Described {
         switch self {
         case .system(let call, let code): "\(call): \(Socket.text(for: code))"
         case .stopped: "the server was stopped"
-        case .notRecorded: "the request is not kept any more"
+        case .notRecorded: "the request is no longer recorded"
         case .connectionClosed: "the connection is closed"
         case .bodyTooLong(let promised): "the body is longer than the promised \(promised) bytes"
         case .malformedBody(_, let reason): reason

@@ -28,17 +28,17 @@ final class StubExchange: Exchange {
 
     private let state = ObservedState(State())
     private let observer: any ExchangeObserver
-    private let holdsBody: Bool
+    private let pausesBody: Bool
     private let answer: OutcomeProvider
     /// Called after the observer received the outcome.
     private let ended: @Sendable () -> Void
 
     init(
-        observer: any ExchangeObserver, holdsBody: Bool, answer: @escaping OutcomeProvider,
+        observer: any ExchangeObserver, pausesBody: Bool, answer: @escaping OutcomeProvider,
         ended: @escaping @Sendable () -> Void
     ) {
         self.observer = observer
-        self.holdsBody = holdsBody
+        self.pausesBody = pausesBody
         self.answer = answer
         self.ended = ended
     }
@@ -82,7 +82,7 @@ final class StubExchange: Exchange {
         do {
             let answer = try await answered(makesAnswer: makesAnswer)
             // Of a response that was begun, the outcome has the head, whatever comes in between.
-            if holdsBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
+            if pausesBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
             let body = try await deliver(answer)
             outcome = ExchangeOutcome(
                 response: answer.response, body: body, error: answer.error, metrics: answer.metrics)
@@ -108,7 +108,7 @@ final class StubExchange: Exchange {
 
     /// Hands out the head, and the body if there is a receiver for it; returns what of it belongs into the outcome.
     private func deliver(_ outcome: ExchangeOutcome) async throws -> Data {
-        guard holdsBody, let response = outcome.response else {
+        guard pausesBody, let response = outcome.response else {
             if !outcome.body.isEmpty {
                 observer.exchangeDidReceive(
                     Int64(outcome.body.count), ofExpected: outcome.response?.expectedContentLength)
@@ -132,7 +132,7 @@ final class StubExchange: Exchange {
             guard let receiver else { return Data(outcome.body.dropFirst(received - piece.count)) }
             observer.exchangeDidReceive(Int64(received), ofExpected: nil)
             switch receiver.receive(piece) {
-            case .goOn: break
+            case .proceed: break
             case .pause: state.change { $0.isFull = !$0.wasDemanded }
             case .stop: throw RequestError(.cancelled)
             }

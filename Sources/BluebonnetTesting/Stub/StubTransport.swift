@@ -130,7 +130,7 @@ public final class StubTransport: Transport {
             return state.lastNumber
         }
         let exchange = StubExchange(
-            observer: observer, holdsBody: options.holdsBody,
+            observer: observer, pausesBody: options.pausesBody,
             answer: { [self] in
                 if let error = await readBody(of: request, for: observer) {
                     return ExchangeOutcome(response: nil, error: error)

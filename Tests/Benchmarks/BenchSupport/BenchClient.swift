@@ -126,7 +126,7 @@ public struct BenchClient: Sendable {
             for share in shares(of: count, among: width) where share > 0 {
                 group.addTask {
                     try await withCheckedThrowingContinuation { continuation in
-                        Chain(job: job, send: send) { continuation.resume(with: $0) }.goOn(for: share)
+                        Chain(job: job, send: send) { continuation.resume(with: $0) }.proceed(for: share)
                     }
                 }
             }
@@ -175,12 +175,12 @@ public struct BenchClient: Sendable {
         let send: @Sendable (URL, @escaping @Sendable (Result<BenchResponse, any Error>) -> Void) -> Void
         let finish: @Sendable (Result<Void, any Error>) -> Void
 
-        func goOn(for remaining: Int) {
+        func proceed(for remaining: Int) {
             guard remaining > 0 else { return finish(.success(())) }
             send(job.url) { answer in
                 do {
                     try job.check(try answer.get())
-                    goOn(for: remaining - 1)
+                    proceed(for: remaining - 1)
                 } catch {
                     finish(.failure(error))
                 }

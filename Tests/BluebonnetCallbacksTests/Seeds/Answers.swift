@@ -23,6 +23,6 @@ enum Examples {
         let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
         try add { continuation.yield($0) }
         for await answer in answers { return answer }
-        preconditionFailure("nobody can end the sequence of answers")
+        preconditionFailure("the sequence of answers has no end")
     }
 }

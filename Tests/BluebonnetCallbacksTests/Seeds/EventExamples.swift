@@ -90,7 +90,7 @@ import Testing
         #expect(monitor.log.entries == ["finished"])
     }
 
-    @Test func `A queue that runs several things at once is told one thing after the other`() async {
+    @Test func `A concurrent queue receives one event after the other`() async {
         let monitor = BusyGardener()
         let session = session(monitor)
         for _ in 0..<20 {

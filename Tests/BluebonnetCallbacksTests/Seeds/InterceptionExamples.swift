@@ -165,7 +165,7 @@ import Testing
         #expect(throws: RequestError.self) { try manager.serverTrustEvaluator(forHost: "other.test") }
     }
 
-    @Test func `An evaluator of one's own`() {
+    @Test func `A custom evaluator`() {
         struct Suspicious: ServerTrustEvaluating {
             func evaluate(_ trust: ServerTrust, forHost host: String) throws {
                 throw URLError(.serverCertificateUntrusted)

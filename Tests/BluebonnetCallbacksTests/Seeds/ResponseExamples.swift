@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `A serializer of one's own, for data and downloads`() async throws {
+    @Test func `A custom serializer, for data and downloads`() async throws {
         let session = Session(transport: StubTransport { _ in .text("rose,iris") })
         let data = await Examples.answer { done in
             session.request(url).response(responseSerializer: CommaSerializer()) { done($0) }

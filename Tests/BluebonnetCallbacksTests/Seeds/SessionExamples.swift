@@ -59,7 +59,7 @@ import Testing
         let url = try Examples.url("/cache/60")
         let first = await session.request(url).serializingData().response
         let second = await session.request(url).serializingData().response
-        #expect(first.origin == .network && second.origin == .cache && second.data == first.data)
+        #expect(first.source == .network && second.source == .cache && second.data == first.data)
         let third = await Examples.answer { done in
             session.request(url).cacheResponse(using: cacher).responseString { done($0) }
         }

@@ -65,7 +65,7 @@ import Testing
         #expect(!body.hasRoom)
     }
 
-    @Test func `When the answer is complete, everything is dropped and nobody reads`() {
+    @Test func `When the answer is complete, everything is dropped and reading fails`() {
         var options = LocalServer.Options()
         options.bodyWindowBytes = 1
         var body = Self.makeBody(options: options)

@@ -52,7 +52,7 @@ import Testing
             "half-closes, and then ends", .waitForRequest, .text("bye"), .halfClose, .pause(.milliseconds(1)),
             receives: "bye", end: .closed),
         Misbehavior(
-            "goes on as an ordinary server", .text("HTTP/1.1 103 Early Hints\r\n\r\n"), .serve,
+            "continues as an ordinary server", .text("HTTP/1.1 103 Early Hints\r\n\r\n"), .serve,
             receives:
                 "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             end: .closed),
@@ -94,7 +94,7 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2, 3])
     }
 
-    @Test func `A route can answer with a script and the connection go on after it`() async throws {
+    @Test func `A route can answer with a script, and the connection stays usable after it`() async throws {
         let server = try await LocalServer { router in
             router.get("/") { _ in .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), .serve) }
             router.get("/reset", .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal"), .reset))

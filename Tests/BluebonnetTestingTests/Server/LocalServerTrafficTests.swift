@@ -42,7 +42,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `An endless body is bounded by the buffers as long as nobody reads`() async throws {
+    @Test func `An endless body is bounded by the buffers while it is not read`() async throws {
         var options = LocalServer.Options()
         options.sendBufferBytes = 64 * 1024
         let server = try await LocalServer(options: options) { router in

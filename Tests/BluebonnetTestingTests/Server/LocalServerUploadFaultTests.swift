@@ -11,7 +11,7 @@ import Testing
     // MARK: Expect: 100-continue
 
     @Test(arguments: [LocalServer.ContinuePolicy.immediately, .whenRead])
-    func `100 is sent when the policy says so, and then the body is read`(
+    func `100 is sent as the policy requires, and then the body is read`(
         policy: LocalServer.ContinuePolicy
     ) async throws {
         let mayRead = Gate(isOpen: policy == .immediately)
@@ -92,7 +92,7 @@ import Testing
         #expect(request.bodyLength == 3)
     }
 
-    @Test func `A route that does not read is told that its connection was broken off`() async throws {
+    @Test func `A route that does not read is cancelled when its connection is reset`() async throws {
         let isRunning = Gate()
         let isCancelled = Gate()
         var options = LocalServer.Options()
@@ -112,7 +112,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `A body that is cut off by a half-close is not taken for complete`() async throws {
+    @Test func `A body that is cut off by a half-close is not treated as complete`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 do {

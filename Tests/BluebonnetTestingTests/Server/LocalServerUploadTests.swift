@@ -106,7 +106,7 @@ import Testing
         await client.close()
     }
 
-    @Test func `Each piece goes to one of those who read at once`() async throws {
+    @Test func `Each piece goes to one of several concurrent readers`() async throws {
         let server = try await LocalServer { router in
             router.streaming("/") { _, body in
                 let counts = try await withThrowingTaskGroup(of: Int.self) { group in

@@ -33,10 +33,10 @@ import Testing
     private func exchange(told observer: RecordingObserver) throws -> any Exchange {
         let transport = StubTransport { _ in .response(body: Self.body) }
         let url = try #require(URL(string: "http://stub.test/"))
-        return transport.start(HTTPRequest(url: url), options: ExchangeOptions(holdsBody: true), observer: observer)
+        return transport.start(HTTPRequest(url: url), options: ExchangeOptions(pausesBody: true), observer: observer)
     }
 
-    @Test(arguments: [1, 2, 5], [ReceiveAction.goOn, .pause])
+    @Test(arguments: [1, 2, 5], [ReceiveAction.proceed, .pause])
     func `What is left when a receiver is taken away is in the outcome`(
         count: Int, action: ReceiveAction
     ) async throws {
@@ -55,13 +55,13 @@ import Testing
         #expect(whole == Self.body)
     }
 
-    @Test func `Another receiver goes on where the first was`() async throws {
+    @Test func `Another receiver continues where the first stopped`() async throws {
         let observer = RecordingObserver()
         let exchange = try exchange(told: observer)
-        let second = Taker { _ in .goOn }
+        let second = Taker { _ in .proceed }
         let first = Taker { number in
             if number == 2 { exchange.receiveBody(with: second) }
-            return .goOn
+            return .proceed
         }
         exchange.receiveBody(with: first)
         #expect(try await observer.outcome.body.isEmpty)

@@ -252,7 +252,7 @@ import Testing
 
     // MARK: Races
 
-    @Test func `Whoever wins, an exchange ends once`() async throws {
+    @Test func `An exchange ends once, whichever side wins`() async throws {
         let request = try Self.request()
         let transport = StubTransport { _ in
             await Task.yield()

@@ -36,7 +36,7 @@ import Testing
         #expect(gate.waiterCount == 0)
     }
 
-    @Test func `Everyone passes, whoever opens, waits or cancels at the same time`() async {
+    @Test func `Everyone passes when tasks open, wait and cancel at the same time`() async {
         for _ in 0..<500 {
             let gate = Gate()
             await withTaskGroup { group in

@@ -18,7 +18,7 @@ import Testing
         for number in -1...count + 1 { #expect(recent[number] == (kept.contains(number) ? number : nil)) }
     }
 
-    @Test func `Numbers go on after everything was dropped`() {
+    @Test func `Numbers continue after everything was dropped`() {
         var recent = RecentElements<Int>(capacity: 2)
         for number in 1...3 { recent.append(number) }
         recent.removeAll()

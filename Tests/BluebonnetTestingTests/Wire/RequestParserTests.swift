@@ -86,7 +86,7 @@ import Testing
             "repeated fields in order", "GET / HTTP/1.1\r\n\(host)A: 1\r\nB: 2\r\na: 3\r\n\r\n",
             Parsed(method: "GET", target: "/", fields: ["Host=h", "A=1", "B=2", "a=3"])),
         Example(
-            "a method of one's own and an absolute target", "PURGE http://h/x?y HTTP/1.1\r\n\(host)\r\n",
+            "a custom method and an absolute target", "PURGE http://h/x?y HTTP/1.1\r\n\(host)\r\n",
             Parsed(method: "PURGE", target: "http://h/x?y", fields: ["Host=h"])),
         Example(
             "Connection: close", "GET / HTTP/1.1\r\n\(host)Connection: X, Close\r\n\r\n",

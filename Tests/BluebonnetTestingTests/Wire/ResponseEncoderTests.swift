@@ -59,7 +59,7 @@ import Testing
             testDescription: "304 may say the length", response: .status(304, headers: ["Content-Length": "9"]),
             length: 7, head: "HTTP/1.1 304 Not Modified|Content-Length: 9", framing: .none),
         Example(
-            testDescription: "a reason of one's own", response: LocalServer.Response(status: 299, reason: "Fine"),
+            testDescription: "a custom reason", response: LocalServer.Response(status: 299, reason: "Fine"),
             head: "HTTP/1.1 299 Fine|Content-Length: 0", framing: .length(0)),
         Example(
             testDescription: "an unknown status", response: .status(799), head: "HTTP/1.1 799 |Content-Length: 0",

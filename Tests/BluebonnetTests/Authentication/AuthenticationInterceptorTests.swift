@@ -42,7 +42,7 @@ struct AuthenticationInterceptorTests {
         #expect(await interceptor.credential == Token(number: 2))
     }
 
-    @Test func `a 401 that nobody validates is a response like any other`() async throws {
+    @Test func `a 401 without validation is a response like any other`() async throws {
         let authenticator = TokenAuthenticator()
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
@@ -52,7 +52,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 0)
     }
 
-    @Test func `other failures are none of its business`() async throws {
+    @Test func `other failures do not trigger a refresh`() async throws {
         let authenticator = TokenAuthenticator()
         let session = Session(
             interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
@@ -62,7 +62,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 0)
     }
 
-    @Test func `a server that accepts no credential is not asked for ever`() async throws {
+    @Test func `a server that accepts no credential is asked a limited number of times`() async throws {
         let authenticator = TokenAuthenticator()
         let transport = TokenFixture.transport(accepting: .max)
         let interceptor = AuthenticationInterceptor(
@@ -90,7 +90,7 @@ struct AuthenticationInterceptorTests {
         func isRequest(_ request: HTTPRequest, authenticatedWith credential: Token) -> Bool { false }
     }
 
-    @Test func `an authenticator that does not find its credential again does not retry for ever`() async throws {
+    @Test func `an authenticator that does not find its credential again retries a few times`() async throws {
         let transport = StubTransport { _ in .status(401) }
         let session = Session(
             interceptor: .authentication(using: ForgetfulAuthenticator(), credential: Token(number: 1)),
@@ -159,7 +159,7 @@ struct AuthenticationInterceptorTests {
         #expect(await interceptor.credential == Token(number: 9))
     }
 
-    @Test func `a refusal by another origin is none of the credential`() async throws {
+    @Test func `a 401 from another origin does not trigger a refresh`() async throws {
         let authenticator = TokenAuthenticator()
         let transport = StubTransport { request in
             if request.url.host() == "api.example" {
@@ -178,7 +178,7 @@ struct AuthenticationInterceptorTests {
     // MARK: Cancellation
 
     @Test(arguments: [0, 1, 2], [true, false])
-    func `cancelling one that waits answers it at once, and loses nobody`(_ index: Int, isKnown: Bool) async throws {
+    func `cancelling a waiting request answers it at once, the others later`(_ index: Int, isKnown: Bool) async throws {
         let (gate, begun) = (Gate(), Gate())
         let authenticator = held(gate, begun: begun)
         let session = Session(
@@ -212,7 +212,7 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshCount == 1)
     }
 
-    @Test func `a refresh that does not end keeps nobody who is cancelled`() async throws {
+    @Test func `a refresh that does not end does not hold back cancelled requests`() async throws {
         let (gate, begun) = (Gate(), Gate())
         defer { gate.open() }
         let session = Session(

@@ -62,7 +62,7 @@ import Testing
     @Test(arguments: BodyForm.allCases)
     func `a wrong credential ends as the 401 whatever the body`(form: BodyForm) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in
+            router.fallback { _ in
                 .text("out", status: 401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=b, qop=auth"])
             }
         }

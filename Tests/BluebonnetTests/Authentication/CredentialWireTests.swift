@@ -9,8 +9,8 @@ import Testing
     /// A server that challenges every request without a credential, and answers with the user that it accepted.
     private static func server(_ challenge: String = "Basic realm=a") async throws -> LocalServer {
         try await LocalServer { router in
-            router.get("/open") { request in .text(request.headers["Authorization"] ?? "nobody") }
-            router.otherwise { request in
+            router.get("/open") { request in .text(request.headers["Authorization"] ?? "anonymous") }
+            router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
                     return .text("who?", status: 401, headers: ["WWW-Authenticate": challenge])
                 }
@@ -50,7 +50,7 @@ import Testing
                 await ChallengedKind.data.answer(request, in: session).text == Self.basic("user\(number)", "secret"))
             for path in ["/open", "/a", "/open"] {
                 let plain = await session.request(server.url(path)).serializingString().response
-                #expect(plain.value == (path == "/a" ? "who?" : "nobody"))
+                #expect(plain.value == (path == "/a" ? "who?" : "anonymous"))
             }
         }
         try await TestHarness.end(session, server)
@@ -66,7 +66,7 @@ import Testing
         let shown = "\(task.request) \(await task.response) \(await task.response.debugDescription)"
         #expect(!shown.contains("hidden"), "\(shown)")
         let plain = try await session.request(server.url("/open")).serializingString().value
-        #expect(plain == "nobody")
+        #expect(plain == "anonymous")
         try await TestHarness.end(session, server)
     }
 
@@ -102,9 +102,9 @@ import Testing
     }
 
     @Test(arguments: ChallengedKind.allCases)
-    func `a challenge whose body never ends does not hold the answer up for ever`(kind: ChallengedKind) async throws {
+    func `a challenge with a long body does not hold the answer up`(kind: ChallengedKind) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.headers.contains("Authorization") else {
                     return .text(
                         String(repeating: "x", count: 200_000), status: 401,
@@ -124,7 +124,7 @@ import Testing
     func `cancelling between the challenge and its answer`(kind: ChallengedKind) async throws {
         let hasAsked = Gate()
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.headers.contains("Authorization") else {
                     return .text("out", status: 401, headers: ["WWW-Authenticate": "Basic realm=a"])
                 }

@@ -65,7 +65,7 @@ import Testing
         kind: ChallengedKind, algorithm: String
     ) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .status(401, headers: ["WWW-Authenticate": Self.challenge(algorithm)]) }
+            router.fallback { _ in .status(401, headers: ["WWW-Authenticate": Self.challenge(algorithm)]) }
         }
         let session = TestHarness.session()
         let answer = await kind.answer(HTTPRequest(server.url("/a"), credential: Self.mufasa), in: session)
@@ -80,10 +80,10 @@ import Testing
     @Test(arguments: ChallengedKind.allCases, [true, false])
     func `another challenge is answered instead`(kind: ChallengedKind, hasBody: Bool) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard !request.headers.contains("Authorization") else { return .text("in \(request.text)") }
                 var headers: HTTPHeaders = ["WWW-Authenticate": Self.challenge("SHA-512-256")]
-                headers.add(name: "WWW-Authenticate", value: "Basic realm=\"a\"")
+                headers.append(name: "WWW-Authenticate", value: "Basic realm=\"a\"")
                 return .text("out", status: 401, headers: headers)
             }
         }
@@ -100,7 +100,7 @@ import Testing
 
     @Test func `a stale nonce is replaced`() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard let field = request.headers["Authorization"] else {
                     return .status(401, headers: ["WWW-Authenticate": "Digest realm=a, nonce=old, qop=auth"])
                 }

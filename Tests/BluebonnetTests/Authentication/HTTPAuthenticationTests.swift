@@ -29,7 +29,7 @@ import Testing
         }
 
     @Test(arguments: TestServers.httpbins, ChallengedKind.allCases)
-    func `httpbin lets the right user in and nobody else`(server: TestServers, kind: ChallengedKind) async throws {
+    func `httpbin lets in the right user only`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         for path in Self.paths {
             for given in CredentialCase.allCases {
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `nothing is sent where nobody asks`(server: TestServers) async throws {
+    func `no credential is sent without a challenge`(server: TestServers) async throws {
         let session = Session(configuration: .conformance)
         let credential = Credential(username: "user", password: "secret", schemes: .basic)
         let hidden = HTTPRequest(try server.url("/hidden-basic-auth/user/secret"), credential: credential)

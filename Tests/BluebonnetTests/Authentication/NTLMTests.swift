@@ -43,7 +43,7 @@ import Testing
         Credential(username: "GARDEN\\other", password: "secret"),
         Credential(username: "GARDEN\\user", password: "secret", schemes: [.basic, .digest]),
     ])
-    func `anybody else gets the 401`(_ credential: Credential?) async throws {
+    func `every other user gets the 401`(_ credential: Credential?) async throws {
         let session = TestHarness.session()
         for kind in ChallengedKind.allCases {
             let answer = await kind.answer(try Self.request("/a", credential), in: session)

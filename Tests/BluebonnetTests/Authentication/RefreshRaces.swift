@@ -76,8 +76,7 @@ struct RefreshRaces {
         await session.shutdown()
     }
 
-    @Test func `those who are refused after the refresh has failed share its failure, and have no other`() async throws
-    {
+    @Test func `requests refused after a failed refresh share its failure, without another refresh`() async throws {
         let gate = Gate()
         let authenticator = TokenAuthenticator { _, _ in throw TestFailure("no token") }
         let transport = StubTransport { request in

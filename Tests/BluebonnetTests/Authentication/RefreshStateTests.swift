@@ -76,7 +76,7 @@ import Testing
     ]
 
     @Test(arguments: refusals)
-    func `what becomes of a refused request`(_ row: Refusal) {
+    func `how a refused request is handled`(_ row: Refusal) {
         var state = state(nil)
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         _ = state.refreshed(1, version: 10)
@@ -97,7 +97,7 @@ import Testing
         #expect(isNews && next == .refresh(2))
     }
 
-    @Test func `a credential that is set ends the refresh, whose outcome nobody is told`() {
+    @Test func `setting a credential ends the refresh, whose outcome is discarded`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         state.replaced(hasCredential: true, version: 1)

@@ -166,7 +166,7 @@ struct CacheDecisionTests {
             "§4.1: two fields", [HTTPHeader(name: "Vary", value: "A"), HTTPHeader(name: "Vary", value: "B")],
             ["B": "2"], ["B": "3"], false),
         Match("one user's is not another's", [:], ["Authorization": "a"], ["Authorization": "b"], false),
-        Match("one user's is not nobody's", [:], ["Authorization": "a"], [:], false),
+        Match("one user's is not for anonymous requests", [:], ["Authorization": "a"], [:], false),
         Match("one cookie's is not another's", [:], ["Cookie": "a=1"], ["Cookie": "a=2"], false),
         Match("unless it is public", ["Cache-Control": "public"], ["Authorization": "a"], ["Authorization": "b"], true),
     ]
@@ -176,7 +176,7 @@ struct CacheDecisionTests {
         #expect(entry.matches(try CacheFixtures.request(row.second)) == row.matches)
     }
 
-    @Test func `users in URLs and credentials are told apart`() throws {
+    @Test func `users in URLs and credentials are distinguished`() throws {
         let one = try CacheFixtures.request(url: "http://ada:x@a.test/x")
         let other = try CacheFixtures.request(url: "http://bob:x@a.test/x")
         let third = try CacheFixtures.request { $0.credential = Credential(username: "ada", password: "y") }

@@ -26,7 +26,7 @@ struct CacheExchangeControlTests {
         for _ in 0..<20 { await Task.yield() }
         #expect(request.state == .suspended || request.state == .finished)
         request.resume()
-        #expect(await answer.origin == .cache)
+        #expect(await answer.source == .cache)
     }
 
     @Test func `a hit that is held back is cancelled, and ends with its transport`() async throws {
@@ -61,9 +61,9 @@ struct CacheExchangeControlTests {
             _ = await scene.answer("/0")
             #expect(scene.cache.statistics.memoryBytes <= 100_000)
         }
-        #expect(await scene.answer("/0").origin == .cache)
-        #expect(await scene.answer("/49").origin == .cache)
-        #expect(await scene.answer("/2").origin == .network)
+        #expect(await scene.answer("/0").source == .cache)
+        #expect(await scene.answer("/49").source == .cache)
+        #expect(await scene.answer("/2").source == .network)
     }
 
     @Test func `what takes too much of the room is not stored`() async throws {
@@ -71,7 +71,7 @@ struct CacheExchangeControlTests {
             .response(status: 200, headers: Self.minute, text: String(repeating: "x", count: 20_000))
         }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == .network)
+        #expect(await scene.answer().source == .network)
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 

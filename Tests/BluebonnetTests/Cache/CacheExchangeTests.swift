@@ -14,8 +14,8 @@ struct CacheExchangeTests {
         let first = await scene.answer()
         scene.clock.advance(by: 30)
         let second = await scene.answer()
-        #expect(first.origin == .network)
-        #expect(second.origin == .cache)
+        #expect(first.source == .network)
+        #expect(second.source == .cache)
         #expect(second.text == "hello")
         #expect(second.headers["Age"] == "30")
         #expect(!second.hasMetrics)
@@ -46,13 +46,13 @@ struct CacheExchangeTests {
         _ = await scene.answer()
         scene.clock.advance(by: 61)
         let second = await scene.answer()
-        #expect(second.origin == .validated)
+        #expect(second.source == .validated)
         #expect(second.status == 200 && second.text == "hello")
         #expect(second.headers["X-A"] == "2")
         #expect(second.headers["Content-Type"] == "text/plain")
         #expect(second.headers["Age"] == nil)
         scene.clock.advance(by: 599)
-        #expect(await scene.answer().origin == .cache)
+        #expect(await scene.answer().source == .cache)
         #expect(scene.transport.requestCount == 2)
         #expect(scene.cache.statistics.validations == 1)
     }
@@ -71,13 +71,13 @@ extension CacheExchangeTests {
         isGone.withLock { $0 = true }
         scene.clock.advance(by: 100)
         let answer = await scene.answer()
-        #expect(answer.origin == .cache && answer.text == "hello" && answer.headers["Age"] == "100")
+        #expect(answer.source == .cache && answer.text == "hello" && answer.headers["Age"] == "100")
         scene.clock.advance(by: 30)
         #expect(await scene.answer().error?.kind == .connection(.refused))
-        #expect(scene.cache.statistics.standIns == 1)
+        #expect(scene.cache.statistics.staleResponses == 1)
     }
 
-    @Test func `§4.3.4: a 304 about another response has the request sent anew`() async throws {
+    @Test func `§4.3.4: a 304 about another response has the request sent again`() async throws {
         let scene = CacheTestSession { request in
             request.headers.contains("If-None-Match")
                 ? .response(status: 304, headers: ["ETag": "\"2\""], text: "")
@@ -85,18 +85,18 @@ extension CacheExchangeTests {
         }
         _ = await scene.answer()
         let answer = await scene.answer()
-        #expect(answer.status == 200 && answer.origin == .network && answer.text == "hello")
+        #expect(answer.status == 200 && answer.source == .network && answer.text == "hello")
         #expect(scene.transport.requestCount == 3)
     }
 
     @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
-    func `§4.4: what may have changed is fetched anew`(method: HTTPMethod) async throws {
+    func `§4.4: a response that may have changed is fetched again`(method: HTTPMethod) async throws {
         let scene = CacheTestSession { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer("/a")
-        #expect(await scene.answer("/a#b").origin == .cache)
+        #expect(await scene.answer("/a#b").source == .cache)
         _ = await scene.answer("/a", method: method)
-        #expect(await scene.answer("/a").origin == .network)
-        #expect(await scene.answer("/a").origin == .cache)
+        #expect(await scene.answer("/a").source == .network)
+        #expect(await scene.answer("/a").source == .cache)
     }
 
     @Test func `§4.4: an upload that is streamed, and a download, change things, too`() async throws {
@@ -104,7 +104,7 @@ extension CacheExchangeTests {
         let url = try #require(URL(string: "http://stub.test/a"))
         _ = await scene.answer("/a")
         for try await _ in scene.session.streamRequest(url, method: .post).streamTask().bytes {}
-        #expect(await scene.answer("/a").origin == .network)
+        #expect(await scene.answer("/a").source == .network)
     }
 
     @Test func `streams are not answered by the cache, and not stored`() async throws {
@@ -114,7 +114,7 @@ extension CacheExchangeTests {
             for try await _ in scene.session.streamRequest(url).streamTask().bytes {}
         }
         #expect(scene.transport.requestCount == 2)
-        #expect(await scene.answer().origin == .network)
+        #expect(await scene.answer().source == .network)
         var request = HTTPRequest(url: url)
         request.cachePolicy = .returnCacheDontLoad
         let task = scene.session.streamRequest(request).streamTask()
@@ -131,10 +131,10 @@ extension CacheExchangeTests {
         }
         _ = await scene.answer()
         let head = await scene.answer(method: .head)
-        #expect(head.origin == .cache && head.text == "" && head.headers["ETag"] == "\"1\"")
+        #expect(head.source == .cache && head.text == "" && head.headers["ETag"] == "\"1\"")
         scene.clock.advance(by: 61)
-        #expect(await scene.answer(method: .head).origin == .network)
-        #expect(await scene.answer().origin == .cache)
+        #expect(await scene.answer(method: .head).source == .network)
+        #expect(await scene.answer().source == .cache)
         scene.clock.advance(by: 61)
         tag.withLock { $0 = "\"2\"" }
         _ = await scene.answer(method: .head)
@@ -152,13 +152,13 @@ extension CacheExchangeTests {
         }
         for round in 0..<2 {
             let answer = await scene.answer("/from")
-            #expect(answer.text == "hello" && answer.origin == (round == 0 ? .network : .cache))
+            #expect(answer.text == "hello" && answer.source == (round == 0 ? .network : .cache))
         }
         #expect(scene.transport.requestCount == 2)
-        #expect(await scene.answer("/to").origin == .cache)
+        #expect(await scene.answer("/to").source == .cache)
         let url = try #require(URL(string: "http://stub.test/from"))
         let stayed = await scene.session.request(url).redirect(using: .doNotFollow).serializingData().response
-        #expect(stayed.origin == .cache && stayed.response?.statusCode == 301)
+        #expect(stayed.source == .cache && stayed.response?.statusCode == 301)
         #expect(stayed.data == Data("moved".utf8))
     }
 
@@ -171,7 +171,7 @@ extension CacheExchangeTests {
         for language in ["de", "en"] { _ = await scene.answer(headers: ["Accept-Language": language]) }
         for language in ["de", "en"] {
             let answer = await scene.answer(headers: ["Accept-Language": language])
-            #expect(answer.origin == .cache && answer.text == language)
+            #expect(answer.source == .cache && answer.text == language)
         }
     }
 
@@ -196,8 +196,8 @@ extension CacheExchangeTests {
         }
         _ = await scene.answer()
         let answer = await scene.answer(headers: ["If-None-Match": "\"1\""])
-        #expect(answer.status == 304 && answer.origin == .network)
-        #expect(await scene.answer().origin == .cache)
+        #expect(answer.status == 304 && answer.source == .network)
+        #expect(await scene.answer().source == .cache)
     }
 
     @Test func `nothing is answered by the cache that must not be asked of the network without one`() async throws {
@@ -220,11 +220,11 @@ extension CacheExchangeTests {
             .response(status: 200, headers: Self.minute, text: "hello")
         }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == .network)
-        #expect(await scene.answer(policy: .useProtocolCachePolicy).origin == .cache)
+        #expect(await scene.answer().source == .network)
+        #expect(await scene.answer(policy: .useProtocolCachePolicy).source == .cache)
         scene.clock.advance(by: 100)
-        #expect(await scene.answer(policy: .returnCacheElseLoad).origin == .cache)
-        #expect(await scene.answer(policy: .returnCacheDontLoad).origin == .cache)
+        #expect(await scene.answer(policy: .returnCacheElseLoad).source == .cache)
+        #expect(await scene.answer(policy: .returnCacheDontLoad).source == .cache)
     }
 
     @Test func `what was replaced by something that may not be stored is gone`() async throws {
@@ -235,7 +235,7 @@ extension CacheExchangeTests {
         _ = await scene.answer()
         directives.withLock { $0 = "no-store" }
         _ = await scene.answer(policy: .reloadIgnoringCache)
-        #expect(await scene.answer().origin == .network)
+        #expect(await scene.answer().source == .network)
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 
@@ -248,9 +248,9 @@ extension CacheExchangeTests {
         #expect(await scene.cache.cachedResponse(for: request)?.data == Data("hello".utf8))
         await scene.cache.remove(for: request.url)
         #expect(await scene.cache.cachedResponse(for: request) == nil)
-        #expect(await scene.answer("/b").origin == .cache)
+        #expect(await scene.answer("/b").source == .cache)
         await scene.cache.removeAll()
-        #expect(await scene.answer("/b").origin == .network)
+        #expect(await scene.answer("/b").source == .network)
     }
 
     @Test func `cookies of a session with a cache are the session's`() async throws {

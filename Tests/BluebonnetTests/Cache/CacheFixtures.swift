@@ -34,7 +34,7 @@ enum CacheFixtures {
 
     static func response(_ headers: HTTPHeaders, status: Int = 200, date: Date = begin) throws -> HTTPResponse {
         var headers = headers
-        if !headers.contains("Date") { headers.add(name: "Date", value: HTTPDate.format(date)) }
+        if !headers.contains("Date") { headers.append(name: "Date", value: HTTPDate.format(date)) }
         return HTTPResponse(url: try #require(URL(string: "http://a.test/x")), statusCode: status, headers: headers)
     }
 }

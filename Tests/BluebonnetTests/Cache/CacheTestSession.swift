@@ -55,7 +55,7 @@ struct CacheTestSession {
 
 /// The parts of a response that a test checks.
 struct CacheAnswer {
-    var origin: ResponseOrigin?
+    var source: ResponseSource?
     var status: Int?
     var text: String?
     var headers = HTTPHeaders()
@@ -63,7 +63,7 @@ struct CacheAnswer {
     var hasMetrics = false
 
     init(_ response: DataResponse<Data, RequestError>) {
-        origin = response.origin
+        source = response.source
         status = response.response?.statusCode
         text = response.data.map { String(decoding: $0, as: UTF8.self) }
         headers = response.response?.headers ?? [:]

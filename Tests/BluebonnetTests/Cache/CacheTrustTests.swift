@@ -44,16 +44,16 @@ import Testing
         let second = CacheTestSession(sharing: first.cache, configuration: configuration, Self.handler("second"))
         _ = await first.answer()
         let other = await second.answer()
-        #expect(other.origin == .network && other.text == "second")
+        #expect(other.source == .network && other.text == "second")
         for (scene, text) in [(first, "first"), (second, "second")] {
             let again = await scene.answer()
-            #expect(again.origin == .cache && again.text == text)
+            #expect(again.source == .cache && again.text == text)
         }
         // To forget, it is one URL.
         _ = await first.answer(method: .delete)
-        #expect(await second.answer().origin == .network)
+        #expect(await second.answer().source == .network)
         await first.cache.remove(for: first.url())
-        #expect(await first.answer().origin == .network)
+        #expect(await first.answer().source == .network)
     }
 
     @Test func `sessions with the same view share what is stored, in files, too`() async throws {
@@ -63,9 +63,9 @@ import Testing
         let scenes = (0..<2).map { index in
             CacheTestSession(directory: directory.url, configuration: configuration, Self.handler("\(index)"))
         }
-        #expect(await scenes[0].answer().origin == .network)
+        #expect(await scenes[0].answer().source == .network)
         let answer = await scenes[1].answer()
-        #expect(answer.origin == .cache && answer.text == "0")
+        #expect(answer.source == .cache && answer.text == "0")
     }
 
     @Test func `on the wire: coded bytes are not given to a session that has them decoded, nor the other way round`()
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["mode", "owner", "links"])
-    func `a file that somebody else can have written is not believed`(_ flaw: String) throws {
+    func `a file that another user can have written is not used`(_ flaw: String) throws {
         guard geteuid() == 0 else { return }
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
@@ -143,7 +143,7 @@ import Testing
         #expect(FileSystem.status(path, followingLinks: true)?.mode == mode & 0o777, "and left as it is")
         // Requests continue without the directory.
         let scene = CacheTestSession(directory: directory.url, Self.handler("x"))
-        for origin in [ResponseOrigin.network, .cache] { #expect(await scene.answer().origin == origin) }
+        for source in [ResponseSource.network, .cache] { #expect(await scene.answer().source == source) }
         #expect(scene.cache.statistics.diskFailures > 0 && directory.names == names)
     }
 

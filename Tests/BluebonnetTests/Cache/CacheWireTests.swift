@@ -26,12 +26,12 @@ struct CacheWireTests {
         let url = try TestServers.nginx.url("/small.json")
         let first = await Self.get(session, url)
         let second = await Self.get(session, url, policy: .reloadRevalidating)
-        #expect(first.origin == .network && second.origin == .validated)
+        #expect(first.source == .network && second.source == .validated)
         #expect(second.response?.statusCode == 200 && second.data == first.data)
         #expect(second.response?.headers["Content-Type"] == first.response?.headers["Content-Type"])
         #expect(second.metrics?.bytesReceived ?? .max < first.metrics?.bytesReceived ?? 0)
         let third = await Self.get(session, url, policy: .returnCacheElseLoad)
-        #expect(third.origin == .cache && third.metrics == nil && third.data == first.data)
+        #expect(third.source == .cache && third.metrics == nil && third.data == first.data)
         #expect(third.response?.reasonPhrase == "OK")
         await session.shutdown()
     }
@@ -44,7 +44,7 @@ struct CacheWireTests {
         let first = await Self.get(session, url)
         #expect(first.response?.headers["Content-Encoding"] == "gzip")
         let second = await Self.get(session, url, policy: .reloadRevalidating)
-        #expect(second.origin == .validated && second.data == first.data && second.data?.count == 65_536)
+        #expect(second.source == .validated && second.data == first.data && second.data?.count == 65_536)
         #expect(second.response?.headers["Content-Encoding"] == "gzip")
         await session.shutdown()
     }
@@ -54,7 +54,7 @@ struct CacheWireTests {
         let url = try TestServers.httpbin.url("/cache/60")
         let first = await Self.get(session, url)
         let second = await Self.get(session, url)
-        #expect(first.origin == .network && second.origin == .cache)
+        #expect(first.source == .network && second.source == .cache)
         #expect(second.data == first.data)
         #expect(second.response?.headers["Age"] != nil)
         await session.shutdown()
@@ -65,7 +65,7 @@ struct CacheWireTests {
         let url = try TestServers.httpbin.url("/cache")
         let first = await Self.get(session, url)
         let second = await Self.get(session, url, policy: .reloadRevalidating)
-        #expect(second.origin == .validated && second.data == first.data)
+        #expect(second.source == .validated && second.data == first.data)
         #expect(second.response?.mimeType == "application/json")
         await session.shutdown()
     }
@@ -90,7 +90,7 @@ struct CacheWireTests {
         let first = await Self.get(session, url)
         let second = await Self.get(session, url, policy: .returnCacheElseLoad)
         #expect(first.response?.httpVersion == .http2)
-        #expect(second.origin == .cache && second.response?.httpVersion == .http2 && second.data == first.data)
+        #expect(second.source == .cache && second.response?.httpVersion == .http2 && second.data == first.data)
         await session.shutdown()
     }
 
@@ -102,11 +102,11 @@ struct CacheWireTests {
         _ = await Self.get(session, server.url("/"))
         await server.stop()
         let answer = await Self.get(session, server.url("/"))
-        #expect(answer.origin == .cache && answer.data == Data("hello".utf8))
+        #expect(answer.source == .cache && answer.data == Data("hello".utf8))
         await session.shutdown()
     }
 
-    @Test func `a body that breaks off is not stored`() async throws {
+    @Test func `an incomplete body is not stored`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .bytes("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello"), .close)
@@ -135,7 +135,7 @@ struct CacheWireTests {
             let answer = await Self.get(session, server.url("/from"))
             #expect(answer.data == Data("here".utf8))
             #expect(answer.response?.history.count == 1)
-            #expect(answer.origin == (round == 0 ? .network : .cache))
+            #expect(answer.source == (round == 0 ? .network : .cache))
         }
         #expect(server.requestCount == (body == "short" ? 2 : 3))
         await session.shutdown()
@@ -150,7 +150,7 @@ struct CacheWireTests {
         _ = await Self.get(session, server.url("/"))
         try await session.cookies.deleteAll()
         let answer = await Self.get(session, server.url("/"))
-        #expect(answer.origin == .cache && answer.response?.headers["Set-Cookie"] == "a=1")
+        #expect(answer.source == .cache && answer.response?.headers["Set-Cookie"] == "a=1")
         #expect(try await session.cookies.all().isEmpty)
         await session.shutdown()
         await server.stop()
@@ -161,7 +161,7 @@ struct CacheWireTests {
             router.get("/", .text("hello", headers: ["Cache-Control": "max-age=60", "Vary": "Cookie"]))
         }
         let session = Self.session()
-        for _ in 0..<2 { #expect(await Self.get(session, server.url("/")).origin == .network) }
+        for _ in 0..<2 { #expect(await Self.get(session, server.url("/")).source == .network) }
         await session.shutdown()
         await server.stop()
     }

@@ -13,7 +13,7 @@ struct CachedResponseHandlerTests {
             .response(status: 200, headers: Self.minute, text: "hello")
         }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == (isStored ? .cache : .network))
+        #expect(await scene.answer().source == (isStored ? .cache : .network))
     }
 
     @Test func `the request's handler goes before the session's, and the last that was set counts`() async throws {
@@ -23,10 +23,10 @@ struct CachedResponseHandlerTests {
         let url = try #require(URL(string: "http://stub.test/"))
         _ = await scene.session.request(url).cacheResponse(using: .doNotCache).cacheResponse(using: .cache)
             .serializingData().response
-        #expect(await scene.answer().origin == .cache)
+        #expect(await scene.answer().source == .cache)
     }
 
-    @Test func `a handler changes what is stored, not what was asked for`() async throws {
+    @Test func `a handler changes the stored response, not the one the request gets`() async throws {
         let scene = CacheTestSession(
             cachedResponseHandler: .modify { request, cached in
                 #expect(request.state == .resumed)
@@ -41,7 +41,7 @@ struct CachedResponseHandlerTests {
         #expect(await scene.answer().text == "hello")
         scene.clock.advance(by: 500)
         let answer = await scene.answer()
-        #expect(answer.text == "hello again" && answer.origin == .cache)
+        #expect(answer.text == "hello again" && answer.source == .cache)
     }
 
     @Test func `a handler is asked only about what may be stored`() async throws {
@@ -72,7 +72,7 @@ struct CachedResponseHandlerTests {
             }
         ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == .network)
+        #expect(await scene.answer().source == .network)
     }
 
     @Test(arguments: [CachedResponse.StoragePolicy.memoryAndDisk, .memoryOnly, .notAllowed])
@@ -86,7 +86,7 @@ struct CachedResponseHandlerTests {
         ) { _ in .response(status: 200, headers: Self.minute, text: "hello") }
         _ = await scene.answer()
         #expect((scene.cache.statistics.diskBytes > 0) == (policy == .memoryAndDisk))
-        #expect(await scene.answer().origin == (policy == .notAllowed ? .network : .cache))
+        #expect(await scene.answer().source == (policy == .notAllowed ? .network : .cache))
     }
 
     @Test func `cancelling does not wait for a handler, and nothing is stored`() async throws {
@@ -131,8 +131,8 @@ struct CachedResponseHandlerTests {
         let session = Session(cachedResponseHandler: ResponseCacher(behavior: .cache), transport: transport)
         let url = try #require(URL(string: "http://stub.test/"))
         #expect(session.configuration.cache?.directory == nil)
-        #expect(await session.request(url).serializingData().response.origin == .network)
-        #expect(await session.request(url).serializingData().response.origin == .cache)
+        #expect(await session.request(url).serializingData().response.source == .network)
+        #expect(await session.request(url).serializingData().response.source == .cache)
     }
 
     @Test func `a session without either keeps nothing, whatever its requests say`() async throws {
@@ -142,7 +142,7 @@ struct CachedResponseHandlerTests {
         let url = try #require(URL(string: "http://stub.test/"))
         for _ in 0..<2 {
             let answer = await session.request(url).cacheResponse(using: .cache).serializingData().response
-            #expect(answer.origin == .network)
+            #expect(answer.source == .network)
         }
         #expect(transport.requestCount == 2)
     }

@@ -10,7 +10,7 @@ struct CachingExchangeStateTests {
         if case .complete = action { true } else { false }
     }
 
-    @Test func `a hit is told once`() {
+    @Test func `a hit is reported once`() {
         var state = CachingExchangeState(isSuspended: false)
         let did1 = state.found(Self.outcome)
         #expect(did1)
@@ -22,7 +22,7 @@ struct CachingExchangeStateTests {
         #expect(!Self.tells(stateAction))
     }
 
-    @Test func `a hit waits for the exchange to be resumed, also when it is suspended just before it is told`() {
+    @Test func `a hit waits for the exchange to be resumed, also when it is suspended just before the report`() {
         var state = CachingExchangeState(isSuspended: true)
         let did2 = state.found(Self.outcome)
         #expect(!did2)
@@ -35,7 +35,7 @@ struct CachingExchangeStateTests {
         #expect(answer4 === Self.outcome)
     }
 
-    @Test func `what is cancelled before it is told is not told`() {
+    @Test func `a hit that is cancelled before it is reported is not reported`() {
         var state = CachingExchangeState(isSuspended: false)
         _ = state.found(Self.outcome)
         let stateAction = state.stopped(with: RequestError(.cancelled))
@@ -61,7 +61,7 @@ struct CachingExchangeStateTests {
         let isInterrupted = state.workBegan {}
         #expect(!isInterrupted)
         guard case .complete(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
-            Issue.record("nothing is told")
+            Issue.record("nothing is reported")
             return
         }
         #expect(interruption != nil)
@@ -77,7 +77,7 @@ struct CachingExchangeStateTests {
         #expect(did9)
     }
 
-    @Test func `what is told before the exchange is known waits, and one at a time tells`() throws {
+    @Test func `events before the exchange is known wait, and are delivered one at a time`() throws {
         var state = CachingExchangeState(isSuspended: false)
         _ = state.willFetch()
         let did10 = state.received(.head(try CacheFixtures.response([:])))

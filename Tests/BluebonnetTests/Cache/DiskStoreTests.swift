@@ -32,7 +32,7 @@ struct DiskStoreTests {
     }
 
     @Test(arguments: [0, 1, 16, 17, 48, 49, 60, -1, -2, -500])
-    func `a file that was cut off is no response, and is removed`(length: Int) throws {
+    func `a truncated file is not a response, and is removed`(length: Int) throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
@@ -44,7 +44,7 @@ struct DiskStoreTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `a file in which any byte is another is no response`() throws {
+    @Test func `a file with any byte changed is not a response`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
@@ -61,7 +61,7 @@ struct DiskStoreTests {
     }
 
     @Test(arguments: [40, 48], [1e300, -1e300, .infinity, .nan, 1e12] as [Double])
-    func `a file with a time that no calendar has is no response, and no trap`(offset: Int, seconds: Double) throws {
+    func `a file with a time that no calendar has is not a response, and no trap`(offset: Int, seconds: Double) throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path, capacity: 1 << 20)
@@ -146,7 +146,7 @@ struct DiskStoreTests {
         #expect(directory.names == ["file"])
     }
 
-    @Test func `a directory that somebody removed is made again`() throws {
+    @Test func `a directory that was removed is made again`() throws {
         let directory = try TestDirectory()
         let request = try CacheFixtures.request()
         let store = DiskStore(directory: directory.path("cache"), capacity: 1 << 20)
@@ -181,9 +181,9 @@ struct DiskStoreTests {
         _ = await first.answer()
         let second = CacheTestSession(directory: directory.url) { _ in .response(status: 304, text: "") }
         let answer = await second.answer()
-        #expect(answer.origin == .cache && answer.text == "hello" && second.transport.requestCount == 0)
+        #expect(answer.source == .cache && answer.text == "hello" && second.transport.requestCount == 0)
         second.clock.advance(by: 61)
-        #expect(await second.answer().origin == .validated)
+        #expect(await second.answer().source == .validated)
         #expect(second.cache.statistics.diskFailures == 0)
     }
 
@@ -208,7 +208,7 @@ struct DiskStoreTests {
             .response(status: 200, headers: ["Cache-Control": "max-age=60"], text: "hello")
         }
         _ = await scene.answer()
-        #expect(await scene.answer().origin == .cache)
+        #expect(await scene.answer().source == .cache)
         #expect(scene.cache.statistics.memoryBytes == 0)
     }
 }

@@ -105,7 +105,7 @@ import Testing
         await scene.session.shutdown()
     }
 
-    @Test func `What was asked for before it was forgotten is not stored after`() async throws {
+    @Test func `A response requested before its removal is not stored after it`() async throws {
         let cache = ResponseCache()
         try await race(groups: 50) { iteration in
             let request = try CacheFixtures.request(url: "http://stub.test/\(iteration)")

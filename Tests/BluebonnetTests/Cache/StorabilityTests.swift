@@ -43,7 +43,7 @@ struct StorabilityTests {
         Row("§3: POST", false, ["Cache-Control": "max-age=60"], method: .post),
         Row("§3: HEAD", false, ["Cache-Control": "max-age=60"], method: .head),
         Row("§3: PUT", false, ["Cache-Control": "max-age=60"], method: .put),
-        Row("§4.3.4: a 304 that nobody asked for", false, status: 304, ["Cache-Control": "max-age=60"]),
+        Row("§4.3.4: an unsolicited 304", false, status: 304, ["Cache-Control": "max-age=60"]),
         Row("§3: a status code without a lifetime", false, status: 201),
         Row("§3: the same with one", true, status: 201, ["Cache-Control": "max-age=60"]),
         Row("§3: the same with Expires", true, status: 201, ["Expires": "0"]),

@@ -55,7 +55,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a form says what it is`() async throws {
+    @Test func `a form keeps its content type`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         var form = MultipartFormData()
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: [(10, false), (1000, true)])
-    func `the caller says what is worth it`(_ count: Int, isCompressed: Bool) async throws {
+    func `the caller decides which bodies are worth it`(_ count: Int, isCompressed: Bool) async throws {
         let server = try await server()
         let session = TestHarness.session()
         let compressor = DeflateRequestCompressor { $0.count > 100 }
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.httpbin, .httpbinHTTP2])
-    func `a real server gets what it is told it gets`(_ server: TestServers) async throws {
+    func `a real server gets a body in the announced coding`(_ server: TestServers) async throws {
         struct Echo: Decodable, Sendable {
             var data: String
             var headers: [String: String]

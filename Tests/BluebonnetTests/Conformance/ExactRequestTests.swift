@@ -11,7 +11,7 @@ struct `Conformance of what is sent` {
     private static func received(
         in session: Session = .conformance, _ make: (LocalServer) -> HTTPRequest
     ) async throws -> LocalServer.Request {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         _ = try await WireResponse(of: session.request(make(server)))
         let request = try await server.nextRequest()
         await server.stop()
@@ -59,7 +59,7 @@ struct `Conformance of what is sent` {
             ("/ü?ü=日", "/%C3%BC?%C3%BC=%E6%97%A5"), ("/a b", "/a%20b"),
         ])
     func `the path and the query are sent as they are in the URL`(path: String, target: String) async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let text = "http://127.0.0.1:\(server.port)\(path)"
         let answer = try await WireResponse(of: Session.conformance.request(text))
         #expect(answer.status == 200)
@@ -104,7 +104,7 @@ struct `Conformance of what is sent` {
         ] as [HTTPHeaders], [true, false])
     func `a user's framing fields are left out`(headers: HTTPHeaders, isSession: Bool) async throws {
         var configuration = Session.Configuration.conformance
-        if isSession { for field in headers { configuration.headers.add(field) } }
+        if isSession { for field in headers { configuration.headers.append(field) } }
         let session = Session(configuration: configuration)
         let request = try await Self.received(in: session) {
             HTTPRequest(
@@ -140,7 +140,7 @@ struct `Conformance of what is sent` {
 
     @Test(arguments: ["X-Value: a\r\nX-Injected: b", "a\nb", "a\rb", "a\0b"])
     func `a value with a line break is refused before anything is sent`(value: String) async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let request = HTTPRequest(url: server.url, headers: [HTTPHeader(name: "X-Value", value: value)])
         let response = await Session.conformance.request(request).serializingData().response
         #expect(response.error?.kind == .invalidRequest(.fieldValue(name: "X-Value")))
@@ -148,7 +148,7 @@ struct `Conformance of what is sent` {
         await server.stop()
     }
 
-    @Test func `trailers and informational responses are not taken for the head`() async throws {
+    @Test func `trailers and informational responses are not treated as the head`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .text("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),

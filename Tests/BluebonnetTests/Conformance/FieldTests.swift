@@ -21,8 +21,8 @@ struct `Conformance of fields` {
     @Test(arguments: TestServers.httpbins)
     func `a request's field replaces the session's`(server: TestServers) async throws {
         var configuration = Session.Configuration.conformance
-        configuration.headers.add(name: "X-Session", value: "session")
-        configuration.headers.add(name: "X-Both", value: "session")
+        configuration.headers.append(name: "X-Session", value: "session")
+        configuration.headers.append(name: "X-Both", value: "session")
         let session = Session(configuration: configuration)
         let answer = try await server.answer(
             "/headers",
@@ -105,7 +105,7 @@ struct `Conformance of fields` {
     func `many and long fields arrive`(server: TestServers) async throws {
         var headers = HTTPHeaders()
         for number in 1...60 {
-            headers.add(name: "X-Field-\(number)", value: String(repeating: "v", count: number * 10))
+            headers.append(name: "X-Field-\(number)", value: String(repeating: "v", count: number * 10))
         }
         let answer = try await server.answer("/headers", headers: headers)
         for number in 1...60 { #expect(try answer.echoedField("X-Field-\(number)")?.count == number * 10) }
@@ -168,20 +168,20 @@ struct `Conformance of fields` {
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `repeated fields of the response are told apart`(server: TestServers) async throws {
+    func `repeated fields of the response stay separate`(server: TestServers) async throws {
         let answer = try await server.answer("/repeated")
         #expect(answer.head.headers.values(for: "X-Repeated") == ["one", "two"])
         #expect(answer.head.headers["x-repeated"] == "one, two")
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `cookies of a response are told apart`(server: TestServers) async throws {
+    func `cookies of a response stay separate`(server: TestServers) async throws {
         let answer = try await server.answer("/response-headers?Set-Cookie=a%3D1%3B%20Path%3D/&Set-Cookie=b%3D2%2C3")
         #expect(answer.head.headers.values(for: "Set-Cookie") == ["a=1; Path=/", "b=2,3"])
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `a response that can be cached says so, and is revalidated by hand`(server: TestServers) async throws {
+    func `a cacheable response has validators, and is revalidated by hand`(server: TestServers) async throws {
         let cached = try await server.answer("/cache")
         let (tag, date) = (
             try #require(cached.head.headers["ETag"]), try #require(cached.head.headers["Last-Modified"])

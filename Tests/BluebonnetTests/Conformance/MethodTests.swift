@@ -56,7 +56,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins, [HTTPMethod.get, .post, .put, .patch, .delete])
-    func `the endpoint of a method takes that one alone`(server: TestServers, method: HTTPMethod) async throws {
+    func `the endpoint of a method takes no other method`(server: TestServers, method: HTTPMethod) async throws {
         for other in [HTTPMethod.get, .post, .put, .patch, .delete] {
             let answer = try await server.answer("/\(method.rawValue.lowercased())?a=b", method: other)
             if other == method {
@@ -111,7 +111,7 @@ struct `Conformance of methods` {
     }
 
     @Test(arguments: TestServers.httpbins, ["PURGE", "M-SEARCH", "PROPFIND"])
-    func `a method of one's own arrives`(server: TestServers, method: String) async throws {
+    func `a custom method arrives`(server: TestServers, method: String) async throws {
         let answer = try await server.answer("/anything", method: HTTPMethod(rawValue: method))
         #expect(answer.status == 405)
         #expect(answer.head.headers["Allow"]?.contains("PATCH") == true)

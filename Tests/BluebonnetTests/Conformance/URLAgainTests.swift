@@ -14,7 +14,7 @@ struct `Conformance of URLs that are used again` {
             ("/?q=a+b&c=%20;/?:@", "/?q=a+b&c=%20;/?:@"),
         ])
     func `the target is the same each time, also after another URL`(path: String, target: String) async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         let order = [path, path, path, "/other", path, "/other", "/other", path, path]
         for path in order {
@@ -31,7 +31,7 @@ struct `Conformance of URLs that are used again` {
 
     @Test func `the same path goes to the server that is named`() async throws {
         let servers = [
-            try await LocalServer { $0.otherwise { _ in .ok } }, try await LocalServer { $0.otherwise { _ in .ok } },
+            try await LocalServer { $0.fallback { _ in .ok } }, try await LocalServer { $0.otherwise { _ in .ok } },
         ]
         let session = Session()
         for index in [0, 0, 0, 1, 1, 0, 1, 1, 1, 0] {
@@ -45,7 +45,7 @@ struct `Conformance of URLs that are used again` {
     }
 
     @Test func `user info belongs to the URL that has it`() async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         let (plain, known) = (
             "http://127.0.0.1:\(server.port)/a", "http://ada:secret@127.0.0.1:\(server.port)/a"
@@ -61,7 +61,7 @@ struct `Conformance of URLs that are used again` {
     }
 
     @Test func `methods and bodies change between uses`() async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .ok } }
+        let server = try await LocalServer { $0.fallback { _ in .ok } }
         let session = Session()
         for (method, body) in [
             (HTTPMethod.get, nil), (.post, "one"), (.get, nil), (.get, nil), (.put, "two"), (.delete, nil),

@@ -64,7 +64,7 @@ struct `Conformance of validation` {
     }
 
     @Test(arguments: TestServers.httpbins)
-    func `content types of one's own, and a check of one's own`(server: TestServers) async throws {
+    func `custom content types, and a custom check`(server: TestServers) async throws {
         struct TooSmall: Error, Equatable {}
         let url = try server.url("/image/png")
         let request = Session.conformance.request(url).validate(contentType: ["image/jpeg", "image/*"])

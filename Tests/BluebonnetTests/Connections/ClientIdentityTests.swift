@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Flaw.allCases) func `an identity that cannot be used is an error that says so`(
+    @Test(arguments: Flaw.allCases) func `an identity that cannot be used is an error that names the option`(
         _ flaw: Flaw
     ) async throws {
         let session = try Self.session(try flaw.identity())

@@ -25,7 +25,7 @@ import Testing
         Row("connectionLimits.perHost", "-1") { $0.connectionLimits.perHost = -1 },
         Row("connectionLimits.perHost", "more than fits") { $0.connectionLimits.perHost = Int.max },
         Row("connectionLimits.total", "0") { $0.connectionLimits.total = 0 },
-        Row("connectionLimits.kept", "0") { $0.connectionLimits.kept = 0 },
+        Row("connectionLimits.idle", "0") { $0.connectionLimits.idle = 0 },
         Row("connectionLimits.idleLifetime", "0 s") { $0.connectionLimits.idleLifetime = .zero },
         Row("connectionLimits.idleLifetime", "-1 s") { $0.connectionLimits.idleLifetime = .seconds(-1) },
         Row("connectionLimits.lifetime", "999 ms") { $0.connectionLimits.lifetime = .milliseconds(999) },
@@ -109,7 +109,7 @@ import Testing
     @Test(arguments: [
         Row("default", "") { _ in },
         Row("connectionLimits", "1 each") {
-            ($0.connectionLimits.perHost, $0.connectionLimits.total, $0.connectionLimits.kept) = (1, 1, 1)
+            ($0.connectionLimits.perHost, $0.connectionLimits.total, $0.connectionLimits.idle) = (1, 1, 1)
             ($0.connectionLimits.idleLifetime, $0.connectionLimits.lifetime) = (.seconds(1), .seconds(1))
         },
         Row("unixSocketPath", "107 bytes") { $0.unixSocketPath = "/" + String(repeating: "a", count: 106) },

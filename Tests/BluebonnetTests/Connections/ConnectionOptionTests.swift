@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func `an override for every host`() async throws {
-        let server = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
+        let server = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
         let session = TestHarness.session { $0.dns.overrides["*:\(server.port)"] = ["127.0.0.1"] }
         for host in ["a.invalid", "b.invalid", "a.invalid"] {
             #expect(try await Self.text(session, "http://\(host):\(server.port)/") == "\(host):\(server.port)")
@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test func `a limit for each host holds`() async throws {
-        let server = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
+        let server = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
         let session = TestHarness.session { $0.connectionLimits.perHost = 1 }
         let url = server.url
         let connections = try await withThrowingTaskGroup(of: String.self) { group in
@@ -218,8 +218,8 @@ import Testing
     }
 
     @Test func `a limit in all holds, and makes room for another host`() async throws {
-        let first = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
-        let second = try await LocalServer { $0.otherwise { .text("\($0.connection)") } }
+        let first = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
+        let second = try await LocalServer { $0.fallback { .text("\($0.connection)") } }
         let session = TestHarness.session { $0.connectionLimits.total = 1 }
         for number in 1...2 {
             for server in [first, second] {
@@ -231,9 +231,9 @@ import Testing
     }
 
     @Test(arguments: [1, 2]) func `as many connections are kept as may be`(_ kept: Int) async throws {
-        let first = try await LocalServer { $0.otherwise { _ in .text("a") } }
-        let second = try await LocalServer { $0.otherwise { _ in .text("b") } }
-        let session = TestHarness.session { $0.connectionLimits.kept = kept }
+        let first = try await LocalServer { $0.fallback { _ in .text("a") } }
+        let second = try await LocalServer { $0.fallback { _ in .text("b") } }
+        let session = TestHarness.session { $0.connectionLimits.idle = kept }
         for server in [first, second] { _ = try await session.request(server.url).serializingString().value }
         let answer = await session.request(first.url).serializingString().response
         #expect(answer.metrics?.isReusedConnection == (kept == 2))

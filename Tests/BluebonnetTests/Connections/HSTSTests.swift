@@ -16,7 +16,7 @@ import Testing
 
         init(_ hsts: Session.Configuration.HSTS, cookies: Bool = true) async throws {
             let plain = try await LocalServer {
-                $0.otherwise { _ in
+                $0.fallback { _ in
                     .text("plain", headers: ["Set-Cookie": "a=b", "Strict-Transport-Security": "max-age=600"])
                 }
             }
@@ -56,7 +56,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `the hosts below it are included if it says so, and forgotten if it says so`() async throws {
+    @Test func `the server includes the hosts below it, and removes them`() async throws {
         let scene = try await FixtureSession(.memory)
         #expect(try await scene.get("https://named.test/hsts/all").text == "remembered\n")
         #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
@@ -66,7 +66,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test func `an address is no host that can want it`() async throws {
+    @Test func `an address cannot require TLS`() async throws {
         let scene = try await FixtureSession(.memory)
         #expect(try await scene.get("https://127.0.0.1/hsts").text == "remembered\n")
         #expect(try await scene.get("http://127.0.0.1/port").text == "plain")

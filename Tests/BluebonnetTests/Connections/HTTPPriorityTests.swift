@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `HTTP/1.1 has the field alone`() async throws {
-        let server = try await LocalServer { $0.otherwise { _ in .text("x") } }
+        let server = try await LocalServer { $0.fallback { _ in .text("x") } }
         let session = TestHarness.session()
         var request = HTTPRequest(url: server.url)
         request.priority = .high

@@ -29,7 +29,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `no connection resumes a session that an evaluator has judged`() async throws {
+    @Test func `no connection resumes a session that an evaluator has checked`() async throws {
         var configuration = Session.Configuration()
         configuration.proxy = .none
         configuration.httpVersion = .http1_1

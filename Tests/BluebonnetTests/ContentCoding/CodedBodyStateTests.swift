@@ -46,7 +46,7 @@ import Testing
         #expect(state.bodyReleased() == .unpause)
     }
 
-    @Test func `a transfer that is suspended and resumed goes on decoding before it receives`() {
+    @Test func `a transfer that is suspended and resumed decodes the rest before it receives`() {
         var state = state(isHeld: false)
         #expect(state.codedBytesReceived() == .pause)
         #expect(state.suspended() == .pause)
@@ -56,7 +56,7 @@ import Testing
         #expect(state.codedBytesDecoded() == .unpause)
     }
 
-    @Test func `what is left is forgotten when the request is sent anew`() {
+    @Test func `the undecoded rest is dropped when the request is sent again`() {
         var state = state(isHeld: false)
         _ = state.headLineReceived(bytes: 17, isStatusLine: true, isEmpty: false, statusCode: 200)
         #expect(!state.hasCodedRest)

@@ -38,7 +38,7 @@ import Testing
         let error = await #expect(throws: RequestError.self) {
             try await scene.session.cookies.set("a=1", for: scene.server.url)
         }
-        #expect(error?.kind == .cookies(.notKept))
+        #expect(error?.kind == .cookies(.disabled))
         try await scene.end()
     }
 
@@ -59,7 +59,7 @@ import Testing
     func `only the site that was asked first has cookies`(_ first: String?, _ asked: String, isVisited: Bool)
         async throws
     {
-        let scene = try await CookieTestSession { $0.cookies.policy = .onlyFromVisitedSite }
+        let scene = try await CookieTestSession { $0.cookies.policy = .firstPartyOnly }
         var request = try request(asked, setting: ["a=1; Path=/"])
         request.firstPartyURL = first.flatMap { URL(string: $0) }
         #expect(try await scene.send(request) == nil)
@@ -70,7 +70,7 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: [Session.Configuration.Cookies.Policy.onlyFromVisitedSite, .always])
+    @Test(arguments: [Session.Configuration.Cookies.Policy.firstPartyOnly, .always])
     func `a redirect by way of another site`(_ policy: Session.Configuration.Cookies.Policy) async throws {
         let scene = try await CookieTestSession { $0.cookies.policy = policy }
         await scene.server.route { router in

@@ -129,7 +129,7 @@ import Testing
     /// A server, as a proxy, that sets two cookies for `/set` and shows those that it is sent elsewhere.
     private func server() async throws -> LocalServer {
         try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard request.target.hasSuffix("/set") else { return CookieTestSession.answer(to: request) }
                 return .status(
                     200,
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `a second process goes on with the cookies of a first`() async throws {
+    @Test func `a second process has the cookies of a first`() async throws {
         let server = try await server()
         let directory = try TestDirectory()
         let arguments = [directory.url("cookies.txt").path, "http://127.0.0.1:\(server.port)"]

@@ -13,7 +13,7 @@ import Testing
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let value = String(repeating: "x", count: 4000)
             let server = try await LocalServer { router in
-                router.otherwise { request in
+                router.fallback { request in
                     let number = Int(request.path.dropFirst()) ?? 0
                     let cookies = (0..<50).map { HTTPHeader(name: "Set-Cookie", value: "c\(number)-\($0)=\(value)") }
                     return .text("", headers: HTTPHeaders(cookies))

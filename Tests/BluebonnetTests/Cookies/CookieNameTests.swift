@@ -27,14 +27,14 @@ import Testing
 
     /// To remove a cookie that cannot be replaced in libcurl 8.14.1, all others are set again.
     @Test(arguments: ["__HOST-a=2; Secure; Path=/p", "__HOST-a=1; Path=/", "=1"])
-    func `cookies that are no text are sent as they came, after one was refused`(_ refused: String) async throws {
+    func `cookies that are not UTF-8 are sent as they came, after one was refused`(_ refused: String) async throws {
         let lines = ["b=caf\u{E9}; Path=/", "c=\u{FF}\u{C3}\u{FE}; Path=/", refused, "d=1; Path=/"]
         let head = ["HTTP/1.1 200 OK", "Content-Length: 0"] + lines.map { "Set-Cookie: \($0)" } + ["", ""]
         // In Latin-1, each character is a byte.
         let bytes = head.joined(separator: "\r\n").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         let server = try await LocalServer { router in
             router.get("/set") { _ in .script(.bytes(bytes)) }
-            router.otherwise { CookieTestSession.answer(to: $0) }
+            router.fallback { CookieTestSession.answer(to: $0) }
         }
         let session = TestHarness.session()
         _ = try await session.request(server.url("/set")).serializingData(emptyResponseCodes: [200]).value

@@ -128,7 +128,7 @@ extension CookieRow {
         row("Max-Age", "example.com", "a=1; Max-Age=1000", asked: "example.com", sent: "a=1"),
         row("Max-Age of no time", "example.com", "a=1; Max-Age=0", asked: "example.com", sent: nil),
         row("Max-Age of less", "example.com", "a=1; Max-Age=-1", asked: "example.com", sent: nil),
-        row("Max-Age for ever", "example.com", "a=1; Max-Age=99999999999999999999", asked: "example.com", sent: "a=1"),
+        row("Max-Age too large", "example.com", "a=1; Max-Age=99999999999999999999", asked: "example.com", sent: "a=1"),
         row("Max-Age ends an earlier one", "example.com", "a=1", "a=2; Max-Age=0", asked: "example.com", sent: nil),
         row("only the same one", "example.com/", "a=1; Path=/p", "a=2; Max-Age=0", asked: "example.com/p", sent: "a=1"),
         row("Expires", "example.com", "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT", asked: "example.com", sent: "a=1"),
@@ -167,7 +167,7 @@ extension CookieRow {
         row("a name alone", "example.com", "a", asked: "example.com", sent: nil),
         row("a value alone", "example.com", "=1", asked: "example.com", sent: nil),
         row("a value alone, and another", "example.com", "b=2", "=1", "a=1", asked: "example.com", sent: "a=1; b=2"),
-        row("an attribute that nobody knows", "example.com", "a=1; Colour=blue; ;", asked: "example.com", sent: "a=1"),
+        row("an unknown attribute", "example.com", "a=1; Colour=blue; ;", asked: "example.com", sent: "a=1"),
         row("the later one", "example.com", "a=1", "a=2", asked: "example.com", sent: "a=2"),
         row("a tab", "example.com", "a=1\t2", asked: "example.com", sent: nil),
         row(

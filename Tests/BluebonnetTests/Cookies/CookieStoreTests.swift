@@ -33,7 +33,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `one is deleted, and only that one`() async throws {
+    @Test func `one cookie is deleted, and no other`() async throws {
         let session = session()
         let onPath = Cookie(name: "a", value: "2", domain: "example.com", path: "/p")
         let below = Cookie(name: "a", value: "3", domain: "example.com", includesSubdomains: true)
@@ -167,7 +167,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test func `a store outlives its session, and says so`() async throws {
+    @Test func `a store outlives its session, and then throws`() async throws {
         var session: Session? = TestHarness.session()
         let store = try #require(session).cookies
         try await store.set(a)
@@ -180,7 +180,7 @@ import Testing
         let session = Session(transport: StubTransport())
         #expect(try await session.cookies.all().isEmpty)
         let error = await #expect(throws: RequestError.self) { try await session.cookies.set(a) }
-        #expect(error?.kind == .cookies(.notKept))
+        #expect(error?.kind == .cookies(.disabled))
         try await session.cookies.delete(a)
         try await session.cookies.deleteAll()
         await session.shutdown()

@@ -53,7 +53,7 @@ import Testing
         } + suffixes.split { $0.isWhitespace }.map { Name(host: String($0), site: nil) }
 
     @Test(arguments: names)
-    func `a host sets cookies for its site, and for nobody else's`(_ name: Name) async throws {
+    func `a host sets cookies for its own site only`(_ name: Name) async throws {
         let scene = try await CookieTestSession()
         let labels = name.host.split(separator: ".")
         // The host and every domain above it.
@@ -96,7 +96,7 @@ import Testing
     @Test func `a request that waits for the connection does not send a suffix's cookie`() async throws {
         let (asked, gate) = (Gate(), Gate())
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 if request.path == "/first" {
                     asked.open()
                     await gate.wait()

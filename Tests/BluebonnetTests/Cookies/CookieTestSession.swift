@@ -12,7 +12,7 @@ struct CookieTestSession {
 
     init(_ configure: (inout Session.Configuration) -> Void = { _ in }) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { Self.answer(to: $0) }
+            router.fallback { Self.answer(to: $0) }
         }
         self.server = server
         session = TestHarness.session {
@@ -35,7 +35,7 @@ struct CookieTestSession {
     @discardableResult
     func get(_ url: String, setting cookies: [String] = [], headers: HTTPHeaders = [:]) async throws -> String? {
         var request = HTTPRequest(url: try #require(URL(string: url)), headers: headers)
-        for cookie in cookies { request.headers.add(name: "X-Set", value: cookie) }
+        for cookie in cookies { request.headers.append(name: "X-Set", value: cookie) }
         return try await send(request)
     }
 

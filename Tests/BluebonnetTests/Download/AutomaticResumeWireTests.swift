@@ -25,7 +25,7 @@ import Testing
             convertible: HTTPRequest(url: origin.url), context: session.context, destination: destination, sleep: sleep)
     }
 
-    @Test func `connections that break again and again keep nobody from the file`() async throws {
+    @Test func `connections that break again and again do not prevent the download`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [10_000, 20_000, 1024, 30_000] }
         let session = TestHarness.session()
@@ -112,7 +112,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a download that was not asked to go on by itself does not`() async throws {
+    @Test func `a download without automatic resumption does not resume`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [40_000, 20_000] }
         let session = TestHarness.session()

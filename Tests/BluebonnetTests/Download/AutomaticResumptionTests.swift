@@ -22,19 +22,19 @@ import Testing
     ]
 
     @Test(arguments: interruptions)
-    func `an interruption is gone on from`(_ kind: Kind) {
+    func `a download resumes after an interruption`(_ kind: Kind) {
         var resumption = AutomaticResumption()
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) != nil)
     }
 
     @Test(arguments: interruptions)
-    func `where there is nothing to go on from, it ends`(_ kind: Kind) {
+    func `a download that cannot resume ends`(_ kind: Kind) {
         var resumption = AutomaticResumption()
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: false, spread: 0) == nil)
     }
 
     @Test(arguments: verdicts)
-    func `what another attempt would meet again, or somebody wants, is no interruption`(_ kind: Kind) {
+    func `an intended end, or a failure that would recur, is not an interruption`(_ kind: Kind) {
         var resumption = AutomaticResumption()
         #expect(resumption.interrupted(by: kind, fetched: 5000, canResume: true, spread: 0) == nil)
     }

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a full disk is a clear error, and what was written can be gone on with`(isAutomatic: Bool) async throws {
+    func `a full disk is a clear error, and the written part can be resumed`(isAutomatic: Bool) async throws {
         let directory = try TestDirectory()
         // Without the right to mount, there is no small disk.
         guard directory.mountSmallDisk() else { return }
@@ -107,7 +107,7 @@ import Testing
         let task = await held(
             origin, by: gate, to: .file(directory.url("a"), options: options), partial: directory.path(".a.part"),
             in: session)
-        try directory.write("somebody else's", to: "a")
+        try directory.write("another program's", to: "a")
         gate.open()
         let answer = await task.response
         if isReplaced {
@@ -115,7 +115,7 @@ import Testing
             expectSame(try Data(contentsOf: directory.url("a")), origin.body)
         } else {
             #expect(answer.error?.kind == .download(.destinationExists(path: directory.path("a"))))
-            #expect(directory.text("a") == "somebody else's")
+            #expect(directory.text("a") == "another program's")
             // The file is complete: resuming moves it to another place.
             #expect(directory.names == [".a.part", ".a.part.resume", "a"])
             let data = try #require(answer.resumeData)

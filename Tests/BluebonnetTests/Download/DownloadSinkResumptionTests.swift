@@ -8,7 +8,7 @@ import Testing
 @Suite struct DownloadSinkResumptionTests: DownloadSinkFixture {
     // MARK: Going on
 
-    @Test func `resume data goes on where it ended`() throws {
+    @Test func `resume data continues where the download ended`() throws {
         let directory = try TestDirectory()
         let data = try half(.file(directory.url("a")))
         let sink = try prepare(.file(directory.url("a")), data)
@@ -47,7 +47,7 @@ import Testing
         #expect(other.text("b.txt") == "0123456789" && one.names.isEmpty)
     }
 
-    @Test func `a server that sends all of it replaces what was there`() throws {
+    @Test func `a server that sends the whole file replaces the partial one`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
@@ -76,7 +76,7 @@ import Testing
         #expect(sink.fields(for: request)["Range"] == "bytes=3-")
     }
 
-    @Test func `where nothing is missing, the server says so`() throws {
+    @Test func `the server confirms that nothing is missing`() throws {
         let directory = try TestDirectory()
         // The length is known: the last byte is fetched again.
         let known = try prepare(
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: [401, 404, 503])
-    func `another status is refused, and what is there stays`(_ status: Int) throws {
+    func `another status is refused, and the partial file stays`(_ status: Int) throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")), try half(.file(directory.url("a"))))
         _ = sink.fields(for: request)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `another attempt goes on where this one ended only if that is asked for`(_ isAutomatic: Bool) throws {
+    func `another attempt resumes where this one ended only with automatic resumption`(_ isAutomatic: Bool) throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a"), options: isAutomatic ? .automaticallyResume : []))
         try exchange(sink, try response(200, Self.tagged), "0123")
@@ -217,7 +217,7 @@ import Testing
         #expect(sink.fields(for: request)["Range"] == "bytes=4-")
     }
 
-    @Test func `what was left is emptied by a download that does not go on with it`() throws {
+    @Test func `a leftover partial file is emptied by a download that does not resume it`() throws {
         let directory = try TestDirectory()
         _ = try half(.file(directory.url("a")))
         let sink = try prepare(.file(directory.url("a")))

@@ -37,7 +37,7 @@ import Testing
         #expect(directory.text("a") == "sorry")
     }
 
-    @Test func `a part that nobody asked for is not taken for the whole`() throws {
+    @Test func `an unrequested part is not treated as the whole`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         _ = sink.fields(for: request)
@@ -62,7 +62,7 @@ import Testing
 
     // MARK: Interruptions
 
-    @Test func `what can be gone on with is kept, the rest is removed`() throws {
+    @Test func `a partial file that can be resumed is kept, the others are removed`() throws {
         let directory = try TestDirectory()
         for (name, headers) in [("a", Self.tagged), ("b", [:]), ("c", ["ETag": "W/\"a\""])] as [(String, HTTPHeaders)] {
             let sink = try prepare(.file(directory.url(name)))
@@ -83,7 +83,7 @@ import Testing
         #expect(directory.names.isEmpty)
     }
 
-    @Test func `a sink that is let go of leaves what one that is interrupted does`() throws {
+    @Test func `a released sink leaves the same files as an interrupted one`() throws {
         let directory = try TestDirectory()
         do {
             let (kept, dropped) = (try prepare(.file(directory.url("a"))), try prepare(.file(directory.url("b"))))
@@ -93,7 +93,7 @@ import Testing
         #expect(directory.names == [".a.part", ".a.part.resume"])
     }
 
-    @Test func `when the file system fails, the partial file is kept, also where it cannot be gone on with`() throws {
+    @Test func `when the file system fails, the partial file is kept, also where it cannot be resumed`() throws {
         let directory = try TestDirectory()
         let sink = try prepare(.file(directory.url("a")))
         try exchange(sink, try response(200, [:]), "0123456789")

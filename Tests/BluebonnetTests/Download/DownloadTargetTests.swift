@@ -60,7 +60,7 @@ import Testing
         #expect(FileSystem.status(directory.path("p/q"), followingLinks: false)?.isDirectory == true)
     }
 
-    @Test func `the error says what the system says`() throws {
+    @Test func `the error has the system's error`() throws {
         let directory = try TestDirectory()
         do {
             _ = try DownloadTarget(.file(directory.url("x/y")))

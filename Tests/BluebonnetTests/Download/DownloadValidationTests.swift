@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [DownloadOptions(), .automaticallyResume], [false, true])
-    func `what a check refused is fetched anew when a retrier says so`(
+    func `a file that a check refused is fetched again if a retrier decides to retry`(
         options: DownloadOptions, isAccepted: Bool
     ) async throws {
         let directory = try TestDirectory()
@@ -150,7 +150,7 @@ import Testing
         let error = await request.serializingURL().response.error
         #expect(error?.kind == .validation(.customValidationFailed) && error?.response?.statusCode == 200)
         #expect((error?.underlying as? RequestError)?.kind == .connection(.lost))
-        #expect(origin.server.requestCount == 1, "the download does not go on from what was refused")
+        #expect(origin.server.requestCount == 1, "the download does not resume from a refused file")
         #expect(directory.names == [])
         try await TestHarness.end(session, origin.server)
     }

@@ -117,7 +117,7 @@ import Testing
     @Test(arguments: [HTTPMethod.head, .get])
     func `a response without a body makes an empty file`(method: HTTPMethod) async throws {
         let directory = try TestDirectory()
-        let server = try await LocalServer { $0.otherwise(.status(204)) }
+        let server = try await LocalServer { $0.fallback(.status(204)) }
         let session = TestHarness.session()
         let url = method == .head ? try TestServers.nginx.url("/bytes/1024") : server.url("/a")
         let request = session.download(url, method: method, to: .file(directory.url("a"))).validate()
@@ -170,7 +170,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what became of it is told in words`() async throws {
+    @Test func `descriptions have the status and the file`() async throws {
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let url = try TestServers.nginx.url("/bytes/1024")

@@ -7,7 +7,7 @@ import Testing
 /// Files that are written beside the one that they are to replace: they do not if the system says at their closing that
 /// something could not be stored.
 @Suite(.timeLimit(.minutes(1))) struct FailingCloseTests {
-    @Test func `the closing of a file says what the system says`() async {
+    @Test func `closing a file throws the system's error`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TestDirectory()
             guard FailingClose.begin() else { return }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a download that was copied and not stored is no file, and can be resumed`() async {
+    @Test func `a download that was copied and not stored leaves the old file, and can be resumed`() async {
         await #expect(processExitsWith: .success) {
             let source = try TestDirectory()
             let target = try TestDirectory(in: "/dev/shm")

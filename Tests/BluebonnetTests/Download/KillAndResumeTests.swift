@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [TestServers.nginx, .nginxTLS])
-    func `a process that is killed at any size goes on from there`(server: TestServers) async throws {
+    func `a download of a killed process resumes at any size`(server: TestServers) async throws {
         let directory = try TestDirectory()
         let (path, partial) = (directory.path("a"), directory.path(".a.part"))
         let size = 16_777_216
@@ -121,7 +121,7 @@ import Testing
             _ = await program.outcome()
             // It may have been faster.
             guard let status = FileSystem.status(partial, followingLinks: false) else { break }
-            #expect(status.size >= left, "what was there is not fetched again")
+            #expect(status.size >= left, "the bytes on the disk are not fetched again")
             left = status.size
             kills += 1
         }

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: Trap.allCases)
-    func `what somebody put there is not written to`(_ trap: Trap) throws {
+    func `a foreign object in its place is not written to`(_ trap: Trap) throws {
         let directory = try TestDirectory()
         try directory.write("precious", to: "victim")
         let path = directory.path(".a.part")
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `a partial file that somebody replaced is not taken for the body`() throws {
+    @Test func `a partial file that was replaced is not treated as the body`() throws {
         let directory = try TestDirectory()
         let partial = try partial("body", in: directory.path)
         try directory.write("forged", to: "forged")
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    @Test func `where there is no room for what goes beside it, the download goes on without`() throws {
+    @Test func `where the file beside it cannot be written, the download continues without it`() throws {
         let directory = try TestDirectory()
         let partial = try #require(try PartialFile.named(".a.part", in: directory.path))
         // A directory of that name is in the way.
@@ -333,7 +333,7 @@ import Testing
             try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
             close(descriptor)
         }
-        throw TestFailure("somebody has the lock of \(name)")
+        throw TestFailure("the lock of \(name) is held")
     }
 
     private func sample(_ partial: PartialFile) throws -> ResumeData {

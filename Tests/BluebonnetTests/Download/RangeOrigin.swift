@@ -51,7 +51,7 @@ final class RangeOrigin: Sendable {
         let shared = Shared(behaviour)
         self.shared = shared
         server = try await LocalServer { router in
-            router.otherwise { request in Self.answer(to: request, shared) }
+            router.fallback { request in Self.answer(to: request, shared) }
         }
     }
 

@@ -78,7 +78,7 @@ import Testing
         Case(
             name: "that there is no such range", ranges: ["bytes=45000-", "all"],
             answer: answering(.status(416, headers: ["Content-Range": "bytes */100000"]))),
-        Case(name: "416 without a word", ranges: ["bytes=45000-", "all"], answer: answering(.status(416))),
+        Case(name: "416 without Content-Range", ranges: ["bytes=45000-", "all"], answer: answering(.status(416))),
     ]
 
     /// Downloads until the connection breaks after 45,000 bytes, and returns the data to resume with.
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: [404, 500, 503, 403], [true, false])
-    func `a refusal is a clear error, and what is there stays`(status: Int, validating: Bool) async throws {
+    func `a refusal is a clear error, and the partial file stays`(status: Int, validating: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
         let session = TestHarness.session()
@@ -141,7 +141,7 @@ import Testing
     ]
 
     @Test(arguments: weak)
-    func `what could not be gone on with is not kept`(fields: HTTPHeaders) async throws {
+    func `a partial file that could not be resumed is not kept`(fields: HTTPHeaders) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin {
             $0.cuts = [45_000]
@@ -153,7 +153,7 @@ import Testing
             origin.url, to: .file(directory.url("a"), options: .automaticallyResume)
         ).serializingURL().response
         #expect(answer.error != nil && answer.resumeData == nil && directory.names == [])
-        #expect(origin.server.requestCount == 1, "there is nothing to go on with")
+        #expect(origin.server.requestCount == 1, "there is nothing to resume")
         try await TestHarness.end(session, origin.server)
     }
 
@@ -175,7 +175,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `a part that nobody asked for is no file`() async throws {
+    @Test func `an unrequested part does not become the file`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { $0.exception = { _ in Self.part(45_000, 99_999) } }
         let session = TestHarness.session()

@@ -41,7 +41,7 @@ import Testing
     ]
 
     @Test(arguments: exchanges)
-    func `what cannot be gone on with leaves nothing`(_ exchange: Exchange) throws {
+    func `an exchange that cannot be resumed leaves nothing`(_ exchange: Exchange) throws {
         let url = try #require(URL(string: "https://example.com/"))
         let request = HTTPRequest(url: url, method: exchange.method, headers: exchange.fields)
         let response = HTTPResponse(url: url, statusCode: exchange.status, headers: exchange.headers)

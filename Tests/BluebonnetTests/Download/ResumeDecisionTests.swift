@@ -14,7 +14,7 @@ import Testing
         arguments: [
             (0, nil), (0, 0), (0, 10), (11, 10), (-1, nil),
         ] as [(Int64, Int64?)])
-    func `where nothing is there, or too much, there is nothing to go on from`(_ size: Int64, total: Int64?) {
+    func `an empty file, or one that is too long, cannot be resumed`(_ size: Int64, total: Int64?) {
         #expect(ResumeDecision(size: size, validator: .entityTag("\"a\""), total: total) == nil)
     }
 
@@ -47,7 +47,7 @@ import Testing
             _ answer: ResponseMeaning
         ) -> Row {
             var headers = headers
-            if let contentRange { headers.add(name: "Content-Range", value: contentRange) }
+            if let contentRange { headers.append(name: "Content-Range", value: contentRange) }
             return Row(size: size, total: total, status: 206, headers: headers, answer: answer)
         }
     }

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: Interruption.allCases, [true, false])
-    func `what was interrupted goes on where it was`(_ interruption: Interruption, inNewSession: Bool) async throws {
+    func `an interrupted download resumes where it was`(_ interruption: Interruption, inNewSession: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let session = TestHarness.session()
@@ -89,7 +89,7 @@ import Testing
         try await TestHarness.end(session, origin.server)
     }
 
-    @Test func `secrets are not in the data, and are given anew`() async throws {
+    @Test func `secrets are not in the data, and are given again`() async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin { behaviour in
             behaviour.exception = {
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `who wants no resume data is left with no file`(byTask: Bool) async throws {
+    func `cancelling without resume data leaves no file`(byTask: Bool) async throws {
         let directory = try TestDirectory()
         let origin = try await RangeOrigin()
         let gate = Gate()
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: [(Moment.beforeStart, true), (.whileAdapting, true), (.whileAdapting, false)])
-    func `a resumed download that is cancelled at once keeps its data, unless nobody wants it`(
+    func `a resumed download that is cancelled at once keeps its data, unless it is not wanted`(
         _ moment: Moment, isWanted: Bool
     ) async throws {
         let directory = try TestDirectory()

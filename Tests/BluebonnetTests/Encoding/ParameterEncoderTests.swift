@@ -90,7 +90,7 @@ struct ParameterEncoderTests {
         #expect(request.headers == ["Content-Type": "application/json"])
     }
 
-    @Test func `a JSON encoder of one's own is used`() throws {
+    @Test func `a custom JSON encoder is used`() throws {
         let json = JSONEncoder()
         json.dateEncodingStrategy = .secondsSince1970
         let parameters = ["a": Date(timeIntervalSince1970: 5)]

@@ -31,7 +31,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a serializer attached after the end is served from what is there`() async throws {
+    @Test func `a serializer attached after the end is served from the kept body`() async throws {
         let server = try await LocalServer { router in
             router.post("/a", { _ in .text("once", status: 201) })
         }

@@ -31,7 +31,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a port that nobody listens on`() async throws {
+    @Test func `a port without a listener`() async throws {
         let port = try DeadPort.refusing()
         let session = TestHarness.session()
         try await TestHarness.expect(
@@ -129,7 +129,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `what comes after the body is not taken for the next response`() async throws {
+    @Test func `bytes after the body are not treated as the next response`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest,
             .bytes("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\noneHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
@@ -171,7 +171,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a session goes on after every failure`() async throws {
+    @Test func `a session works again after every failure`() async throws {
         let server = try await LocalServer(
             script: { $0 <= 3 ? [.waitForRequest, $0 == 2 ? .reset : .close] : [.serve] }
         ) { router in

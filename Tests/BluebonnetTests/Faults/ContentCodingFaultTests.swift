@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["nonsense", "exi", "gzip, nonsense", "identity2", "chunked"])
-    func `a coding that nobody asked for`(_ coding: String) async throws {
+    func `an unrequested coding`(_ coding: String) async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("text", headers: ["Content-Encoding": coding]))
         }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip, chunked", "GZIP , chunked", "deflate", "chunked, nonsense", "br"])
-    func `a transfer coding that nobody asked for, which libcurl would decode`(_ coding: String) async throws {
+    func `an unrequested transfer coding that libcurl would decode`(_ coding: String) async throws {
         let gzip = try #require(Self.compressed["gzip"])
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n"
         let size = String(gzip.count, radix: 16)
@@ -131,7 +131,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `nothing is decoded where the session says so`() async throws {
+    @Test func `nothing is decoded when the session turns it off`() async throws {
         let server = try await LocalServer { router in
             router.get("/a", .text("text", headers: ["Content-Encoding": "gzip"]))
         }

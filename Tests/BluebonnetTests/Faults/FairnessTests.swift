@@ -51,7 +51,7 @@ import Testing
 
     @Test func `a server that calls each answer stale is given up`() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 let nonce = UUID().uuidString
                 let challenge = "Digest realm=\"a\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=MD5, stale=true"
                 return .status(401, headers: ["WWW-Authenticate": challenge])

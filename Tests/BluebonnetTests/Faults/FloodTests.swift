@@ -23,7 +23,7 @@ import Testing
     }
 
     static let rows = [
-        Row(testDescription: "much came in, nothing was told", cut: 5),
+        Row(testDescription: "much received, nothing reported", cut: 5),
         Row(testDescription: "not for long yet", time: 49_000_000, cut: nil),
         Row(testDescription: "another call", call: 9, cut: nil),
         Row(testDescription: "a body came in", reportedBytes: 900_000, cut: nil),
@@ -34,7 +34,7 @@ import Testing
         Row(testDescription: "no socket", read: [:], cut: nil),
     ]
 
-    @Test(arguments: rows) func `a connection is cut off when much came in and little was told`(_ row: Row) {
+    @Test(arguments: rows) func `a connection is cut off when much was received and little was reported`(_ row: Row) {
         let first = FloodGuard.FloodSample(call: 7, reportedBytes: 0, time: 0, read: [5: 0])
         let now = FloodGuard.FloodSample(
             call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read)
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
-    @Test func `a descriptor that is somebody else's by now is left alone`() throws {
+    @Test func `a descriptor that belongs to another file by now is left alone`() throws {
         let monitor = FloodMonitor(reportedBytes: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         monitor.opened(descriptor)

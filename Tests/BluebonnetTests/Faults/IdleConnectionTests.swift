@@ -31,7 +31,7 @@ import Testing
     private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"
 
     @Test(arguments: [false, true])
-    func `an answer that nobody asked for is not taken for the next one`(closes: Bool) async throws {
+    func `an unsolicited answer is not treated as the next one`(closes: Bool) async throws {
         let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"]
         for surplus in answers + ["H"] {
             let (begin, sent) = (Gate(), Gate())
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `what comes with the first answer is not taken for the next one`() async throws {
+    @Test func `bytes that follow the first answer are not treated as the next one`() async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let server = try await LocalServer { router in
             router.get("/", .text("right"))
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// The answer is read in the moment in which the connection is made, when the loop has not begun to wait for one.
-    @Test func `an answer that comes late, after one that came early, is not taken for the next one`() async throws {
+    @Test func `an answer that comes late, after one that came early, is not treated as the next one`() async throws {
         let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly"
         let sent = Counter()
         let server = try await LocalServer.scripted(
@@ -95,7 +95,7 @@ import Testing
 
     /// Libcurl has all of the answer when it pauses, and ends it without a look at the socket.
     @Test(arguments: [false, true])
-    func `what comes while a body is held back is not taken for the next answer`(closes: Bool) async throws {
+    func `bytes received while a body is held back are not treated as the next answer`(closes: Bool) async throws {
         let head = "HTTP/1.1 200 OK\r\n"
         let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
         let evil = head + "Content-Length: 4\r\n\r\nevil"
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// The request that waits gets the connection in the very call of libcurl in which the first one ends.
-    @Test func `what comes behind an answer is not taken for that of a request that waits for the connection`()
+    @Test func `bytes behind an answer are not treated as the answer to a waiting request`()
         async throws
     {
         // Libcurl reads a buffer first, then what is missing of the body; it leaves in the socket what is behind that.
@@ -272,7 +272,7 @@ import Testing
         [IdleTLSServer.Epilogue.bytes(evil)], [.ticket, .bytes(evil)], [.keyUpdate(asksBack: true), .bytes("H")],
         [.bytes("HTTP/1.1 408 Request Timeout\r\n\r\n"), .end], [.ticket, .end],
     ])
-    func `what nobody asked for costs a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
+    func `unsolicited bytes cost a connection with TLS`(_ epilogues: [IdleTLSServer.Epilogue]) async throws {
         let server = try IdleTLSServer(after: epilogues)
         defer { server.stop() }
         #expect(try await Self.connections(of: 20, to: server).count == 20)

@@ -56,9 +56,9 @@ import Testing
         _ header: HTTPHeader, reason: RequestError.InvalidRequestReason
     ) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answered") }
+            router.fallback { _ in .text("answered") }
         }
-        let session = TestHarness.session { $0.headers.add(header) }
+        let session = TestHarness.session { $0.headers.append(header) }
         try await TestHarness.expect(
             session.request(server.url("/a")).serializingData(), in: session, failsWith: .invalidRequest(reason))
         #expect(server.requestCount == 0)

@@ -77,7 +77,7 @@ import Testing
     ])
     func `an international name is asked for in ASCII`(_ text: String, name: String) async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .text("proxied") }
+            router.fallback { _ in .text("proxied") }
         }
         let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         #expect(try await session.request(text).serializingString().value == "proxied")
@@ -96,7 +96,7 @@ import Testing
             error.map { if case .invalidURL = $0.kind { true } else { false } } == true, "\(String(describing: error))")
     }
 
-    @Test func `what a URL type of one's own throws is the error's cause`() async throws {
+    @Test func `the error of a custom URL type is the cause`() async throws {
         struct Nowhere: URLConvertible {
             func asURL() throws -> URL { throw TestFailure("nowhere to go") }
         }

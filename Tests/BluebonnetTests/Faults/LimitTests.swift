@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Libcurl reads 1030 and takes the head for a final one, the three digits in front of it are of an informational one.
-    @Test func `a body behind a status code of four digits is not taken for a head without end`() async throws {
+    @Test func `a body behind a status code of four digits is not treated as a head without end`() async throws {
         let server = try await LocalServer.scripted(
             .waitForRequest, .bytes("HTTP/2 1030\r\n\r\n"),
             .drip(String(repeating: "a", count: 20_000_000), piece: 10_000, every: .milliseconds(1)), .stall)

@@ -132,7 +132,7 @@ import Testing
         " X-Name: a", "\tX-Name: a", " ", "\t", " Content-Length: 2", "\tTransfer-Encoding: chunked", "A\rB: 2",
         "A\r: 2", "\r: 2", "A\r",
     ])
-    func `a first field that is none, or is folded, is never called a fault of ours`(_ line: String) async throws {
+    func `a malformed or folded first field is never reported as a fault of the request`(_ line: String) async throws {
         for before in ["", "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"] {
             let server = try await TestHarness.server(
                 answering: before + "HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 2\r\n\r\nok")

@@ -75,7 +75,7 @@ import Testing
 
     @Test func `a proxy's own error is a response like any other`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .text("no way", status: 504) }
+            router.fallback { _ in .text("no way", status: 504) }
         }
         let session = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let answer = await session.request("http://example.com/a").serializingString().response

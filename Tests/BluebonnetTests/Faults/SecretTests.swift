@@ -80,7 +80,7 @@ import Testing
     @Test(arguments: places)
     func `a secret that is sent is in no text about a success`(_ place: Place) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
         let session = TestHarness.session()
         let task = request(place, in: session, port: server.port).serializingString()
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: places)
     func `a secret that is sent is in no text about a failure`(_ place: Place) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer", status: 500) }
+            router.fallback { _ in .text("answer", status: 500) }
         }
         let session = TestHarness.session()
         let closed = try DeadPort.refusing()
@@ -154,9 +154,9 @@ import Testing
     @Test(arguments: ["Authorization", "Cookie", "X-Api-Key"])
     func `a session's own secrets are in no text`(_ name: String) async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
-        let session = TestHarness.session { $0.headers.add(HTTPHeader(name: name, value: Self.secret)) }
+        let session = TestHarness.session { $0.headers.append(HTTPHeader(name: name, value: Self.secret)) }
         let task = session.request(server.url("/a")).serializingString()
         #expect(try await task.value == "answer")
         #expect(try await server.nextRequest().headers[name] == Self.secret)
@@ -173,9 +173,9 @@ import Testing
         await expectNoSecret(in: task)
     }
 
-    @Test func `secrets are shown to who asks for them`() async throws {
+    @Test func `secrets are shown on request`() async throws {
         let server = try await LocalServer { router in
-            router.otherwise { _ in .text("answer") }
+            router.fallback { _ in .text("answer") }
         }
         let session = TestHarness.session()
         for place in Self.places {

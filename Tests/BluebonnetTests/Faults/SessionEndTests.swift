@@ -76,7 +76,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request that nobody awaits ends, too, when its session is dropped`() async throws {
+    @Test func `a request that is not awaited ends, too, when its session is dropped`() async throws {
         let server = try await lateServer(Gate(isOpen: true))
         do {
             let session = TestHarness.session()
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `who awaits a request that was never started is answered when all end`(shuttingDown: Bool) async throws {
+    func `a task that awaits an unstarted request is answered when all end`(shuttingDown: Bool) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(startRequestsImmediately: false, transport: transport)
         let tasks = (1...5).map { session.request("http://example.com/\($0)").serializingData() }
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `who begins to await only then is answered, too`(shuttingDown: Bool) async throws {
+    func `a task that begins to await only then is answered, too`(shuttingDown: Bool) async throws {
         let transport = StubTransport { _ in .ok }
         let session = Session(startRequestsImmediately: false, transport: transport)
         let tasks = (1...5).map { session.request("http://example.com/\($0)").serializingData() }

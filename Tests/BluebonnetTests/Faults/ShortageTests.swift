@@ -7,7 +7,7 @@ import Testing
 
 /// Shortages of the system's resources, and the errors about them.
 @Suite(.timeLimit(.minutes(1))) struct ShortageTests {
-    @Test func `out of descriptors, the error says so, and the session works again later`() async {
+    @Test func `out of descriptors, the error has the cause, and the session works again later`() async {
         await #expect(processExitsWith: .success) {
             let (first, second) = (
                 try await LocalServer { $0.get("/", .text("right")) },
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `without a thread for the loop, requests fail and say so`() async {
+    @Test func `without a thread for the loop, requests fail with a clear error`() async {
         await #expect(processExitsWith: .success) {
             let server = try await LocalServer { $0.get("/", .text("right")) }
             // Libcurl, Swift's pool and this process have what they need from now on.

@@ -82,7 +82,7 @@ struct SourceRulesTests {
         }
     }
 
-    @Test func `C modules are nobody's business outside`() throws {
+    @Test func `C modules are not part of any interface`() throws {
         for file in try tree.files(in: "Sources") {
             for line in file.code {
                 guard let module = Self.importedModule(line.text), module == "Glibc" || module.hasPrefix("C") else {

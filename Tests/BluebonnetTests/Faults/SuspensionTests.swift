@@ -101,7 +101,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `no idle limit holds while suspended, and it begins anew when resumed`() async throws {
+    @Test func `no idle limit holds while suspended, and it begins again when resumed`() async throws {
         let limit = Duration.milliseconds(300)
         let silent = try await LocalServer.scripted(.waitForRequest, .stall)
         let server = try await LocalServer { router in

@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [
         (TestServers.expiredCertificate, RequestError.TrustReason.certificateExpired, "has expired"),
         (.wrongHost, .hostMismatch, "is for other hosts"), (.selfSigned, .selfSigned, "is signed by itself"),
-        (.untrustedAuthority, .untrustedIssuer, "no trusted authority vouches for"),
+        (.untrustedAuthority, .untrustedIssuer, "does not chain to a trusted authority"),
     ])
     func `a certificate that cannot be trusted`(
         _ server: TestServers, reason: RequestError.TrustReason, words: String
@@ -28,7 +28,7 @@ import Testing
             try await TestHarness.expect(
                 session.request(try server.url("/")).serializingData(), in: session,
                 failsWith: .trust(.untrustedIssuer),
-                saying: "no trusted authority vouches for the server's certificate")
+                saying: "the server's certificate does not chain to a trusted authority")
         }
         await session.shutdown()
     }
@@ -124,7 +124,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a session goes on after a certificate was refused`() async throws {
+    @Test func `a session works again after a certificate was refused`() async throws {
         let session = try TestHarness.trustingSession()
         for _ in 1...3 {
             try await TestHarness.expect(

@@ -10,7 +10,7 @@ import Testing
 
     // MARK: Connecting
 
-    @Test func `a connection that nobody accepts`() async throws {
+    @Test func `a connection that is not accepted`() async throws {
         let hole = "http://127.0.0.1:\(try DeadPort.ignoring())"
         let session = TestHarness.session { $0.timeouts = Timeouts(connect: Self.short, idle: .seconds(20)) }
         let error = try await TestHarness.expect(

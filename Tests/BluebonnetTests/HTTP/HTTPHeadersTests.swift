@@ -4,8 +4,8 @@ import Testing
 struct HTTPHeadersTests {
     @Test func `adding keeps fields of the same name`() {
         var headers: HTTPHeaders = ["Accept": "a"]
-        headers.add(name: "accept", value: "b")
-        headers.add(HTTPHeader(name: "ACCEPT", value: "c"))
+        headers.append(name: "accept", value: "b")
+        headers.append(HTTPHeader(name: "ACCEPT", value: "c"))
         #expect(headers.values(for: "Accept") == ["a", "b", "c"])
         #expect(headers.value(for: "accept") == "a, b, c")
         #expect(headers["aCCept"] == "a, b, c")
@@ -84,7 +84,7 @@ struct HTTPHeadersTests {
     }
 
     @Test(arguments: ["", " ", "A B", "A:", "A\r\nB", "Ä", "A\u{0}", "(a)"])
-    func `a name that is no token is refused`(name: String) {
+    func `a name that is not a token is refused`(name: String) {
         let error = #expect(throws: RequestError.self) {
             try HTTPHeaders([HTTPHeader(name: "Ok", value: ""), HTTPHeader(name: name, value: "x")]).validate()
         }

@@ -8,7 +8,7 @@ struct HTTPMethodTests {
     }
 
     @Test(arguments: ["", "GET ", "G ET", "GET\r\nX: y", "GÉT", "GET/", "\u{0}", "a,b", "{", "\u{7f}"])
-    func `what is no token is no method`(text: String) {
+    func `text that is not a token is not a method`(text: String) {
         #expect(!HTTPMethod(rawValue: text).isValid)
     }
 

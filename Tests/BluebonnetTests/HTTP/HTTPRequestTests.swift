@@ -40,7 +40,7 @@ struct HTTPRequestTests {
     }
 
     @Test(arguments: ["", "http://h\r\nX: y/", " http://h/", "http://[::1/", "http://h:ab/"])
-    func `text that is no URL is refused when the request is made`(text: String) {
+    func `text that is not a URL is refused when the request is made`(text: String) {
         let error = #expect(throws: RequestError.self) { try HTTPRequest(url: text) }
         #expect(error?.kind == .invalidURL)
         #expect(error?.url == redactedURL(text))

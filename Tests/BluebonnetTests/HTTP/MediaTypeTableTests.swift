@@ -83,7 +83,7 @@ struct MediaTypeTableTests {
     }
 
     @Test(arguments: [("a.jpg", "image/jpeg"), ("a.png", "image/png"), ("a.pdf", "application/pdf"), ("a", nil)])
-    func `this system says the same of types that nobody disputes`(name: String, expected: String?) async {
+    func `this system has the usual media types of common extensions`(name: String, expected: String?) async {
         await withTaskGroup { group in
             for _ in 0..<20 { group.addTask { MediaTypeTable.system.mediaType(ofFileNamed: name) } }
             for await type in group { #expect(type == expected ?? MediaTypeTable.unknown) }

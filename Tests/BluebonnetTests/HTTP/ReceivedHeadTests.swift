@@ -70,7 +70,7 @@ struct ReceivedHeadTests {
     }
 
     @Test(arguments: ["no colon", ": no name", "bad name: x", " : x", "\u{0}: x", "é: x", ":", "\u{7f}"])
-    func `a line that is no field is skipped`(line: String) throws {
+    func `a line that is not a field is skipped`(line: String) throws {
         let head = try #require(Self.head("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\(line)\r\nC: 3\r\n\r\n"))
         #expect(head.value(for: "C") == "3")
         #expect(head.headers.map(\.name) == ["A", "B", "C"])

@@ -8,7 +8,7 @@ import Testing
 private func adding(_ name: String) -> Adapter {
     Adapter { request, _ in
         var request = request
-        request.headers.add(name: "X-Order", value: name)
+        request.headers.append(name: "X-Order", value: name)
         return request
     }
 }
@@ -54,7 +54,7 @@ private struct Refusal: Error, Equatable {}
         let response = await session.request("http://stub.test/")
             .adapt { request, _ in
                 var request = request
-                request.headers.add(name: "X-Bad", value: "a\r\nInjected: b")
+                request.headers.append(name: "X-Bad", value: "a\r\nInjected: b")
                 return request
             }
             .serializingString().response
@@ -93,7 +93,7 @@ private struct Refusal: Error, Equatable {}
         #expect(transport.requests.last?.headers["X-Token"] == "x")
     }
 
-    @Test func `Each attempt adapts the request as it was converted anew`() async throws {
+    @Test func `Each attempt adapts the converted request, not the adapted one`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .failure(RequestError(.connection(.lost))), .text("x"))
         let session = Session(interceptor: adding("1"), transport: transport)
@@ -118,12 +118,12 @@ private struct Refusal: Error, Equatable {}
         let session = Session(interceptor: adding("2"), transport: transport)
         let request = session.request(
             "http://stub.test/", interceptor: adding("3"),
-            requestModifier: { $0.headers.add(name: "X-Order", value: "1") })
+            requestModifier: { $0.headers.append(name: "X-Order", value: "1") })
         _ = try await request.serializingString().value
         #expect(transport.requests.first?.headers.values(for: "X-Order") == ["1", "2", "3"])
     }
 
-    @Test func `A request that nobody awaits is adapted and sent all the same`() async throws {
+    @Test func `A request that is not awaited is adapted and sent all the same`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(interceptor: adding("1"), transport: transport)
         let tasks = (0..<20).map { session.request("http://stub.test/\($0)").serializingString() }
@@ -170,7 +170,7 @@ private struct Refusal: Error, Equatable {}
     }
 
     @Test func `An adapter never runs on the loop, also where the task prefers that`() async throws {
-        let server = try await LocalServer { router in router.otherwise { _ in .text("x") } }
+        let server = try await LocalServer { router in router.fallback { _ in .text("x") } }
         let session = TestHarness.session()
         let loop = try #require(session.executor as? EventLoop)
         let isOnLoop = Locked<[Bool]>([])

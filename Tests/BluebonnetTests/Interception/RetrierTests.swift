@@ -137,7 +137,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(slept.withLock { $0 } == [.seconds(3600), .seconds(7200)])
     }
 
-    @Test func `A cancelled request is not tried again, and nobody is asked`() async throws {
+    @Test func `A cancelled request is not retried, and no retrier is asked`() async throws {
         let transport = StubTransport { _ in .never }
         let retrier = Counting(.retry)
         let request = Session(interceptor: retrier, transport: transport).request("http://stub.test/")
@@ -186,7 +186,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         #expect(stream.retryCount == 1)
     }
 
-    @Test func `A stream that breaks off within its body is not tried again`() async throws {
+    @Test func `A stream whose body ends early is not retried`() async throws {
         let server = try await LocalServer { router in
             router.get("/", .script(.text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close))
         }
@@ -203,7 +203,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
     }
 
     @Test(arguments: [false, true])
-    func `A download is tried again, and goes on where it was if it is to resume`(isResuming: Bool) async throws {
+    func `A download is retried, and continues where it was with automatic resumption`(isResuming: Bool) async throws {
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
         let attempts = Locked(0)
         let server = try await LocalServer { router in
@@ -239,7 +239,7 @@ private let lost = StubTransport.Response.failure(RequestError(.connection(.lost
         await server.stop()
     }
 
-    @Test func `A download whose serializer fails is fetched anew when a retrier says so`() async throws {
+    @Test func `A download whose serializer fails is fetched again if a retrier decides to retry`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/n", .text("{"), .text("7"))
         let place = FileManager.default.temporaryDirectory.appending(path: "retried-\(RequestID.next().number).json")

@@ -55,7 +55,7 @@ struct MultipartBoundaryTests {
         }
     }
 
-    @Test func `a search that begins anew has forgotten what it saw`() {
+    @Test func `a search that begins again does not keep its state`() {
         var search = BoundarySearch(boundary: "b")
         let begins = search.finds(in: bytes("--"))
         search.restart()
@@ -64,7 +64,7 @@ struct MultipartBoundaryTests {
     }
 
     @Test(arguments: [["x\r\n--b"], ["--b"], ["\n--bc"], ["x-", "-b"], ["x\r\n-", "", "-", "b"]])
-    func `a boundary of one's own may not be in a part`(chunks: [String]) async {
+    func `a custom boundary may not be in a part`(chunks: [String]) async {
         var form = MultipartFormData(boundary: "b")
         form.append("--", withName: "first")
         form.append(Chunks(chunks.map { bytes($0) }), withName: "second")

@@ -57,7 +57,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test func `a directory is no file`() async throws {
+    @Test func `a directory is not a file`() async throws {
         var form = MultipartFormData()
         form.append(folder.url, withName: "a", fileName: "f", mimeType: "x/y")
         let path = folder.url.path(percentEncoded: false)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a file that the system does not let us read says so`() async {
+    @Test func `a file that cannot be read fails with the system's error`() async {
         // Regular, can be opened, has no length, and nothing at its beginning.
         var form = MultipartFormData()
         form.append(URL(filePath: "/proc/self/mem"), withName: "a")

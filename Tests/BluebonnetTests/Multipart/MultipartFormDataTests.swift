@@ -185,7 +185,7 @@ import Testing
         #expect(pieces[3] == data[500_000...])
     }
 
-    @Test func `what is there does not wait for a sequence`() async throws {
+    @Test func `bytes that are ready do not wait for a sequence`() async throws {
         let (stream, source) = AsyncStream<Data>.makeStream()
         var form = MultipartFormData(boundary: "b")
         form.append("x", withName: "a")

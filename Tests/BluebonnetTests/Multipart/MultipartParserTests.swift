@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "'()+_,-./:=?", "a b", "----", String(repeating: "-", count: 70)])
-    func `a form with a boundary of one's own is read as well`(boundary: String) async throws {
+    func `a form with a custom boundary is read as well`(boundary: String) async throws {
         var form = MultipartFormData(boundary: boundary)
         form.append("1", withName: "a")
         form.append("\r\n-", withName: "b")

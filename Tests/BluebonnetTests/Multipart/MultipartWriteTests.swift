@@ -46,7 +46,7 @@ import Testing
         #expect(try folder.names == ["output"])
     }
 
-    @Test func `a place that is no file's is refused`() async throws {
+    @Test func `a URL that is not a file URL is refused`() async throws {
         let url = try #require(URL(string: "https://u:p@h/x?key=secret"))
         let kind = RequestError.Kind.multipartEncoding(.outputFileURLInvalid("https://h/x?key=<redacted>"))
         #expect(await error(writing: MultipartFormData(), to: url)?.kind == kind)

@@ -42,7 +42,7 @@ import Testing
         #expect(last < 1)
     }
 
-    @Test func `what was there before does not count`() {
+    @Test func `bytes that were there before do not count`() {
         var meter = ProgressMeter(completed: 1_000_000, now: nanoseconds(5000))
         let progress = meter.update(completed: 1_001_000, total: 2_000_000, now: nanoseconds(6000))
         #expect(progress.completed == 1_001_000 && progress.total == 2_000_000)

@@ -25,10 +25,10 @@ import Testing
         func request() throws -> HTTPRequest {
             var request = HTTPRequest(url: try #require(URL(string: "https://stub.test/")), method: .post)
             switch self {
-            case .field(let name, let value): request.headers.add(name: name, value: value)
+            case .field(let name, let value): request.headers.append(name: name, value: value)
             case .url(let text): request.url = try #require(URL(string: text))
             case .body(let text, let type):
-                if let type { request.headers.add(name: "Content-Type", value: type) }
+                if let type { request.headers.append(name: "Content-Type", value: type) }
                 request.body = .data(Data(text.utf8))
             }
             return request
@@ -168,7 +168,7 @@ import Testing
         configuration.tls.clientIdentities = ["h": .pkcs12(file: "/a", passphrase: "s3cret")]
         configuration.tls.proxyClientIdentity = .pem(file: "/a", passphrase: "s3cret")
         configuration.cookies.initial = [Cookie(name: "a", value: "s3cret", domain: "h")]
-        configuration.headers.add(name: "Ocp-Apim-Subscription-Key", value: "s3cret")
+        configuration.headers.append(name: "Ocp-Apim-Subscription-Key", value: "s3cret")
         var request = HTTPRequest(url: try #require(URL(string: "http://h/")))
         request.credential = credential
         request.proxy = .url("http://me:s3cret@proxy.test:1")

@@ -123,7 +123,7 @@ import Testing
 
     @Test func `user info is sent at once, with Basic; a credential waits to be asked`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 return .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"])
             }
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `a body that cannot be sent again is not, when a proxy asks`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
+            router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=a"]) }
         }
         let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
@@ -164,7 +164,7 @@ import Testing
     func `a proxy's Digest that libcurl gets wrong is refused, with the response`(kind: ChallengedKind) async throws {
         let challenge = "Digest realm=a, nonce=b, qop=auth, algorithm=SHA-512-256"
         let proxy = try await LocalServer { router in
-            router.otherwise { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
+            router.fallback { _ in .status(407, headers: ["Proxy-Authenticate": challenge]) }
         }
         let session = TestHarness.session {
             $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: ProxyFixture.credential)
@@ -179,10 +179,10 @@ import Testing
 
     @Test func `another scheme is used instead, when the proxy offers one`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 guard !request.headers.contains("Proxy-Authorization") else { return .text("in") }
                 var headers: HTTPHeaders = ["Proxy-Authenticate": "Digest realm=a, nonce=b, algorithm=SHA-512"]
-                headers.add(name: "Proxy-Authenticate", value: "Basic realm=a")
+                headers.append(name: "Proxy-Authenticate", value: "Basic realm=a")
                 return .status(407, headers: headers)
             }
         }
@@ -200,17 +200,17 @@ import Testing
     private static let field = HTTPHeader(name: "Proxy-Authorization", value: "Basic dXNlcjpzZWNyZXQ=")
 
     @Test(arguments: [true, false])
-    func `a field of one's own reaches the proxy`(isSessions: Bool) async throws {
+    func `a custom field reaches the proxy`(isSessions: Bool) async throws {
         let configured: (inout Session.Configuration) throws -> Void = {
             $0.proxy = .url(try TestServers.proxyWithPassword.proxyURL())
-            if isSessions { $0.headers.add(Self.field) }
+            if isSessions { $0.headers.append(Self.field) }
         }
         var configuration = Session.Configuration.conformance
         try configured(&configuration)
         let session = Session(configuration: configuration)
         for server in TestServers.httpbins {
             var request = try ProxyFixture.request(server)
-            if !isSessions { request.headers.add(Self.field) }
+            if !isSessions { request.headers.append(Self.field) }
             let echo = try await ProxyFixture.echo(request, in: session)
             #expect(echo.origin == ProxyFixture.address)
             #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
@@ -225,7 +225,7 @@ import Testing
         for proxy in ways {
             let session = TestHarness.session {
                 $0.proxy = proxy
-                if isSessions { $0.headers.add(Self.field) }
+                if isSessions { $0.headers.append(Self.field) }
             }
             let headers: HTTPHeaders = isSessions ? [:] : HTTPHeaders([Self.field])
             #expect(try await session.request(server.url("/"), headers: headers).serializingString().value == "in")
@@ -234,7 +234,7 @@ import Testing
         #expect(server.requests.map { $0.headers.contains("Proxy-Authorization") } == [false, false])
         let session = try ProxyFixture.session(.url(try TestServers.proxyWithPassword.proxyURL()))
         var request = try ProxyFixture.request(.httpbinHTTP2)
-        request.headers.add(Self.field)
+        request.headers.append(Self.field)
         let echo = try await ProxyFixture.echo(request, in: session)
         #expect(!echo.fields.keys.contains { $0.lowercased() == "proxy-authorization" })
         await session.shutdown()

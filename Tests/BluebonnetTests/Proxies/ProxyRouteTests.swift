@@ -43,7 +43,7 @@ import Testing
         #expect(route.isSocks == row.isSocks && route.isPrivate == row.isPrivate && route.credential == nil)
     }
 
-    @Test func `a credential goes along, and makes a request's own tunnel its own`() throws {
+    @Test func `a credential is kept, and makes the tunnel of a request private`() throws {
         let proxy = Proxy.url("http://a", credential: Self.credential)
         let shared = try ProxyRoute(nil, session: proxy)
         #expect(shared.credential == Self.credential && !shared.isPrivate)

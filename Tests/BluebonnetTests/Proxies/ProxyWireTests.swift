@@ -133,7 +133,7 @@ import Testing
 
     @Test func `redirects go the same way, to other origins too`() async throws {
         let proxy = try await LocalServer { router in
-            router.otherwise { request in
+            router.fallback { request in
                 request.target == "http://a.example/" ? .redirect(to: "http://b.example/end") : .text(request.target)
             }
         }

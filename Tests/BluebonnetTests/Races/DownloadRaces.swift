@@ -100,7 +100,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `cancelling whoever awaits answers, and keeps what can be resumed`(track: DownloadRaceTransport) async throws {
+    func `cancelling a waiting task answers all, and keeps resume data`(track: DownloadRaceTransport) async throws {
         let (session, url, origin) = try await track.session()
         try await race { iteration, directory in
             let file = URL(filePath: "\(directory)/\(iteration)", directoryHint: .notDirectory)
@@ -166,7 +166,7 @@ enum DownloadRaceTransport: CaseIterable, Sendable {
     }
 
     @Test(arguments: DownloadRaceTransport.allCases)
-    func `downloads outlive the session and the request that nobody holds`(track: DownloadRaceTransport) async throws {
+    func `downloads outlive a session and a request that are not retained`(track: DownloadRaceTransport) async throws {
         let directory = try TestDirectory()
         for round in 0..<30 * raceMultiplier {
             let (tasks, origin) = try await { [path = directory.path] in

@@ -182,7 +182,9 @@ import Testing
     }
 
     @Test(arguments: StreamRaceTransport.allCases)
-    func `Slow and quick readers, and some that leave, disturb nobody`(track: StreamRaceTransport) async throws {
+    func `Slow and quick readers, and some that leave, do not disturb each other`(track: StreamRaceTransport)
+        async throws
+    {
         let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()

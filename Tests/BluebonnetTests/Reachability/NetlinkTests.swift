@@ -108,7 +108,7 @@ import Testing
         if let error = row.error { #expect(NetworkPath(error: error) == .none) }
     }
 
-    @Test func `an error of the kernel's that says nothing about ways is not taken for one that does`() {
+    @Test func `an error of the kernel's that is not about routes leaves the path unknown`() {
         for error in [EPERM, ENOMEM, ENOBUFS, EBUSY] { #expect(NetworkPath(error: error) == .unknown) }
     }
 
@@ -145,7 +145,7 @@ import Testing
         (NetworkLink(number: 1, name: "rmnet_data0"), true), (NetworkLink(number: 1, name: "ccmni1"), true),
         (NetworkLink(number: 1, name: "modem", kind: "wwan"), true), (NetworkLink(number: 1, hardware: 519), true),
     ])
-    func `a mobile network is told by its link`(_ link: NetworkLink, _ isCellular: Bool) {
+    func `a mobile network is recognized by its link`(_ link: NetworkLink, _ isCellular: Bool) {
         #expect(link.isCellular == isCellular)
     }
 

@@ -16,7 +16,7 @@ import Testing
         NetworkReachabilityManager(destination, routes, kernel, names)
     }
 
-    @Test func `a status is asked for each time, without anybody listening`() {
+    @Test func `a status is read each time, without a listener`() {
         let manager = makeManager()
         #expect(manager.status == .notReachable && !manager.isReachable && !manager.isConnected)
         routes.set(.ethernet)
@@ -52,7 +52,7 @@ import Testing
         await until { routes.questions > questions }
     }
 
-    @Test func `messages that tell of no change are not looked at, those that cannot be read are`() async {
+    @Test func `messages without a change are ignored, unreadable ones are not`() async {
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
@@ -118,7 +118,7 @@ import Testing
         #expect(kernel.changeMonitor.listenerCount == 0)
     }
 
-    @Test func `nobody listens any longer when the last observer has left`() async {
+    @Test func `listening ends when the last observer has left`() async {
         let manager = makeManager()
         let unread = manager.statuses
         #expect(kernel.changeMonitor.listenerCount == 0)
@@ -179,7 +179,7 @@ import Testing
 
     // MARK: Without netlink
 
-    @Test func `where there are no sockets the status is unknown, and the sequence says so`() async {
+    @Test func `without sockets the status is unknown, also in the sequence`() async {
         kernel.refuse()
         routes.set(.unknown)
         let manager = makeManager()
@@ -211,7 +211,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `who waits for a network is told when there is one, whoever stops listening`() async throws {
+    @Test func `a task that waits for a network resumes when there is one, although a listener stopped`() async throws {
         let manager = makeManager()
         let waiting = Task { try await manager.waitUntilConnected() }
         await until { kernel.changeMonitor.listenerCount == 1 }
@@ -235,7 +235,7 @@ import Testing
         ("127.0.0.1", true), ("localhost", true), ("[::1]", true), ("10.0.0.1", true), ("example.com", false),
         ("", false),
     ])
-    func `an address is judged by itself, a name by the Internet`(_ host: String, _ isOther: Bool) throws {
+    func `an address has a manager of its own, a name that of the Internet`(_ host: String, _ isOther: Bool) throws {
         let manager = makeManager()
         let monitor = try #require(manager.connectivity(toHost: host) as? NetworkReachabilityManager)
         #expect((monitor !== manager) == isOther)

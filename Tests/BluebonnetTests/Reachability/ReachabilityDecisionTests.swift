@@ -79,7 +79,7 @@ import Testing
         "[::1", "::1]", "fe80::1%", "fe80::1%a/b", "10.0.0.1%eth0", "a\0b", "?", "#",
         String(repeating: "a.", count: 200) + "a",
     ])
-    func `what is no host makes no manager`(_ text: String) {
+    func `text that is not a host makes no manager`(_ text: String) {
         #expect(NetworkReachabilityManager(host: text) == nil)
     }
 

@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `no thread and no descriptor is left when nobody listens`() async throws {
+    @Test func `no thread and no descriptor is left without listeners`() async throws {
         let program = try LineOutputProgram("ReachabilityProgram", ["holdings", "200"])
         var counts: [String: [Int]] = [:]
         for await line in program.lines {

@@ -31,7 +31,7 @@ import Testing
         #expect(manager.isReachableOnCellular)
     }
 
-    @Test func `known addresses tell of a change before the name is looked up`() async {
+    @Test func `known addresses show a change before the name is looked up`() async {
         routes.set(.ethernet, to: Self.first)
         let manager = makeManager(.name("example.com"))
         var statuses = manager.statuses.makeAsyncIterator()

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5 * raceMultiplier)), .serialized) struct ReachabilityRaces {
     private static let iterations = Sanitizer.current == nil ? 10_000 : 2_000
 
-    @Test func `beginning and ending to listen at once leaves nobody listening, and nobody waiting`() async throws {
+    @Test func `beginning and ending to listen at once leaves no listener and no waiting task`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         routes.set(.ethernet)
@@ -97,7 +97,7 @@ import Testing
         #expect(zip(heard.all, heard.all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
-    @Test func `names that are found while everything ends resume nobody twice`() async throws {
+    @Test func `names that are found while everything ends resume no task twice`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let names = FakeNameResolver()
@@ -127,7 +127,7 @@ import Testing
         await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
-    @Test func `the real kernel is listened to and left as often as one likes`() async throws {
+    @Test func `the real kernel is listened to and left any number of times`() async throws {
         let localhost = try #require(NetworkReachabilityManager(host: "localhost"))
         try await race(groups: Self.iterations / 100, of: 50) { iteration in
             let manager = iteration % 2 == 0 ? localhost : NetworkReachabilityManager(host: "127.0.0.1")

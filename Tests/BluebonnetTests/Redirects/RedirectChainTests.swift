@@ -9,7 +9,7 @@ import Testing
 
     private func response(_ location: String, status: Int = 302, setting cookie: String? = nil) throws -> HTTPResponse {
         var headers: HTTPHeaders = ["Location": location]
-        if let cookie { headers.add(name: "Set-Cookie", value: cookie) }
+        if let cookie { headers.append(name: "Set-Cookie", value: cookie) }
         return HTTPResponse(url: try url("http://any.example/"), statusCode: status, headers: headers)
     }
 

@@ -218,8 +218,8 @@ struct RedirectServerTests {
         }
         await away.route { router in router.get("/3", .redirect(to: home.url("/4").absoluteString)) }
         let session = TestHarness.session {
-            $0.headers.add(name: "X-Api-Key", value: "hidden")
-            $0.headers.add(name: "X-Plain", value: "session")
+            $0.headers.append(name: "X-Api-Key", value: "hidden")
+            $0.headers.append(name: "X-Plain", value: "session")
         }
         let port = home.port
         var request = HTTPRequest(
@@ -255,8 +255,8 @@ struct RedirectServerTests {
             router.get("/from", .redirect(to: away.url("/to").absoluteString))
         }
         let session = TestHarness.session {
-            $0.headers.add(name: "X-Api-Key", value: "hidden")
-            $0.headers.add(name: "X-Plain", value: "session")
+            $0.headers.append(name: "X-Api-Key", value: "hidden")
+            $0.headers.append(name: "X-Plain", value: "session")
         }
         let request = session.request(home.url("/from"))
         #expect(request.cURLDescription(revealingSecrets: true).contains("X-Api-Key: hidden"))

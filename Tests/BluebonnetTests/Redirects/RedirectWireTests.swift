@@ -40,7 +40,7 @@ struct RedirectWireTests {
     ]
 
     @Test(arguments: TestServers.httpbins, rows)
-    func `method and body go on as the table says`(server: TestServers, row: Row) async throws {
+    func `method and body are forwarded as in the table`(server: TestServers, row: Row) async throws {
         let url = try server.url("/redirect-to?url=%2Fanything%3Fa%3Db&status_code=\(row.status)")
         let request = HTTPRequest(
             url: url, method: row.method, headers: [.contentType("text/plain")], body: .data(Data("body".utf8)))

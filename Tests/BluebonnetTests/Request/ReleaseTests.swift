@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `What an attempt came to may use the request when it is forgotten`() async {
+    @Test func `The outcome of an attempt may use the request when it is dropped`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             Release.replaceAttempts()

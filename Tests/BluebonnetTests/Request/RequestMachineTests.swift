@@ -174,8 +174,8 @@ extension RequestMachine<Int> {
         case .nothing: "nothing"
         case .begin: "begin"
         case .callDriver: "call driver"
-        case .wake(let waiter, .head): waiter == 7 ? "wake with a head" : "wake somebody else"
-        case .wake(let waiter, .outcome): waiter == 7 ? "wake with the outcome" : "wake somebody else"
+        case .wake(let waiter, .head): waiter == 7 ? "wake with a head" : "wake another waiter"
+        case .wake(let waiter, .outcome): waiter == 7 ? "wake with the outcome" : "wake another waiter"
         case .alignExchange: "align"
         case .interrupt(let exchange, let interruption):
             "interrupt" + (exchange == nil ? "" : " the exchange") + (interruption == nil ? "" : " the user's code")
@@ -186,7 +186,7 @@ extension RequestMachine<Int> {
 
     /// The reason why nothing was under way; later readers must see the same attempt.
     private func name(of attempt: CompletedAttempt) -> String {
-        guard attempt === record.last else { return "what nobody sees" }
+        guard attempt === record.last else { return "an attempt that is not recorded" }
         switch attempt.error?.kind {
         case .cancelled: return "cancelled"
         case .sessionShutDown: return "sessionShutDown"
@@ -235,13 +235,13 @@ extension RequestMachineTests {
     /// What the driver reports is reported by one task at a time, which is none before it was claimed, and does nothing
     /// else while it waits or awaits the user's code.
     static let reasons: [Event: String] = [
-        .registered: "reported once, by whoever got `begin`",
-        .registrationRefused: "reported once, by whoever got `begin`",
+        .registered: "reported once, by the task that got `begin`",
+        .registrationRefused: "reported once, by the task that got `begin`",
         .exchangeReturned: "reported once for each `sent`, by the sender",
-        .notSent: "reported in the place of `sent` by whoever got `begin`, or of `exchangeReturned` by the sender",
+        .notSent: "reported in the place of `sent` by the task with `begin`, or of `exchangeReturned` by the sender",
         .asked: "the driver's; one piece of the user's code at a time",
         .preparationFailed: "the driver's, who makes the request in `preparing` alone",
-        .sent: "the driver's, who has made the request in `preparing`; or of whoever got `begin`, once",
+        .sent: "the driver's, who has made the request in `preparing`; or of the task that got `begin`, once",
         .redirectSent: "the driver's, when it has taken the outcome",
         .awaited: "the driver's, when the transport was asked, and it has not taken the outcome",
         .retried: "the driver's, when it has taken the outcome",

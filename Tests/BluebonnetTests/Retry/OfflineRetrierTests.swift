@@ -73,7 +73,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `nobody waits for longer than was said`() async throws {
+    @Test func `no request waits for longer than the maximum`() async throws {
         let asked = Locked<[Duration]>([])
         let retrier = OfflineRetrier(monitor: Network(isOn: false), maximumWait: .seconds(7))
         let session = session(transport(.connection(.refused)), retrier) { duration in

@@ -44,7 +44,7 @@ struct RetryBudgetTests {
         #expect(state.balance == before + 1)
     }
 
-    @Test func `everybody who has the budget spends it`() {
+    @Test func `all policies with the budget spend it`() {
         let budget = RetryBudget(reserve: 2)
         let policies = [RetryPolicy(budget: budget), RetryPolicy(retryLimit: 7, budget: budget)]
         #expect(policies[0].budget?.withdraw() == true)

@@ -133,7 +133,7 @@ struct RetryPolicyTests {
         (1, 2, 9, 2), (0, 2, 9, 2), (10, 100, 0, 30), (2, 0, 3, 0), (2, -5, 3, 0), (2, .nan, 3, 0),
         (2, .infinity, 0, 30), (.max, .greatestFiniteMagnitude, 50, 30),
     ])
-    func `without jitter the delay is what was asked for`(
+    func `without jitter the delay is the configured one`(
         _ base: UInt, scale: Double, retries: Int, seconds: Double
     ) {
         let policy = RetryPolicy(

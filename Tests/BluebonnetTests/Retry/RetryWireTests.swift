@@ -164,7 +164,7 @@ import Testing
 
     // MARK: Bodies and methods
 
-    @Test(arguments: ["data", "file", "sequence anew", "form"])
+    @Test(arguments: ["data", "file", "replayable sequence", "form"])
     func `a body that can be sent again is`(_ form: String) async throws {
         let server = try await server(failing: 2, by: RetryFault.all[4])
         let session = session()
@@ -177,7 +177,7 @@ import Testing
             switch form {
             case "data": .data(Data(count: 100_000))
             case "file": .file(file)
-            case "sequence anew": .stream { Pieces(10, of: 10_000) }
+            case "replayable sequence": .stream { Pieces(10, of: 10_000) }
             default: .multipart(multipart)
             }
         let request = session.upload(body, to: server.url("/a"), method: .put).validate().retry(using: policy)

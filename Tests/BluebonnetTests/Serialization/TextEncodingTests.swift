@@ -125,7 +125,7 @@ struct EncodedText: Sendable {
             (String.Encoding.ascii, [0x41, 0xE9], "us-ascii"), (.utf8, [0xE9], "utf-8"), (.utf16, [0x41], "utf-16"),
             (.shiftJIS, [0x82], "shift_jis"), (.iso2022JP, [0x1B, 0x24], "iso-2022-jp"),
         ] as [(String.Encoding, [UInt8], String)])
-    func `bytes that are no text in the encoding insisted on are an error`(
+    func `bytes that are not valid in the required encoding are an error`(
         _ encoding: String.Encoding, bytes: [UInt8], name: String
     ) throws {
         let error = try #require(throws: RequestError.self) { try decode(bytes, contentType: nil, encoding: encoding) }

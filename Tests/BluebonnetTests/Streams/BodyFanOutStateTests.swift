@@ -14,7 +14,7 @@ import Testing
     @Test func `the transport pauses at the high watermark and goes on at the low one, once`() {
         var state = state()
         let reader = state.joined(cancelsRequest: true)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.received(piece) == .pause)
         #expect(state.received(piece) == .pause)
         #expect(state.wanted(by: reader) == .take(piece, demandsMore: false))
@@ -45,7 +45,7 @@ import Testing
         var state = state()
         let slow = state.joined(cancelsRequest: true)
         let fast = state.joined(cancelsRequest: true)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
         #expect(state.received(piece) == .pause)
         #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
@@ -60,7 +60,7 @@ import Testing
         #expect(state.reserved() == true)
         #expect(state.reserved() == true)
         let fast = state.joined(cancelsRequest: true, inPlace: true)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.wanted(by: fast) == .take(piece, demandsMore: false))
         #expect(state.reserved() == false)
         #expect(state.received(piece) == .pause)
@@ -77,7 +77,7 @@ import Testing
         #expect(state.reserved() == true)
         #expect(state.reserved() == true)
         let reader = state.joined(cancelsRequest: true, inPlace: true)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.received(piece) == .pause)
         _ = state.wanted(by: reader)
         _ = state.wanted(by: reader)
@@ -110,13 +110,13 @@ import Testing
         var state = state()
         let slow = state.joined(cancelsRequest: true)
         let fast = state.joined(cancelsRequest: true)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.received(piece) == .pause)
         _ = state.wanted(by: fast)
         _ = state.wanted(by: fast)
         #expect(state.left(slow) == .demandMore)
         #expect(state.left(slow) == .nothing)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
     }
 
     @Test(arguments: [(true, BodyFanOutState.LeaveAction.cancel), (false, .nothing)])
@@ -129,14 +129,14 @@ import Testing
         #expect(state.left(first) == .nothing)
         #expect(state.left(second) == action)
         // What comes now is dropped.
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.heldBytes == 0)
     }
 
     @Test func `the last to leave a paused body lets the rest of it come, to be dropped`() {
         var state = state()
         let reader = state.joined(cancelsRequest: false)
-        #expect(state.received(piece) == .goOn)
+        #expect(state.received(piece) == .proceed)
         #expect(state.received(piece) == .pause)
         #expect(state.left(reader) == .demandMore)
     }
@@ -193,7 +193,7 @@ import Testing
         #expect(state.wanted(by: reader) == .take(piece, demandsMore: true))
     }
 
-    @Test func `a request that was begun for its head is cancelled when nobody came to read`() {
+    @Test func `a request that was begun for its head is cancelled if no reader has come`() {
         var state = state()
         state.taskBegan()
         state.taskBegan()
@@ -207,7 +207,7 @@ import Testing
         uncancelled.taskBegan()
         #expect(uncancelled.received(piece) == .pause)
         #expect(uncancelled.taskEnded(cancelsRequest: false) == .demandMore)
-        #expect(uncancelled.received(piece) == .goOn)
+        #expect(uncancelled.received(piece) == .proceed)
         #expect(uncancelled.heldBytes == 0)
     }
 }

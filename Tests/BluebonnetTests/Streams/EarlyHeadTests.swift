@@ -40,7 +40,7 @@ private struct EarlyHeadTransport: Transport {
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {
         let response = HTTPResponse(url: request.url, statusCode: status, headers: [:])
         let exchange = EarlyHeadExchange(response: response, observer: observer)
-        if options.holdsBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
+        if options.pausesBody { observer.exchangeDidReceiveHead(response) } else { exchange.receiveBody(with: nil) }
         // Others get their chance to go on meanwhile.
         for _ in 1...1000 { sched_yield() }
         return exchange

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: Place.allCases)
-    func `cancelling ends the wait, closes the connection and says so`(_ place: Place) async {
+    func `cancelling ends the wait, closes the connection and throws a cancellation`(_ place: Place) async {
         for _ in 0..<Self.iterations {
             let (server, isThere) = place.server()
             let reader = Self.reader(server.source(waitsForEver: true))

@@ -114,13 +114,13 @@ import Testing
         #expect(Self.delays(&state, count: delays.count, jitter: jitter) == delays)
     }
 
-    @Test func `The wait stays at its bound for ever`() {
+    @Test func `The wait stays at its bound`() {
         var state = Self.state()
         #expect(Self.delays(&state, count: 1000).last == 30000)
         #expect(state.failedAttempts == 1000)
     }
 
-    @Test func `A connection that was made starts the wait anew`() {
+    @Test func `A connection that was made resets the wait`() {
         var state = Self.state()
         #expect(Self.delays(&state, count: 3) == [3000, 6000, 12000])
         #expect(state.headReceived(statusCode: 200, mimeType: "text/event-stream") == .read)
@@ -147,7 +147,7 @@ import Testing
         #expect(state.phase == .closed)
     }
 
-    @Test func `Only attempts in vain count, not connections that were lost`() {
+    @Test func `Only failed attempts count, not connections that were lost`() {
         var state = Self.openState(.init(maximumAttempts: 2))
         for _ in 0..<5 {
             #expect(state.connectionEnded(.connection(.lost), jitter: 0) == .wait(.seconds(3)))

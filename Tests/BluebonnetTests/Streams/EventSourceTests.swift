@@ -120,7 +120,7 @@ import Testing
         #expect(server.requests.count == 1 && server.openConnections == 0)
     }
 
-    @Test func `After so many attempts in vain the last error is thrown`() async {
+    @Test func `After so many failed attempts the last error is thrown`() async {
         let server = FakeEventServer(
             .events("data:1\n\n"), .failure(.connection(.refused)), .failure(.timedOut(.connect)))
         let (data, error) = await Self.read(server.source(.init(maximumAttempts: 2)))
@@ -178,7 +178,7 @@ import Testing
         #expect(source.lastEventID == "2")
     }
 
-    @Test func `The states tell what becomes of the connection`() async {
+    @Test func `The states follow the connection`() async {
         let server = FakeEventServer(
             .events("data:1\n\n"), .failure(.connection(.refused)), .events(end: .fail(.connection(.lost))))
         let source = server.source()

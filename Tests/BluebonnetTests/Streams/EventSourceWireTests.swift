@@ -21,7 +21,7 @@ import Testing
                 case 4:
                     .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
                         for byte in "id: é\r\ndata: d\r\n\r\n".utf8 { try await writer.write([byte]) }
-                        throw TestFailure("broken off")
+                        throw TestFailure("aborted")
                     }
                 default: .status(204)
                 }
@@ -66,7 +66,7 @@ import Testing
                 .text("retry: 3600000\nid: 1\ndata: a\n\n", contentType: "text/event-stream")
             }
         }
-        let session = TestHarness.session { $0.headers.add(name: "X-Name", value: "session") }
+        let session = TestHarness.session { $0.headers.append(name: "X-Name", value: "session") }
         let source = session.eventSource(
             server.url("/events"), method: .post, headers: ["X-Token": "t"], configuration: Self.eager)
         let states = source.states

@@ -15,7 +15,7 @@ import Testing
         on session: Session, with server: LocalServer, to observer: OutcomeObserver
     ) async throws -> any Exchange {
         let exchange = session.context.transport.start(
-            HTTPRequest(url: server.url("/a")), options: ExchangeOptions(holdsBody: true),
+            HTTPRequest(url: server.url("/a")), options: ExchangeOptions(pausesBody: true),
             observer: observer)
         _ = try await StreamFixture.settled(session) { server.traffic.bytesSent }
         return exchange
@@ -25,19 +25,19 @@ import Testing
         try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: Self.size) } }
     }
 
-    @Test(arguments: [1, 2, 5]) func `who wants no more is handed no more`(count: Int) async throws {
+    @Test(arguments: [1, 2, 5]) func `a receiver that stops gets no more pieces`(count: Int) async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
-        let receiver = PieceReceiver { $0 < count ? .goOn : .stop }
+        let receiver = PieceReceiver { $0 < count ? .proceed : .stop }
         exchange.receiveBody(with: receiver)
         #expect(await observer.outcome.error?.kind == .cancelled)
         #expect(receiver.pieces == count)
         try await TestHarness.end(session, server)
     }
 
-    @Test func `who pauses after each piece gets the next one when it asks for more`() async throws {
+    @Test func `a receiver that pauses after each piece gets the next when it asks for more`() async throws {
         let server = try await server()
         let session = TestHarness.session()
         let observer = OutcomeObserver()

@@ -81,7 +81,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `when patience has run out, the error has what is there`() async throws {
+    @Test func `when patience has run out, the error has the bytes received`() async throws {
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "late"), .waitForClose)
         let (asked, over) = (Gate(), Gate())
         let session = Self.session {

@@ -253,7 +253,7 @@ struct EventStreamCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `Endless empty data does not grow for ever`() throws {
+    @Test func `Endless empty data does not grow without a limit`() throws {
         var parser = ServerSentEventParser(limit: 1000)
         parser.append(Data(String(repeating: "data\n", count: 2000).utf8))
         #expect(throws: RequestError.self) { try parser.next() }

@@ -85,7 +85,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a request of which the task is dropped goes on for those who hold its sequence`() async throws {
+    @Test func `a request whose task is dropped continues for holders of its sequence`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 2 << 20) } }
         let session = TestHarness.session()
         func bytes() -> DataStreamTask.Bytes { session.streamRequest(server.url("/a")).streamTask().bytes }
@@ -159,7 +159,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a stream that is suspended is held back, and goes on where it was`() async throws {
+    @Test func `a stream that is suspended is held back, and continues where it was`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()

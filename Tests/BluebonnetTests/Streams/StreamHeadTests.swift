@@ -35,7 +35,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a validator of one's own refuses with its error`() async throws {
+    @Test func `a custom validator refuses with its error`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("reason")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"))
@@ -80,7 +80,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `an error whose body breaks off keeps what there was`() async throws {
+    @Test func `an error whose body is incomplete keeps the bytes received`() async throws {
         let server = try await TestHarness.server(answering: "HTTP/1.1 404 No\r\nContent-Length: 100\r\n\r\nnot here")
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).validate().streamTask()
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: Sequences of messages
 
-    @Test func `the messages are told as they come, and end with the request`() async throws {
+    @Test func `the messages are delivered as they come, and end with the request`() async throws {
         let gate = Gate()
         let server = try await LocalServer { router in
             router.get("/a") { _ in .stream { _ in await gate.wait() } }
@@ -245,7 +245,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `the head of a HEAD request tells of a body that does not come`() async throws {
+    @Test func `the head of a HEAD request describes a body that is not sent`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("a body of some length")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a"), method: .head).validate().streamTask()

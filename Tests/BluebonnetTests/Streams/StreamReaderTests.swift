@@ -91,7 +91,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a place that is let go of unread holds nothing back`() async throws {
+    @Test func `a place that is released unread holds nothing back`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -110,7 +110,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a place that nobody begins to read holds the others back`() async throws {
+    @Test func `a place that is not read yet holds the others back`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned() } }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -140,7 +140,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `places that nobody used leave the request to others`() async throws {
+    @Test func `places that are not used leave the request to others`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/a")).streamTask()
@@ -208,7 +208,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `nothing starts before somebody reads, nor in a session that waits for resume`() async throws {
+    @Test func `nothing starts before a reader reads, nor in a session that waits for resume`() async throws {
         let server = try await LocalServer { $0.get("/a", .text("body")) }
         let session = TestHarness.session(startRequestsImmediately: false)
         let task = session.streamRequest(server.url("/a")).streamTask()

@@ -58,7 +58,7 @@ import Testing
         #expect(await calls.first(1_000) == Array(0..<1_000))
     }
 
-    @Test func `a closure and whoever awaits get the same answer`() async {
+    @Test func `a closure and a waiting task get the same answer`() async {
         let calls = Calls<Int?>()
         let task = session(.status(404)).request(Self.url).validate().serializingData()
         task.onCompletion { calls.note($0.error?.statusCode) }
@@ -79,7 +79,7 @@ import Testing
         try FileManager.default.removeItem(at: #require(file.fileURL))
     }
 
-    @Test func `nobody has to keep the request, the task or the session`() async {
+    @Test func `the request, the task and the session need not be retained`() async {
         let calls = Calls<String?>()
         session(.delayed(.milliseconds(5), .text("petals"))).request(Self.url).serializingString().onCompletion {
             calls.note($0.value)
@@ -101,7 +101,7 @@ import Testing
         #expect(await calls.first(1) == [.sessionShutDown])
     }
 
-    @Test func `no closure is called on the thread of whoever adds it or cancels the request`() async {
+    @Test func `no closure is called on the thread that adds it or cancels the request`() async {
         let calls = Calls<Bool>()
         for step in 0..<200 {
             let request = session().request(Self.url)

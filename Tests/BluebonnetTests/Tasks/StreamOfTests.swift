@@ -135,7 +135,7 @@ import Testing
         (.newest(0), []), (.oldest(0), []), (.newest(-1), []), (.oldest(-1), []), (.newest(10), Array(1...10)),
         (.newest(.max), Array(1...10)), (.events, Array(1...10)),
     ])
-    func `a policy says what is kept`(_ policy: StreamBufferingPolicy, kept: [Int]) async {
+    func `a policy decides which values are kept`(_ policy: StreamBufferingPolicy, kept: [Int]) async {
         let broadcast = Broadcast<Int>()
         let stream = broadcast.stream(bufferingPolicy: policy)
         for value in 1...10 { broadcast.send(value) }
@@ -207,7 +207,7 @@ import Testing
         #expect(await all(stream) == [2])
     }
 
-    @Test func `a sequence that nobody ever iterates is let go of`() {
+    @Test func `a sequence that is never iterated is released`() {
         let broadcast = Broadcast<Int>()
         let endings = Endings()
         do {

@@ -77,7 +77,7 @@ struct RateLimiterStateTests {
         #expect(released == [3] && wait != nil)
     }
 
-    @Test func `hosts that nobody asked for lately are forgotten`() {
+    @Test func `hosts without recent requests are forgotten`() {
         var state = RateLimiterState(requestsPerSecond: 1, burst: 1)
         for number in 0..<5000 { _ = state.arrived(number, at: "\(number)", now: .seconds(number)) }
         #expect(state.hostCount <= 1001)

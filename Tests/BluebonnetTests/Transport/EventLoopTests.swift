@@ -30,7 +30,7 @@ private actor Resident {
         }
     }
 
-    @Test func `A loop that nobody is attached to ends its thread, and later work starts it again`() async {
+    @Test func `A loop without clients ends its thread, and later work starts it again`() async {
         let loop = EventLoop()
         for _ in 0..<200 {
             #expect(await Resident(loop).isOnLoop)
@@ -134,7 +134,7 @@ private actor Resident {
     }
 
     /// So may a socket whose peer resets the connection just then.
-    @Test func `A descriptor that has failed, and nothing else, is not taken for one that the system will not watch`()
+    @Test func `A descriptor that has only failed is not treated as one that the system will not watch`()
         async
     {
         let loop = EventLoop()

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `the head is told before the end`() async throws {
+    @Test func `the head is reported before the end`() async throws {
         let head: LocalServer.Script.Step = .bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
         let server = try await LocalServer { router in router.get("/", .script(head, .stall)) }
         var configuration = Session.Configuration()
@@ -50,7 +50,7 @@ import Testing
         let loop = EventLoop()
         let engine = TransferEngine(loop: loop, configuration: configuration)
         var options = ExchangeOptions()
-        options.holdsBody = true
+        options.pausesBody = true
         var wasInTime = false
         for id in 1...100 where !wasInTime {
             let recorder = Recorder()

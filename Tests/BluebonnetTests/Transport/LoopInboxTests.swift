@@ -19,7 +19,7 @@ import Testing
         #expect(taken(&inbox) == 0)
     }
 
-    @Test func `A thread that nobody is attached to ends, and is started again by new work`() {
+    @Test func `A thread without clients ends, and is started again by new work`() {
         var inbox = LoopInbox()
         _ = inbox.accepted(work)
         _ = taken(&inbox)
@@ -35,7 +35,7 @@ import Testing
         #expect(taken(&inbox) == 1)
     }
 
-    @Test func `A sleeping thread is woken once, by the first who brings work`() {
+    @Test func `A sleeping thread is woken once, by the first job`() {
         var inbox = LoopInbox()
         #expect(inbox.attached() == .nothing)
         _ = inbox.accepted(work)

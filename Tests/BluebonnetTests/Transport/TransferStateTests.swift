@@ -31,7 +31,7 @@ import Testing
         #expect(state.download == .receivingBody(bytes: 0))
     }
 
-    @Test func `Trailers have the limit of heads, counted anew`() {
+    @Test func `Trailers have the limit of heads, counted from zero`() {
         var state = state(headLimit: 20)
         feed(
             [
@@ -57,7 +57,7 @@ import Testing
         feed([("HTTP/1.1 101 X\r\n", 101, .beginHead), ("\r\n", 101, .completeHead)], into: &state)
     }
 
-    @Test func `A status line after a head begins anew, for libcurl may send a request again`() {
+    @Test func `A status line after a head begins a new one, for libcurl may send a request again`() {
         var state = state()
         feed(
             [

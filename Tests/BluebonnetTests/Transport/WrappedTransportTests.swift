@@ -57,7 +57,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a manager of the session's judges for the transport within`() async throws {
+    @Test func `a manager of the session's evaluates servers for the wrapped transport`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let manager = ServerTrustManager(evaluators: [:])
         let session = Session(serverTrustManager: manager, transport: RecordingTransport())
@@ -86,7 +86,7 @@ import Testing
         let first = Session(transport: transport)
         #expect(try await first.request(server.url("/a")).serializingString().value == "a")
         let lax = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])
-        #expect(!transport.judgeServers(by: lax))
+        #expect(!transport.evaluateServers(using: lax))
         let late = Session(serverTrustManager: lax, transport: transport)
         let error = await late.request(server.url("/a")).serializingData().response.error
         #expect(error?.kind == .trust(.notEvaluated))
@@ -99,8 +99,8 @@ import Testing
     @Test func `a manager that comes before the first exchange is taken, and no other after it`() async throws {
         let url = try #require(URL(string: "https://localhost:1"))
         let transport = CurlTransport()
-        #expect(transport.judgeServers(by: ServerTrustManager(evaluators: [:])))
-        #expect(!transport.judgeServers(by: ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])))
+        #expect(transport.evaluateServers(using: ServerTrustManager(evaluators: [:])))
+        #expect(!transport.evaluateServers(using: ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])))
         let session = Session(transport: transport)
         let error = await session.request(url).serializingData().response.error
         #expect(error?.kind == .trust(.noRequiredEvaluator(host: "localhost")))
@@ -131,7 +131,7 @@ import Testing
         try await LocalServer { router in
             router.get("/a") { request in
                 let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Vary": "Cookie", "Set-Cookie": "user=b"]
-                return .text(request.headers["Cookie"] ?? "nobody", headers: headers)
+                return .text(request.headers["Cookie"] ?? "anonymous", headers: headers)
             }
         }
     }
@@ -139,21 +139,21 @@ import Testing
     /// Responses that depend on cookies are not stored; a transport that reports no cookies may contain one that has
     /// them.
     @Test(arguments: [true, false])
-    func `what cookies choose is not stored, whether the transport tells of its cookies or not`(
+    func `what cookies choose is not stored, whether the transport reports its cookies or not`(
         _ tells: Bool
     ) async throws {
         let server = try await Self.cookieServer()
         var configuration = Session.Configuration()
         configuration.cache = ResponseCache()
         let session = Session(configuration: configuration, transport: RecordingTransport(tellsOfCookies: tells))
-        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
         // Where the session is to have none, and the transport has none, they choose nothing.
         configuration.cookies.policy = .never
         let without = Session(configuration: configuration)
         for _ in 1...2 {
-            #expect(try await without.request(server.url("/a")).serializingString().value == "nobody")
+            #expect(try await without.request(server.url("/a")).serializingString().value == "anonymous")
         }
         #expect(server.requestCount == 3)
         #expect(try await without.cookies.all().isEmpty)
@@ -168,7 +168,7 @@ import Testing
         configuration.cache = ResponseCache()
         configuration.cookies.policy = .never
         let session = Session(configuration: configuration, transport: RecordingTransport())
-        #expect(try await session.request(server.url("/a")).serializingString().value == "nobody")
+        #expect(try await session.request(server.url("/a")).serializingString().value == "anonymous")
         #expect(try await session.request(server.url("/a")).serializingString().value == "user=b")
         await session.shutdown()
         await server.stop()
@@ -204,7 +204,7 @@ private final class RecordingTransport: Transport {
     var recorded: [String: ExchangeOutcome] { outcomes.withLock(\.self) }
     var executor: (any TaskExecutor)? { inner.executor }
     var cookieStorage: (any CookieStorage)? { tellsOfCookies ? inner.cookieStorage : nil }
-    func judgeServers(by manager: ServerTrustManager) -> Bool { inner.judgeServers(by: manager) }
+    func evaluateServers(using manager: ServerTrustManager) -> Bool { inner.evaluateServers(using: manager) }
     func shutDown() async { await inner.shutDown() }
 
     func start(_ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver) -> any Exchange {

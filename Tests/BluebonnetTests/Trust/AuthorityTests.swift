@@ -127,7 +127,7 @@ import Testing
             #expect(try Self.knows(root, tls))
             try await source.name([files.authority], in: &tls, folder)
             #expect(try !Self.knows(root, tls))
-            tls.addsSystemAuthorities = true
+            tls.includesSystemAuthorities = true
             #expect(try Self.knows(root, tls))
             try await Self.expect(tls, trusts: (true, false))
         }
@@ -187,12 +187,12 @@ import Testing
 
     /// Whatever else is named: the server's authority would be among it.
     @Test(arguments: Flaw.allCases, [false, true])
-    func `what cannot be read has nobody trusted`(_ flaw: Flaw, _ isEvaluated: Bool) async throws {
+    func `with unreadable authorities, no server is trusted`(_ flaw: Flaw, _ isEvaluated: Bool) async throws {
         try await Self.withFolder { folder in
             var tls = TLS()
             try flaw.name(in: &tls, folder)
             if tls.caFile == nil { tls.caFile = try TestCertificates().authority }
-            tls.addsSystemAuthorities = true
+            tls.includesSystemAuthorities = true
             let session = Self.session(tls, isEvaluated ? .disabled : nil)
             for _ in 1...2 {
                 try await TestHarness.expect(

@@ -62,7 +62,9 @@ import Testing
     ]
 
     @Test(arguments: rows, TrustFixture.EvaluatorKind.allCases)
-    func `what a judge makes of a chain`(_ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+    func `the result of each evaluator for a chain`(_ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind)
+        async throws
+    {
         let expected = Self.reason(evaluatorKind, row)
         for version in [HTTPVersionPreference.automatic, .http1_1] {
             let response = try await Self.response(row, evaluatorKind, version)
@@ -76,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.EvaluatorKind.allCases)
-    func `old versions of TLS are for no judge`(_ server: ChainServer, _ evaluatorKind: TrustFixture.EvaluatorKind)
+    func `old TLS versions are refused in each case`(_ server: ChainServer, _ evaluatorKind: TrustFixture.EvaluatorKind)
         async throws
     {
         let response = try await Self.response(Row(server: server), evaluatorKind, .automatic)
@@ -84,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: rows + [Row(server: .oldTLS, chain: .handshake), Row(server: .earlyTLS, chain: .handshake)])
-    func `the default judge, a session without a manager and curl are of one mind`(_ row: Row) async throws {
+    func `the default evaluator, a session without a manager and curl agree`(_ row: Row) async throws {
         let evaluated = try await Self.response(row, .default, .automatic).error
         let session = Session(configuration: try Self.configuration(for: row))
         let withoutManager = await session.request(try row.url("/")).serializingData().response.error

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `what nobody has signed is proven as far as it goes`() {
+    @Test func `a chain without an issuer is proven as far as it goes`() {
         let links = Self.links(5) { "\($0)" }
         #expect(ChainSearch([Link]()).chain == [])
         #expect(ChainSearch(Array(links.prefix(3))).chain == Array(links.prefix(3)))
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// The control: the same certificates, but few enough.
-    @Test func `a server that shows 41 certificates is judged by all of them`() async throws {
+    @Test func `a server that shows 41 certificates is evaluated by all of them`() async throws {
         try await Self.withServer("line", 40) { server, root in
             let last = Locked<Certificate?>(nil)
             let session = try TrustFixture.session(
@@ -158,7 +158,7 @@ import Testing
     }
 
     /// Who is trusted does not have to be looked for.
-    @Test func `a server that shows 210 certificates without need is accepted by those who do not look`() async throws {
+    @Test func `a server that shows 210 needless certificates is accepted without a search`() async throws {
         try await Self.withServer("line", 209) { server, _ in
             let session = try TrustFixture.session(.disabled)
             #expect(await session.request(server.url()).serializingData().response.error == nil)

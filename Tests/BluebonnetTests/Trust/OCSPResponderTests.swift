@@ -185,7 +185,7 @@ import Testing
         await asker.shutdown()
     }
 
-    @Test func `a responder behind https is judged by the session that asks`() async throws {
+    @Test func `a responder behind https is evaluated by the session that asks`() async throws {
         let trusting = try RevocationFixture.asker()
         #expect(try await Self.error(of: "secure", .ocsp(session: trusting)) == nil)
         let wary = try RevocationFixture.asker { $0.tls.caFile = nil }

@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `the end of a question that nobody waits for is not the answer to the next`() async throws {
+    @Test func `the end of an abandoned question is not the answer to the next`() async throws {
         let (first, second) = (Latch(), Latch())
         let (firstAsked, secondAsked) = (Latch(), Latch())
         let count = Counter()

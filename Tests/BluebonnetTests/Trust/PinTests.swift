@@ -7,7 +7,7 @@ import Testing
 /// Pins where connections are made in other ways than straight, or are used again.
 @Suite(.timeLimit(.minutes(1))) struct PinTests {
     @Test(arguments: [TestServers.proxy, .socks])
-    func `through a proxy, the server is judged`(_ proxy: TestServers) async throws {
+    func `through a proxy, the server is evaluated`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())
         for (evaluatorKind, reason) in [
             (TrustFixture.EvaluatorKind.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy that is spoken to by TLS is judged by its own host`() async throws {
+    @Test func `an https proxy is evaluated by its own host`() async throws {
         let proxy = try TestServers.secureProxy.proxyURL().replacing("127.0.0.1", with: "localhost")
         let right = try TrustFixture.evaluator(.leafKey, for: .nginxTLS)
         let wrong = try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a host without an evaluator is refused, or judged by libcurl`() async throws {
+    @Test func `a host without an evaluator is refused, or checked by libcurl`() async throws {
         let url = try TestServers.nginxTLS.url("/small.json")
         let expired = try TestServers.expiredCertificate.url("/")
         let strict = try TrustFixture.session(ServerTrustManager(evaluators: ["example.com": .disabled]))
@@ -67,7 +67,7 @@ import Testing
 
     /// A session that was resumed would show no certificate to look for a pin in.
     @Test(arguments: [TestServers.tls1_2, .tls1_3])
-    func `every connection is judged, also where TLS sessions could be resumed`(_ server: TestServers) async throws {
+    func `every connection is evaluated, also where TLS sessions could be resumed`(_ server: TestServers) async throws {
         let count = Counter()
         let evaluator = ClosureTrustEvaluator { trust, _ in
             count.next()

@@ -66,7 +66,7 @@ import Testing
     private static let untrusted = Outcome.failed(.trust(.untrustedIssuer))
 
     @Test(arguments: [Version.v1_2, .v1_3], [false, true])
-    func `an authority that is removed vouches for no session that is resumed`(
+    func `no session is resumed after its authority was removed`(
         _ version: Version, _ atOnce: Bool
     ) async throws {
         let files = try TestCertificates()
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [Version.v1_2, .v1_3])
-    func `an authority that is removed vouches for no proxy's session`(_ version: Version) async throws {
+    func `no proxy's session is resumed after its authority was removed`(_ version: Version) async throws {
         let files = try TestCertificates()
         let proxy = try TestServers.secureProxy.proxyURL()
         let url = try TestServers.nginx.url("/small.json").absoluteString

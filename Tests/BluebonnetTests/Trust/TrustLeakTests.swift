@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy that is refused gets nothing, and nobody behind it`() async throws {
+    @Test func `a proxy that is refused gets nothing, nor does the server behind it`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try await Recorder(.threeLevels, protocols: "http/1.1")
         let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)

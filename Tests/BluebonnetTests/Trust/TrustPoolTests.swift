@@ -119,7 +119,7 @@ import Testing
         #expect(other.accepted.value == Set(second).count)
     }
 
-    @Test func `requests with settings of their own ride on judged connections, too`() async throws {
+    @Test func `requests with settings of their own use evaluated connections, too`() async throws {
         let evaluator = CountingEvaluator()
         let (session, name) = (try TrustFixture.session(evaluator), Self.name())
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/\(name)/"

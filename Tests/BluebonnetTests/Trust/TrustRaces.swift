@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `cancelling while the server is judged answers once`(_ isRefusing: Bool) async throws {
+    func `cancelling while the server is evaluated answers once`(_ isRefusing: Bool) async throws {
         let url = try Self.url()
         try await race { iteration in
             let session = try TrustFixture.session(SlowEvaluator(isRefusing: isRefusing))
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `suspending and resuming while the server is judged loses nothing`(_ isRefusing: Bool) async throws {
+    func `suspending and resuming while the server is evaluated loses nothing`(_ isRefusing: Bool) async throws {
         let url = try Self.url()
         try await race { iteration in
             let evaluator = SlowEvaluator(pace: 200, isRefusing: isRefusing)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `shutting down while the server is judged answers everyone`() async throws {
+    @Test func `shutting down while the server is evaluated answers everyone`() async throws {
         let url = try Self.url()
         try await race { iteration in
             let session = try TrustFixture.session(SlowEvaluator(isRefusing: iteration.isMultiple(of: 3)))
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `a session that nobody has any more lets its server be judged`() async throws {
+    @Test func `a session that was released still evaluates its server`() async throws {
         let url = try Self.url()
         try await race { iteration in
             let task = try {
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `a verdict that comes when everybody has gone harms nobody`() async throws {
+    @Test func `a verdict that comes after the last request does no harm`() async throws {
         let url = try Self.url()
         try await race { iteration in
             let gate = EvaluationGate()

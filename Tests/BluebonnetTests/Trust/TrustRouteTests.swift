@@ -16,7 +16,7 @@ import Testing
             .error?.kind
     }
 
-    @Test func `a host behind an https proxy is judged, whatever was asked of it without TLS before`() async throws {
+    @Test func `a host behind an https proxy is evaluated, also after requests to it without TLS`() async throws {
         let server = try await Recorder(.threeLevels)
         let wrong = try TrustFixture.evaluator(.otherKey, for: .threeLevels)
         let manager = ServerTrustManager(evaluators: ["localhost": .default(), "127.0.0.1": wrong])
@@ -33,7 +33,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func `an https proxy is judged for a request without TLS, also to the same host`() async throws {
+    @Test func `an https proxy is evaluated for a request without TLS, also to the same host`() async throws {
         let (right, wrong) = (
             try TrustFixture.evaluator(.leafKey, for: .nginxTLS), try TrustFixture.evaluator(.otherKey, for: .nginxTLS)
         )
@@ -48,7 +48,7 @@ import Testing
 
     /// Libcurl takes all of them for the same.
     @Test(arguments: ["https:/", "HTTPS:/", "https://", "https:///", "HttpS:///"])
-    func `an https proxy is judged however many slashes its URL has`(_ scheme: String) async throws {
+    func `an https proxy is evaluated however many slashes its URL has`(_ scheme: String) async throws {
         let plain = try TestServers.nginx.url("/small.json").absoluteString
         let secure = try TestServers.nginxTLS.url("/small.json").absoluteString
         guard case .url(let url, _, _) = try Self.secureProxy() else { return }
@@ -83,7 +83,7 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `what cannot be told apart is refused, and the error says so`() async throws {
+    @Test func `a proxy and a host that are both addresses are refused with a clear error`() async throws {
         let server = try await Recorder(.threeLevels)
         let proxy = try Self.secureProxy(host: "127.0.0.1")
         let session = try TrustFixture.session(ServerTrustManager { _ in DisabledTrustEvaluator() }) {
@@ -91,19 +91,19 @@ import Testing
         }
         let response = await session.request(server.url(host: "127.0.0.2")).serializingData().response
         #expect(response.error?.kind == .trust(.notEvaluated))
-        #expect(response.error?.detail?.contains("cannot be told apart") == true)
+        #expect(response.error?.detail?.contains("cannot be distinguished") == true)
         await session.shutdown()
         #expect(try await server.counts().connections == 0)
         try await server.stop()
     }
 
     /// Libcurl turns an http request for a host with HSTS (RFC 6797) into an https request, without a callback.
-    @Test func `a host that wants TLS is judged when it is asked for without`() async throws {
+    @Test func `a host with HSTS is evaluated when it is requested without TLS`() async throws {
         let directory = try TestDirectory()
         try directory.write(".example.test \"20990101 00:00:00\"\n", to: "hsts.txt")
         let file = directory.path("hsts.txt")
         let server = try await Recorder(.wildcard)
-        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let plain = try await LocalServer { $0.fallback { _ in .text("plain") } }
         let manager = ServerTrustManager(evaluators: [
             "a.example.test": try TrustFixture.evaluator(.otherKey, for: .wildcard),
             "b.example.test": AsyncClosureTrustEvaluator { _, _ in throw TestFailure("not this one") },
@@ -137,7 +137,7 @@ import Testing
 
     /// To libcurl `127.1.` is a name, which can want TLS, and `0X7F.1` is in some versions.
     @Test(arguments: ["127.1.", "0X7F.1", "127.1", "127.0.0.1."])
-    func `an address in a form that libcurl takes for a name is judged when it goes over TLS`(
+    func `an address that libcurl treats as a name is evaluated over TLS`(
         _ host: String
     ) async throws {
         let directory = try TestDirectory()
@@ -145,7 +145,7 @@ import Testing
         try directory.write("\(name.lowercased()) \"20990101 00:00:00\"\n", to: "hsts.txt")
         let file = directory.path("hsts.txt")
         let server = try await Recorder(.addresses)
-        let plain = try await LocalServer { $0.otherwise { _ in .text("plain") } }
+        let plain = try await LocalServer { $0.fallback { _ in .text("plain") } }
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         let session = try TrustFixture.session(refusing) {
             $0.hsts = .file(file)
@@ -165,7 +165,7 @@ import Testing
         "%CE%91%CE%A3.test", "%C7%85.test", "%EF%AC%81.test", "%E2%84%AA.test",
     ])
     func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
-        let proxy = try await LocalServer { $0.otherwise { .text($0.headers["Host"] ?? "") } }
+        let proxy = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
         let proxied = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
         let contacted = try await proxied.request("http://\(host)/").serializingString().value
         #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })

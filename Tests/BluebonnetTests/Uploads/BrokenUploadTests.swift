@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a sequence that is said to be empty, and is not, is told before anything is sent`(
+    func `a sequence announced as empty that has bytes fails before anything is sent`(
         _ isMadeAnew: Bool
     ) async throws {
         let server = try await Self.server()

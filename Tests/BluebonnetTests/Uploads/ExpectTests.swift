@@ -10,7 +10,7 @@ import Testing
 
     @Test(arguments: BodyForm.allCases, [1, limit, limit + 1])
     func `it is sent for large bodies and those of unknown length`(form: BodyForm, size: Int) async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let body = try form.body(size, in: directory)
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func `without a time to wait it is not sent`() async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session { $0.continueTimeout = nil }
         for body in [RequestBody.stream(Pieces(3, of: 10)), .data(Data(count: 2 << 20))] {
             #expect(try await session.upload(body, to: server.url("/a")).serializingString().value == "done")

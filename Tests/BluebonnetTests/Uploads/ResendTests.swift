@@ -12,7 +12,7 @@ import Testing
         try await LocalServer(script: { connection in
             connection == 1 ? [.waitForRequest, .bytes(ok), .waitForBytes(count), .reset] : [.serve]
         }) { router in
-            router.otherwise(.text("done"))
+            router.fallback(.text("done"))
         }
     }
 
@@ -41,7 +41,7 @@ import Testing
 
     @Test(arguments: BodyForm.allCases)
     func `a connection that was closed meanwhile is not used at all`(form: BodyForm) async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
         #expect(try await session.request(server.url("/")).serializingString().value == "done")
@@ -54,7 +54,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that can be made anew is, from its beginning`() async throws {
+    @Test func `a sequence that can be made again is sent from its beginning`() async throws {
         let server = try await Self.server(dyingAfter: 10_000)
         let session = TestHarness.session { $0.continueTimeout = nil }
         #expect(try await session.request(server.url("/")).serializingString().value == "ok")

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [1, 1000, 65_536, 2_000_000])
-    func `a reader goes on where reading at once has ended`(count: Int) throws {
+    func `a reader continues where reading at once has ended`(count: Int) throws {
         var reader = try FileReader(path: folder.file("a", contents).path)
         var received = Data()
         while received.count < 300_000 {
@@ -176,7 +176,7 @@ import Testing
                 == .requestBody(.lengthMismatch(expected: Int64(Self.size), actual: Int64(Self.size) + 1)))
     }
 
-    @Test func `a body that is sent again begins with its first byte, whoever has read the rest`() async throws {
+    @Test func `a body that is sent again begins with its first byte, also after a partial read`() async throws {
         let file = try folder.file("a", contents)
         let (channel, wakeups) = try scene(file)
         #expect(!channel.hasBegun)

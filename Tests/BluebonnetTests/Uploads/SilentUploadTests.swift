@@ -38,7 +38,7 @@ import Testing
         try await server.waitForOpenConnections(atMost: 0)
     }
 
-    @Test func `a server that breaks off ends an upload whose sequence is silent`() async throws {
+    @Test func `a server that resets the connection ends an upload whose sequence is silent`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()
         let pieces = Pieces(1, of: 1000, then: .silence)

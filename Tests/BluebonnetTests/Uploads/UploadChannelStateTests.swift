@@ -84,7 +84,7 @@ import Testing
         expect(take(100, from: &state), .end, [])
     }
 
-    @Test func `one announced byte, and a piece beyond the high watermark, are no reason to wait for ever`() {
+    @Test func `one announced byte, and a piece beyond the high watermark, do not stop the upload`() {
         var one = state(length: 1)
         _ = take(1, from: &one)
         expect(one.written(Data([7])), .proceed, false)

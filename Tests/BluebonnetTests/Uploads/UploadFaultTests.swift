@@ -8,8 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct UploadFaultTests {
     // MARK: Before anything is sent
 
-    @Test func `a file that cannot be read is told before anything is sent`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+    @Test func `a file that cannot be read is reported before anything is sent`() async throws {
+        let server = try await LocalServer { $0.fallback(.ok) }
         let directory = try TestDirectory()
         try directory.makeDirectory("directory")
         #expect(unsafe symlink(directory.path("loop"), directory.path("loop")) == 0)
@@ -44,8 +44,8 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a length below zero is told before anything is sent`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+    @Test func `a length below zero is reported before anything is sent`() async throws {
+        let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let pieces = Pieces(1, of: 1)
         try await TestHarness.expect(
@@ -56,8 +56,8 @@ import Testing
         await session.shutdown()
     }
 
-    @Test func `a form's missing file is told before anything is sent`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+    @Test func `a form's missing file is reported before anything is sent`() async throws {
+        let server = try await LocalServer { $0.fallback(.ok) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let task = session.upload(
@@ -75,7 +75,7 @@ import Testing
     // MARK: A sequence that can be read once
 
     @Test func `a sequence that was sent is not sent again`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+        let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let body = RequestBody.stream(Pieces(3, of: 10))
         #expect(!body.isReplayable)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `of many who send one sequence at once, one does`() async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         let pieces = Pieces(3, of: 10)
         let body = RequestBody.stream(pieces, length: 30)
@@ -104,8 +104,8 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    @Test func `a sequence that is made anew is sent as often as one likes`() async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+    @Test func `a sequence that is made again is sent any number of times`() async throws {
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         let body = RequestBody.stream { Pieces(3, of: 10) }
         #expect(body.isReplayable)

@@ -12,7 +12,7 @@ import Testing
     func `the length is exact when it is known, and chunks come otherwise`(
         form: BodyForm, method: HTTPMethod
     ) async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session()
         for size in Self.sizes {
@@ -94,7 +94,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `pieces of one byte make one body`(isMeasured: Bool) async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+        let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let pieces = Pieces(20_000, of: 1)
         let request = session.upload(pieces, length: isMeasured ? pieces.length : nil, to: server.url("/a"))
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func `empty pieces neither end the body nor make empty chunks`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+        let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         for text in ["", "one", "", "", "two", ""] { continuation.yield(Data(text.utf8)) }
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `a request's own fields stand, but those of its framing`() async throws {
-        let server = try await LocalServer { $0.otherwise(.ok) }
+        let server = try await LocalServer { $0.fallback(.ok) }
         let session = TestHarness.session()
         let headers: HTTPHeaders = [
             "Content-Type": "text/csv", "Content-Length": "7", "Transfer-Encoding": "gzip", "X-Name": "value",

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct UploadProgressTests {
     @Test(arguments: BodyForm.allCases)
     func `the progress grows to the whole, and ends`(form: BodyForm) async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let directory = try TestDirectory()
         let session = TestHarness.session(startRequestsImmediately: false)
         let request = session.upload(try form.body(5_000_000, in: directory), to: server.url("/a"))
@@ -34,7 +34,7 @@ import Testing
 
     @Test func `who comes late gets the latest`() async throws {
         let gate = Gate()
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         let pieces = Pieces(2, of: 1000) { number in if number == 1 { await gate.wait() } }
         let task = session.upload(pieces, length: 2000, to: server.url("/a")).serializingString()
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `an empty body ends the updates, too`() async throws {
-        let server = try await LocalServer { $0.otherwise(.text("done")) }
+        let server = try await LocalServer { $0.fallback(.text("done")) }
         let session = TestHarness.session()
         for body in [RequestBody.data(Data()), .stream(Pieces(0, of: 1)), .stream(Pieces(0, of: 1), length: 0)] {
             let task = session.upload(body, to: server.url("/a")).serializingString()

@@ -9,7 +9,7 @@ struct Outcome: Sendable {
     var error: RequestError?
     /// The body was left before its end.
     var wasLeft = false
-    var origin = ResponseOrigin.network
+    var source = ResponseSource.network
 }
 
 /// Makes one request in the way that its plan says.
@@ -86,7 +86,7 @@ struct RequestSender {
         let response = await interfering(task.request) { await task.response }
         return Outcome(
             bytes: Array(response.data ?? Data()), response: response.response, error: response.error,
-            origin: response.origin)
+            source: response.source)
     }
 
     private func download(_ request: HTTPRequest) async -> Outcome {

@@ -13,14 +13,14 @@ struct RequestOutcomeChecker {
 
     func check() {
         count()
-        if !isMixed { judgeMarks() }
-        judgeTime()
-        judgeLimits()
+        if !isMixed { checkMarks() }
+        checkTime()
+        checkLimits()
         if case .internal? = outcome.error?.kind, context.options.families.has(.internal) {
             fail(.internal, "\(outcome.error as Any)")
         }
-        if plan.place.isControl { return judgeControl() }
-        judgeResult()
+        if plan.place.isControl { return checkControl() }
+        checkResult()
     }
 
     private var isDisturbed: Bool {
@@ -60,9 +60,9 @@ struct RequestOutcomeChecker {
     }
 
     /// Nothing of another exchange is in the answer.
-    private func judgeMarks() {
+    private func checkMarks() {
         // Where a redirect led to is not the exchange's own: others may have stored an answer there.
-        guard outcome.origin == .network || outcome.response?.url.path() == plan.path else { return }
+        guard outcome.source == .network || outcome.response?.url.path() == plan.path else { return }
         if let mark = context.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
             fail(.foreign, "the body holds \(mark.text)")
         }
@@ -77,7 +77,7 @@ struct RequestOutcomeChecker {
     }
 
     /// The limit for the whole holds for each exchange, of which a redirect is one more.
-    private func judgeTime() {
+    private func checkTime() {
         guard plan.kind != .eventSource else { return }
         let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
         guard !context.watchdog.hasLagged(since: now() - milliseconds) else { return }
@@ -85,7 +85,7 @@ struct RequestOutcomeChecker {
         if milliseconds > allowed + context.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
     }
 
-    private func judgeLimits() {
+    private func checkLimits() {
         // For bodies in memory alone.
         let isInMemory: Bool =
             switch plan.kind {
@@ -97,7 +97,7 @@ struct RequestOutcomeChecker {
         }
     }
 
-    private func judgeControl() {
+    private func checkControl() {
         guard !isDisturbed else { return }
         guard case .body(let bytes, let status)? = scripts.last?.expectation else {
             return fail(.control, "\(outcome.error as Any)")
@@ -118,8 +118,8 @@ struct RequestOutcomeChecker {
     /// The answer is that of a request which the peer has seen.
     ///
     /// Of one that was sent again, it may have seen the first last.
-    private func judgeResult() {
-        guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.origin == .network else { return }
+    private func checkResult() {
+        guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.source == .network else { return }
         var wanted: (bytes: [UInt8], status: Int)?
         for script in scripts {
             switch script.expectation {

@@ -54,7 +54,7 @@ final class CachingExchange: Exchange {
 
     /// Finds the answer, or has it fetched.
     func begin() {
-        guard cacheRequest.mayBeAnswered, !options.holdsBody else {
+        guard cacheRequest.mayBeAnswered, !options.pausesBody else {
             return cacheRequest.isForCacheOnly ? found(notStored) : startFetch(of: request)
         }
         let decision = decision(cache.inMemory(cacheRequest.key))
@@ -86,7 +86,7 @@ final class CachingExchange: Exchange {
         ExchangeOutcome(
             response: entry.response(at: now, url: request.url),
             body: cacheRequest.method == .head ? Data() : entry.body,
-            origin: .cache)
+            source: .cache)
     }
 
     private var notStored: ExchangeOutcome {
@@ -217,7 +217,7 @@ extension CachingExchange: ExchangeObserver {
 
     /// A head came whose body is held back, because that was asked for or because it redirects.
     func received(_ response: HTTPResponse) {
-        guard !options.holdsBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
+        guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
             fetch.withLock { $0.isForwarded = true }
             return observer.exchangeDidReceiveHead(response)
         }
@@ -244,7 +244,7 @@ extension CachingExchange: ExchangeObserver {
             countMiss(outcome)
             finish(outcome)
         case .serveStale(let entry):
-            cache.count { $0.standIns += 1 }
+            cache.count { $0.staleResponses += 1 }
             finish(self.outcome(with: entry, at: now))
         case .refetch:
             guard change({ $0.willWork() }) else { return finish(outcome) }
@@ -286,7 +286,7 @@ extension CachingExchange: ExchangeObserver {
             cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
             return ExchangeOutcome(
                 response: fresh.validatedResponse(url: request.url), body: fresh.body, metrics: outcome.metrics,
-                origin: .validated)
+                source: .validated)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
         case .pass, .serveStale, .refetch: break
@@ -324,7 +324,7 @@ extension CachingExchange: ExchangeObserver {
     }
 
     private func countMiss(_ outcome: ExchangeOutcome) {
-        if cacheRequest.mayBeAnswered, !options.holdsBody, outcome.error == nil { cache.count { $0.misses += 1 } }
+        if cacheRequest.mayBeAnswered, !options.pausesBody, outcome.error == nil { cache.count { $0.misses += 1 } }
     }
 }
 

@@ -47,7 +47,7 @@ final class CachingTransport: Transport {
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
         let cacheRequest = CacheRequest(request, settings: settings)
-        if options.holdsBody, Invalidation.isSafe(request.method), !cacheRequest.isForCacheOnly {
+        if options.pausesBody, Invalidation.isSafe(request.method), !cacheRequest.isForCacheOnly {
             return inner.start(request, options: options, observer: observer)
         }
         let exchange = CachingExchange(

@@ -65,8 +65,8 @@ enum CacheDecision {
     /// The fields with which the server compares its representation with the stored one (§4.3.1).
     private static func conditions(_ entry: StoredResponse) -> HTTPHeaders {
         var fields = HTTPHeaders()
-        if let tag = entry.entityTag { fields.add(name: "If-None-Match", value: tag) }
-        if let date = entry.lastModified { fields.add(name: "If-Modified-Since", value: date) }
+        if let tag = entry.entityTag { fields.append(name: "If-None-Match", value: tag) }
+        if let date = entry.lastModified { fields.append(name: "If-Modified-Since", value: date) }
         return fields
     }
 }

@@ -12,7 +12,7 @@ extension Session.Configuration {
         /// How many connections are kept open, the ones in use included, once a request has ended; 1,024 by default.
         ///
         /// Above that, the one that has been unused for longest is closed.
-        public var kept = 1024
+        public var idle = 1024
 
         /// How long an unused connection may be used again, in whole seconds; 118 s by default, as in libcurl.
         public var idleLifetime: Duration = .seconds(118)

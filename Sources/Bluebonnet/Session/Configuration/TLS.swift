@@ -62,7 +62,7 @@ extension Session.Configuration {
         /// `false` by default.
         ///
         /// They are trusted in any case if those are all `nil`.
-        public var addsSystemAuthorities = false
+        public var includesSystemAuthorities = false
 
         /// Creates the default settings.
         public init() {}

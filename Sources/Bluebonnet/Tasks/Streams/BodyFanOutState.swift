@@ -88,9 +88,9 @@ struct BodyFanOutState {
         guard end == nil else { return .stop }
         bytesReceived += bytes.count
         // All readers have left, and want the request to finish: the rest is dropped.
-        guard slowest != nil else { return .goOn }
+        guard slowest != nil else { return .proceed }
         pieces.append(bytes, joiningFrom: readers.reduce(0) { max($0, $1.next) })
-        guard readers.isEmpty || heldBytes >= highWatermark else { return .goOn }
+        guard readers.isEmpty || heldBytes >= highWatermark else { return .proceed }
         isPaused = true
         return .pause
     }

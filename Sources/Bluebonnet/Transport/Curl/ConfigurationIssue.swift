@@ -33,9 +33,9 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofLimits(_ limits: Session.Configuration.ConnectionLimits) -> Self? {
-        for (name, value) in [("perHost", limits.perHost), ("total", limits.total), ("kept", limits.kept)] {
+        for (name, value) in [("perHost", limits.perHost), ("total", limits.total), ("idle", limits.idle)] {
             guard let value, !(1...Int(Int32.max)).contains(value) else { continue }
-            return Self("connectionLimits.\(name)", "\(value) is no number of connections")
+            return Self("connectionLimits.\(name)", "\(value) is not a valid number of connections")
         }
         for (name, value) in [("idleLifetime", limits.idleLifetime), ("lifetime", limits.lifetime)] {
             guard let value, !isSeconds(value, atMost: Int64(Int32.max)) else { continue }
@@ -68,16 +68,16 @@ struct ConfigurationIssue: Equatable {
     private static func ofNames(_ dns: Session.Configuration.DNS) -> Self? {
         for (key, addresses) in dns.overrides.sorted(by: { $0.key < $1.key }) {
             guard let end = Endpoint(key), !end.host.isEmpty, end.port != nil, !end.host.contains("[") else {
-                return Self("dns.overrides", "\(key.debugDescription) is no host and port")
+                return Self("dns.overrides", "\(key.debugDescription) is not a host and port")
             }
             if addresses.isEmpty { return Self("dns.overrides", "there is no address for \(key.debugDescription)") }
             if let name = addresses.first(where: { IPAddress.bytes(of: $0) == nil }) {
-                return Self("dns.overrides", "\(name.debugDescription) is no address")
+                return Self("dns.overrides", "\(name.debugDescription) is not an IP address")
             }
         }
         for (key, target) in dns.connectTo.sorted(by: { $0.key < $1.key }) {
             for text in [key, target] where Endpoint(text) == nil {
-                return Self("dns.connectTo", "\(text.debugDescription) is no host and port")
+                return Self("dns.connectTo", "\(text.debugDescription) is not a host and port")
             }
         }
         guard !dns.servers.isEmpty else { return nil }
@@ -93,7 +93,7 @@ struct ConfigurationIssue: Equatable {
         guard isText(path) else { return Self("hsts", "the path of a file is needed") }
         if unsafe access(path, F_OK) == 0 {
             guard isFile(path, allowing: R_OK | W_OK) else {
-                return Self("hsts", "\(path.debugDescription) is no file that can be read and written")
+                return Self("hsts", "\(path.debugDescription) is not a readable and writable file")
             }
         }
         // Libcurl writes another file beside it, and renames that.
@@ -106,7 +106,7 @@ struct ConfigurationIssue: Equatable {
 
     private static func ofAltSvc(_ altSvc: Session.Configuration.AltSvc) -> Self? {
         guard case .file(let path) = altSvc, !isText(path) || !isFile(path, allowing: R_OK) else { return nil }
-        return Self("altSvc", "\(path.debugDescription) is no file that can be read")
+        return Self("altSvc", "\(path.debugDescription) is not a readable file")
     }
 
     private static func isFile(_ path: String, allowing mode: Int32) -> Bool {
@@ -134,7 +134,7 @@ struct ConfigurationIssue: Equatable {
         var names: [String: String] = [:]
         for (host, identity) in tls.clientIdentities.sorted(by: { $0.key < $1.key }) {
             guard let name = HostName.pattern(host) else {
-                return Self("tls.clientIdentities", "\(host.debugDescription) is no host")
+                return Self("tls.clientIdentities", "\(host.debugDescription) is not a host")
             }
             if let twin = names.updateValue(host, forKey: name) {
                 let message = "\(twin.debugDescription) and \(host.debugDescription) are the same host"

@@ -76,7 +76,7 @@ enum CurlErrorTable {
     /// The meaning of a code here, where libcurl has only a general text for it.
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
         switch code {
-        case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is no field"
+        case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
         case CURLE_HTTP2 where CurlErrorText.omitsCloseReason: "the connection was closed"
         default: nil
         }

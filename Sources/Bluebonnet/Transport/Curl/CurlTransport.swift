@@ -35,11 +35,11 @@ public final class CurlTransport: Transport {
     /// The cookies that libcurl keeps and sends; `nil` if the configuration turns cookies off.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
-    /// Sets the manager whose evaluators check servers; see ``Transport/judgeServers(by:)``.
+    /// Sets the manager whose evaluators check servers; see ``Transport/evaluateServers(using:)``.
     ///
     /// - Parameter manager: The manager.
     /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
-    public func judgeServers(by manager: ServerTrustManager) -> Bool {
+    public func evaluateServers(using manager: ServerTrustManager) -> Bool {
         // The manager's evaluators would not have checked connections that were made before.
         lastID.load(ordering: .relaxed) == 0 && engine.setServerTrustManager(manager)
     }

@@ -196,7 +196,7 @@ final class EasyHandle {
         guard let option = firstRefused, let known = unsafe curl_easy_option_by_id(option),
             let name = unsafe known.pointee.name
         else { return text }
-        return unsafe "\(text), says libcurl of its option \(String(cString: name))"
+        return unsafe "libcurl rejected the option \(String(cString: name)): \(text)"
     }
 }
 

@@ -51,7 +51,7 @@ final class MultiHandle {
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
         unsafe BlockingLookups.avoid(on: pointer)
         // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
-        set(CURLMOPT_MAXCONNECTS, max(1, limits.kept))
+        set(CURLMOPT_MAXCONNECTS, max(1, limits.idle))
     }
 
     deinit {

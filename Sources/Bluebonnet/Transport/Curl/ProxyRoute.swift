@@ -49,7 +49,7 @@ struct ProxyRoute: Equatable {
             return "the proxy's URL holds white space or a control character"
         }
         guard !excluded.contains(where: { $0.utf8.contains { $0 <= 0x20 || $0 == 0x2c } || $0.isEmpty }) else {
-            return "a host that is excluded from the proxy is none"
+            return "an entry of the proxy's excluded hosts is not a host"
         }
         guard let credential else { return nil }
         guard !hasUserInfo(url) else { return "the proxy's URL has user info, and there is a credential beside it" }

@@ -167,7 +167,7 @@ final class Transfer {
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
         let isAnswered = responseBuffer.firstByte != nil
         guard !resends.isEndless else {
-            let message = "the server has had the request sent \(ResendPolicy.maximumSends) times"
+            let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
             responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
             return false
         }
@@ -275,7 +275,7 @@ final class Transfer {
     func deliverPiece() {
         guard let receiver, let piece = responseBuffer.takePiece() else { return }
         switch receiver.receive(piece) {
-        case .goOn: break
+        case .proceed: break
         case .pause: responseBuffer.state.bodyHeld()
         case .stop:
             // Libcurl is not paused from within its callback.
@@ -471,7 +471,7 @@ extension Transfer {
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
-        responseBuffer.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not judged"))
+        responseBuffer.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not evaluated"))
         return false
     }
 

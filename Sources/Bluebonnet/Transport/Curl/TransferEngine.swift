@@ -136,14 +136,14 @@ actor TransferEngine: EventLoopClient {
         let transfer = Transfer(
             id: id, request: request, observer: observer,
             limits: options.limits(
-                for: request, isInMemory: !exchangeOptions.holdsBody && !upload.isAskedFor, now: shared.now),
+                for: request, isInMemory: !exchangeOptions.pausesBody && !upload.isAskedFor, now: shared.now),
             state: TransferState(
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
-                holdsBody: exchangeOptions.holdsBody, headLimit: options.configuration.maximumResponseHeadBytes,
+                pausesBody: exchangeOptions.pausesBody, headLimit: options.configuration.maximumResponseHeadBytes,
                 bodyLimit: exchangeOptions.maximumResponseBytes),
             upload: upload, httpVersion: version(of: request),
             credential: options.authenticatesItself(request) ? nil : request.credential,
-            announcesRedirects: exchangeOptions.holdsRedirects, turn: shared)
+            announcesRedirects: exchangeOptions.pausesRedirects, turn: shared)
         transfer.responseBuffer.decodesContent = options.configuration.decodesContent
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
@@ -463,7 +463,7 @@ extension TransferEngine: CookieStorage {
         guard !isShutDown else { throw RequestError(.sessionShutDown) }
         guard let cookieJar else {
             guard case .set = change else { return }
-            throw RequestError(.cookies(.notKept))
+            throw RequestError(.cookies(.disabled))
         }
         if case .set(let cookies) = change { for cookie in cookies { try cookie.validate() } }
         cookieJar.change(change)

@@ -98,8 +98,8 @@ struct TransferLimits: Equatable {
         switch stage {
         case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"
         case .connect: "there was no connection after \(timeouts.connect ?? .zero)"
-        case .idle: "nothing came or went for \(timeouts.idle ?? .zero)"
-        case .total: "there was no end after \(Duration.nanoseconds(total ?? 0))"
+        case .idle: "no data was sent or received for \(timeouts.idle ?? .zero)"
+        case .total: "the exchange did not finish within \(Duration.nanoseconds(total ?? 0))"
         }
     }
 

@@ -79,10 +79,10 @@ struct TransferState: Equatable {
     private let headLimit: Int
     private let bodyLimit: Int64?
 
-    init(hasStreamedBody: Bool, isSuspended: Bool, holdsBody: Bool = false, headLimit: Int, bodyLimit: Int64?) {
+    init(hasStreamedBody: Bool, isSuspended: Bool, pausesBody: Bool = false, headLimit: Int, bodyLimit: Int64?) {
         upload = hasStreamedBody ? .sending(sent: 0) : .nothingToSend
         self.isSuspended = isSuspended
-        isBodyHeld = holdsBody
+        isBodyHeld = pausesBody
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
     }

@@ -61,7 +61,7 @@ final class HandshakeVerifier {
 
     private func outcome(of trust: ServerTrust?, by evaluator: (any ServerTrustEvaluating)?) -> Outcome {
         guard let trust, let evaluator else {
-            let message = "an HTTPS proxy and a host that are both addresses cannot be told apart"
+            let message = "an HTTPS proxy and a host that are both addresses cannot be distinguished"
             return .refused(RequestError(.trust(.notEvaluated), detail: message))
         }
         if evaluator.isAwaited {

@@ -145,7 +145,7 @@ extension TrustStore {
     convenience init(_ authorities: Authorities) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file = authorities.file, unsafe !Self.load(file: file, into: store) {
-                throw Self.flaw("tls.caFile", "\(file.debugDescription) is no file of certificates")
+                throw Self.flaw("tls.caFile", "\(file.debugDescription) is not a file of certificates")
             }
             if let directory = authorities.directory { unsafe try Self.load(directory: directory, into: store) }
             if let certificates = authorities.certificates {
@@ -168,7 +168,7 @@ extension TrustStore {
     convenience init(systemFile file: String?, directory: String?) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file, unsafe !Self.load(file: file, into: store) {
-                throw Self.flaw("the system's authorities", "\(file.debugDescription) is no file of certificates")
+                throw Self.flaw("the system's authorities", "\(file.debugDescription) is not a file of certificates")
             }
             if let directory { unsafe X509_STORE_load_path(store, directory) }
             if file == nil, directory == nil { unsafe X509_STORE_set_default_paths(store) }
@@ -207,7 +207,7 @@ extension TrustStore {
             }
             names = try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
-            let message = "\(directory.debugDescription) is no directory that can be read"
+            let message = "\(directory.debugDescription) is not a readable directory"
             throw error as? RequestError ?? flaw(option, message, underlying: error)
         }
         let isHashed = names.contains(where: isHash)
@@ -339,6 +339,6 @@ struct Authorities: Hashable, Sendable {
         file = tls.caFile
         directory = tls.caDirectory
         certificates = tls.caCertificates
-        includesSystem = tls.addsSystemAuthorities || (file == nil && directory == nil && certificates == nil)
+        includesSystem = tls.includesSystemAuthorities || (file == nil && directory == nil && certificates == nil)
     }
 }

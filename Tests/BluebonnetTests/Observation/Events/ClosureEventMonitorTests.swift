@@ -106,7 +106,7 @@ import Testing
             ])
     }
 
-    @Test func `A monitor of all values is told of bodies as they are, too`() async throws {
+    @Test func `A monitor of all values receives raw bodies, too`() async throws {
         let log = EventLog()
         let session = Session(eventMonitors: [log], transport: StubTransport { _ in .text("x") })
         _ = await session.request("http://stub.test/").serializingResponse(using: BodyAsItIs()).response

@@ -87,7 +87,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `Monitors are told of all that happens when their session is gone`() async throws {
+    @Test func `Monitors receive every event after their session was released`() async throws {
         let log = EventLog()
         let request = session(log).request("http://stub.test/")
         _ = try await request.serializingString().value
@@ -138,7 +138,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `Monitors that are handed over together are told apart`() async throws {
+    @Test func `Monitors that are handed over together are called separately`() async throws {
         let gate = Gate()
         let (waiting, log) = (ClosureEventMonitor(), EventLog())
         waiting.requestDidResume = { _ in await gate.wait() }
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `Requests, sessions and monitors are let go`() async throws {
+    @Test func `Requests, sessions and monitors are released`() async throws {
         weak var request: DataRequest?
         weak var session: Session?
         weak var monitor: EventLog?
@@ -183,7 +183,7 @@ import Testing
         #expect(request == nil && session == nil)
     }
 
-    @Test func `A request that nobody keeps is told of to its end`() async throws {
+    @Test func `A request that is not retained is reported to its end`() async throws {
         let log = EventLog()
         let session = session(log)
         await session.shutdown()

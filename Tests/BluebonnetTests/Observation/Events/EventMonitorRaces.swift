@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Cancelling against completion is told of in order, to the end`(track: RaceTransport) async throws {
+    func `Cancelling against completion is reported in order, to the end`(track: RaceTransport) async throws {
         let log = EventLog()
         let (session, url) = try track.session(eventMonitors: [log])
         try await race { iteration in
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: RaceTransport.allCases)
-    func `Starts, suspensions and cancellations are told of in order`(track: RaceTransport) async throws {
+    func `Starts, suspensions and cancellations are reported in order`(track: RaceTransport) async throws {
         let log = EventLog()
         let (session, url) = try track.session(startRequestsImmediately: false, eventMonitors: [log])
         try await race { iteration in

@@ -33,12 +33,12 @@ import Testing
     }
 
     @Test(arguments: EventScenario.all)
-    func `A monitor is told of everything, in order`(_ scenario: EventScenario) async throws {
+    func `A monitor receives every event, in order`(_ scenario: EventScenario) async throws {
         let log = try await events(of: scenario)
         #expect(log.lines == scenario.events)
     }
 
-    @Test func `A monitor is told of the elements of a stream`() async throws {
+    @Test func `A monitor receives the elements of a stream`() async throws {
         let scenario = try #require(EventScenario.kinds.first { $0.testDescription == "stream" })
         let log = try await events(of: scenario)
         #expect(log.all.map(\.text).filter { $0.hasPrefix("element") } == ["element one", "element two"])
@@ -54,7 +54,7 @@ import Testing
         #expect(log.lines.contains("early 1: trust") && log.lines.contains("complete 1: trust"))
     }
 
-    @Test func `A download that goes on by itself is retried`() async throws {
+    @Test func `A download that resumes automatically is retried`() async throws {
         let attempts = Counter()
         let server = try await LocalServer { router in
             router.get("/file") { _ in

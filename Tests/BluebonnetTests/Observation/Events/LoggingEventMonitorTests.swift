@@ -19,7 +19,7 @@ import Testing
         lines.withLock { $0 }.map { line in String(line.drop { $0 != " " }.dropFirst()) }
     }
 
-    @Test func `A line says what became of a request`() async throws {
+    @Test func `A line has the outcome of a request`() async throws {
         let transport = StubTransport()
         transport.stub(nil, "/", .status(503), .text("x"))
         let session = session(.brief, interceptor: Retrier { _, _, _ in .retry }, transport)

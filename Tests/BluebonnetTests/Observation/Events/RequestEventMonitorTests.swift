@@ -19,7 +19,7 @@ import Testing
         "resume", "initial", "created", "task 1 of attempt 1", "head 200", "metrics", "complete 1", "Data", "finish",
     ]
 
-    @Test func `A request's own monitor is told of that request alone`() async {
+    @Test func `A request's own monitor receives the events of that request only`() async {
         let (log, session) = (EventLog(), session())
         _ = await session.request(Self.url).serializingData().response
         let request = session.request(Self.url).eventMonitor(log)
@@ -30,7 +30,7 @@ import Testing
         #expect(log.all.allSatisfy { $0.request == request.id })
     }
 
-    @Test func `Monitors of the session and of the request are told the same`() async {
+    @Test func `Monitors of the session and of the request receive the same events`() async {
         let (all, first, second) = (EventLog(), EventLog(), EventLog())
         let request = session([all]).request(Self.url).eventMonitor(first)
             .eventMonitor(CompositeEventMonitor(monitors: [second]))
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `A monitor that comes late is told of what is left`() async {
+    @Test func `A monitor that is added late receives the remaining events`() async {
         let (early, late) = (EventLog(), EventLog())
         let session = session(startRequestsImmediately: false)
         let request = session.request(Self.url).eventMonitor(early)
@@ -75,7 +75,7 @@ import Testing
         while monitor != nil || gone != nil { await Task.yield() }
     }
 
-    @Test func `A monitor that is added while the request goes on is told of its end once, or not at all`() async {
+    @Test func `A monitor that is added while the request runs receives its end once, or not at all`() async {
         let session = session()
         for step in 0..<1000 {
             let log = EventLog()

@@ -44,7 +44,7 @@ final class FloodGuard: Sendable {
     static let shared = FloodGuard()
 
     /// The error text for a connection that was cut off.
-    static let message = "the server sent a flood that belongs to no response, and the connection was closed"
+    static let message = "the connection was closed: the server sent too many bytes that belong to no response"
 
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
