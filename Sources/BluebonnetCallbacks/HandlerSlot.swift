@@ -56,7 +56,7 @@ struct HandlerSlot: Sendable {
 
 /// Decides when the handlers of one request are called, as a value: in the order in which they were added, each once.
 ///
-/// Each handler has a ticket. What it is called with becomes known at any time and in any order; it is called when all
+/// Each handler has a slot. What it is called with becomes known at any time and in any order; it is called when all
 /// that were added before have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
     /// The action for the reporter of an event.
@@ -68,30 +68,30 @@ struct HandlerOrder<Call: Sendable>: Sendable {
         case end
     }
 
-    /// The ticket of the next handler that is added.
-    private var nextTicket = 0
-    /// The ticket of the next handler that is called.
+    /// The slot of the next handler that is added.
+    private var nextSlot = 0
+    /// The slot of the next handler that is called.
     private var turn = 0
     private var isCalling = false
     /// The calls whose turn has not come; without a call, there is nothing to be done when it comes.
     private var waiting: [Int: Call?] = [:]
 
-    /// A handler was added; returns its ticket.
+    /// A handler was added; returns its slot.
     mutating func added() -> Int {
-        defer { nextTicket += 1 }
-        return nextTicket
+        defer { nextSlot += 1 }
+        return nextSlot
     }
 
     /// It is known what a handler is called with, or that there is nothing to call.
-    mutating func answered(_ ticket: Int, with call: Call?) -> Action {
-        guard ticket >= turn, waiting[ticket] == nil else { return .nothing }
+    mutating func answered(_ slot: Int, with call: Call?) -> Action {
+        guard slot >= turn, waiting[slot] == nil else { return .nothing }
         // The usual case, without a detour.
-        if ticket == turn, !isCalling {
+        if slot == turn, !isCalling {
             turn += 1
             if let call { return make(call) }
             return next()
         }
-        waiting.updateValue(call, forKey: ticket)
+        waiting.updateValue(call, forKey: slot)
         return .nothing
     }
 
@@ -106,7 +106,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
             turn += 1
             if let call { return make(call) }
         }
-        return turn == nextTicket ? .end : .nothing
+        return turn == nextSlot ? .end : .nothing
     }
 
     private mutating func make(_ call: Call) -> Action {
@@ -121,8 +121,8 @@ nonisolated extension Request {
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
     ) -> Self {
-        let ticket = HandlerSlot(for: id)
-        attach { response in ticket.call(on: queue) { handler(response) } }
+        let slot = HandlerSlot(for: id)
+        attach { response in slot.call(on: queue) { handler(response) } }
         return self
     }
 
@@ -133,9 +133,9 @@ nonisolated extension Request {
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
         // Begun before this returns, so that nothing is missed; and not kept by the request, or that by it.
-        Task.immediate { [ticket = HandlerSlot(for: id)] in
+        Task.immediate { [slot = HandlerSlot(for: id)] in
             for await value in sequence { await body(value) }
-            ticket.leave()
+            slot.leave()
         }
         return self
     }

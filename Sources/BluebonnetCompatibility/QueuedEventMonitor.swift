@@ -40,7 +40,7 @@ extension QueuedEventMonitor {
 
     /// Tells of it as of one with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
-        tell(of: response, to: self, request)
+        notify(of: response, to: self, request)
     }
 
     /// Does nothing.
@@ -53,7 +53,7 @@ extension QueuedEventMonitor {
 
     /// Tells of it as of one with any value.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
-        tell(of: response, to: self, request)
+        notify(of: response, to: self, request)
     }
 
     /// Does nothing.
@@ -107,14 +107,14 @@ extension ClosureEventMonitor {
 }
 
 /// Calls the method for all values, where the one for a certain value would be nearer.
-private func tell<Value: Sendable>(
+private func notify<Value: Sendable>(
     of response: DataResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DataRequest
 ) {
     monitor.request(request, didParseResponse: response)
 }
 
 /// As for a data request.
-private func tell<Value: Sendable>(
+private func notify<Value: Sendable>(
     of response: DownloadResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DownloadRequest
 ) {
     monitor.request(request, didParseResponse: response)

@@ -28,7 +28,7 @@ final class NameResolver: Sendable {
         var threads = 0
     }
 
-    private static let mostThreads = 4
+    private static let maximumThreads = 4
 
     private let state = Locked(State())
 
@@ -36,7 +36,7 @@ final class NameResolver: Sendable {
     func lookUp(_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) {
         let needsThread = state.withLock { state in
             state.waiting.append(HostLookup(name: name, completion: completion))
-            guard state.threads < Self.mostThreads else { return false }
+            guard state.threads < Self.maximumThreads else { return false }
             state.threads += 1
             return true
         }
@@ -46,15 +46,15 @@ final class NameResolver: Sendable {
 
     private func work() {
         while true {
-            let inquiry = state.withLock { state -> HostLookup? in
+            let lookup = state.withLock { state -> HostLookup? in
                 guard !state.waiting.isEmpty else {
                     state.threads -= 1
                     return nil
                 }
                 return state.waiting.removeFirst()
             }
-            guard let inquiry else { return }
-            inquiry.completion(Self.answer(to: inquiry.name))
+            guard let lookup else { return }
+            lookup.completion(Self.answer(to: lookup.name))
         }
     }
 

@@ -55,7 +55,7 @@ struct NetlinkDatagram: Equatable {
     }
 
     /// Whether it may report a change: it does, or it reports lost messages, or it cannot be read.
-    var mayTellOfChange: Bool {
+    var mayReportChange: Bool {
         isDamaged || messages.contains { $0.isOfRouting || $0.type == bb_nlmsg_overrun }
     }
 }
@@ -150,10 +150,10 @@ final class NetlinkSocket: Sendable {
     }
 
     /// A socket for questions, which are answered at once; `nil` if the system does not give one.
-    static func forQuestions() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
+    static func querySocket() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
 
     /// A socket that receives all changes, and never blocks; `nil` if the system does not give one.
-    static func forChanges() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
+    static func changeListener() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
 
     /// The number of a link, 0 if no link has that name.
     static func number(ofLink name: String) -> UInt32 { unsafe if_nametoindex(name) }

@@ -17,53 +17,53 @@ final class NetworkChangeMonitor: Sendable {
     private struct State {
         var listeners: [ListenerID: Listener] = [:]
         var nextNumber: UInt64 = 0
-        var watch: NetworkChangeThread?
+        var thread: NetworkChangeThread?
     }
 
-    static let shared = NetworkChangeMonitor(patience: .seconds(5), openSocket: NetlinkSocket.forChanges)
+    static let shared = NetworkChangeMonitor(retryDelay: .seconds(5), openSocket: NetlinkSocket.changeListener)
 
     private let state = Locked(State())
-    private let patience: Duration
+    private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
 
-    /// Creates a watcher.
+    /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - patience: How long until the system is asked again for a socket that it did not give.
+    ///   - retryDelay: How long until the system is asked again for a socket that it did not give.
     ///   - openSocket: Asks the system for one.
-    init(patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
-        self.patience = patience
+    init(retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+        self.retryDelay = retryDelay
         self.openSocket = openSocket
     }
 
     /// Adds a listener, and begins to watch if it is the first.
     func add(_ listener: @escaping Listener) -> ListenerID {
-        let (id, watch, isFirst) = state.withLock { state in
+        let (id, thread, isFirst) = state.withLock { state in
             let id = ListenerID(number: state.nextNumber)
             state.nextNumber += 1
             state.listeners[id] = listener
-            if let watch = state.watch { return (id, watch, false) }
-            let watch = NetworkChangeThread(of: self, patience: patience, openSocket: openSocket)
-            state.watch = watch
-            return (id, watch, true)
+            if let thread = state.thread { return (id, thread, false) }
+            let thread = NetworkChangeThread(of: self, retryDelay: retryDelay, openSocket: openSocket)
+            state.thread = thread
+            return (id, thread, true)
         }
-        // The one whom a new watch is made for is called, with all others, when it has begun.
-        if isFirst { watch.begin() } else { watch.call(listener) }
+        // A listener for which a new thread is made is called, with all others, when that has begun.
+        if isFirst { thread.begin() } else { thread.call(listener) }
         return id
     }
 
-    /// Removes a listener, and ends the watch if it was the last.
+    /// Removes a listener, and ends the thread if it was the last.
     func remove(_ id: ListenerID) {
-        let watch = state.withLock { state -> NetworkChangeThread? in
+        let thread = state.withLock { state -> NetworkChangeThread? in
             state.listeners[id] = nil
-            return state.listeners.isEmpty ? state.watch.take() : nil
+            return state.listeners.isEmpty ? state.thread.take() : nil
         }
-        watch?.end()
+        thread?.end()
     }
 
-    /// The listeners that a watch calls; empty if another watch has replaced it.
-    fileprivate func listeners(of watch: NetworkChangeThread) -> [Listener] {
-        state.withLock { $0.watch === watch ? Array($0.listeners.values) : [] }
+    /// The listeners that a thread calls; empty if another thread has replaced it.
+    fileprivate func listeners(of thread: NetworkChangeThread) -> [Listener] {
+        state.withLock { $0.thread === thread ? Array($0.listeners.values) : [] }
     }
 
     /// How many listen.
@@ -77,21 +77,21 @@ final class NetworkChangeMonitor: Sendable {
 private final class NetworkChangeThread: Sendable {
     private struct State {
         var socket: NetlinkSocket?
-        var gate = ChangeDebouncer()
+        var debouncer = ChangeDebouncer()
         var timer: TimerID?
         var isOver = false
     }
 
-    private let watcher: NetworkChangeMonitor
-    private let patience: Duration
+    private let monitor: NetworkChangeMonitor
+    private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
     private let loop = EventLoop(name: "bb-network")
     /// Used on the loop alone.
     private let state = Locked(State())
 
-    init(of watcher: NetworkChangeMonitor, patience: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
-        self.watcher = watcher
-        self.patience = patience
+    init(of monitor: NetworkChangeMonitor, retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
+        self.monitor = monitor
+        self.retryDelay = retryDelay
         self.openSocket = openSocket
     }
 
@@ -130,7 +130,7 @@ private final class NetworkChangeThread: Sendable {
     }
 
     private func openLater() {
-        _ = loop.schedule(after: patience) { [weak self] in self?.open() }
+        _ = loop.schedule(after: retryDelay) { [weak self] in self?.open() }
     }
 
     private func closeSocket() {
@@ -145,7 +145,7 @@ private final class NetworkChangeThread: Sendable {
             case .nothing: return
             case .lost: changed()
             case .datagram(let bytes):
-                if NetlinkDatagram(bytes).mayTellOfChange { changed() }
+                if NetlinkDatagram(bytes).mayReportChange { changed() }
             case .failed:
                 closeSocket()
                 openLater()
@@ -156,14 +156,14 @@ private final class NetworkChangeThread: Sendable {
 
     private func changed() {
         let needsTimer = state.withLock { state in
-            state.gate.changed(at: MonotonicClock.now())
+            state.debouncer.changed(at: MonotonicClock.now())
             return state.timer == nil
         }
         if needsTimer { startTimer() }
     }
 
     private func startTimer() {
-        guard let deadline = state.withLock({ $0.gate.deadline }) else { return }
+        guard let deadline = state.withLock({ $0.debouncer.deadline }) else { return }
         let timer = loop.schedule(after: .nanoseconds(max(0, deadline - MonotonicClock.now()))) { [weak self] in
             self?.timerFired()
         }
@@ -173,13 +173,13 @@ private final class NetworkChangeThread: Sendable {
     private func timerFired() {
         let opens = state.withLock { state in
             state.timer = nil
-            return state.gate.opens(at: MonotonicClock.now())
+            return state.debouncer.opens(at: MonotonicClock.now())
         }
         if opens { callListeners() } else { startTimer() }
     }
 
     private func callListeners() {
-        for listener in watcher.listeners(of: self) { listener(loop) }
+        for listener in monitor.listeners(of: self) { listener(loop) }
     }
 }
 

@@ -173,16 +173,16 @@ extension NetworkPath {
     ///
     /// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
     /// needs no privilege.
-    static func ways(to addresses: [IPAddress]) -> [NetworkPath] {
-        guard let socket = NetlinkSocket.forQuestions() else { return addresses.map { _ in .unknown } }
-        var questions = RouteQueries(socket: socket)
-        return addresses.map { questions.way(to: $0) }
+    static func paths(to addresses: [IPAddress]) -> [NetworkPath] {
+        guard let socket = NetlinkSocket.querySocket() else { return addresses.map { _ in .unknown } }
+        var queries = RouteQueries(socket: socket)
+        return addresses.map { queries.path(to: $0) }
     }
 }
 
 /// Questions to the kernel, one after the other.
 private struct RouteQueries {
-    private enum Answer {
+    private enum RouteReply {
         case body(ArraySlice<UInt8>)
         case error(Int32)
         case none
@@ -191,20 +191,20 @@ private struct RouteQueries {
     let socket: NetlinkSocket
     var sequence: UInt32 = 0
 
-    mutating func way(to address: IPAddress) -> NetworkPath {
+    mutating func path(to address: IPAddress) -> NetworkPath {
         let zone = address.zoneNumber
         guard zone != 0 else { return .none }
         switch ask(bb_rtm_get_route, NetworkRoute.question(to: address, by: zone), for: bb_rtm_new_route) {
         case .body(let body):
             guard let route = NetworkRoute(body) else { return .unknown }
             guard route.kind != .refused, let number = route.link else { return .none }
-            return way(by: route, over: number)
+            return path(by: route, over: number)
         case .error(let error): return NetworkPath(error: error)
         case .none: return .unknown
         }
     }
 
-    private mutating func way(by route: NetworkRoute, over number: UInt32) -> NetworkPath {
+    private mutating func path(by route: NetworkRoute, over number: UInt32) -> NetworkPath {
         switch ask(bb_rtm_get_link, NetworkLink.question(number), for: bb_rtm_new_link) {
         case .body(let body): NetworkLink(body).map { .through(route, $0) } ?? .unknown
         case .error(let error): NetworkPath(error: error)
@@ -212,7 +212,7 @@ private struct RouteQueries {
         }
     }
 
-    private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> Answer {
+    private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> RouteReply {
         sequence += 1
         guard socket.send(NetlinkMessage.question(type, sequence: sequence, body: body)) else { return .none }
         // The kernel answers within the call that asks. Other messages than the answer are not to be expected.

@@ -55,9 +55,9 @@ public final class NetworkReachabilityManager: Sendable {
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
 
-    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor = .shared) {
-        listeners = ReachabilityMonitors(target, watcher: watcher)
-        waiters = ReachabilityMonitors(target, watcher: watcher)
+    init(_ target: ReachabilityTarget, changeMonitor: NetworkChangeMonitor = .shared) {
+        listeners = ReachabilityMonitors(target, changeMonitor: changeMonitor)
+        waiters = ReachabilityMonitors(target, changeMonitor: changeMonitor)
     }
 
     /// Creates a manager for the Internet at large: whether packets to somewhere on it would leave the machine.

@@ -1,44 +1,44 @@
 import Bluebonnet
 
-/// Makes a watch for the first observer of a destination, shares it with the others, and ends it after the last.
+/// Makes a monitor for the first observer of a destination, shares it with the others, and ends it after the last.
 final class ReachabilityMonitors: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
     private struct State {
-        var watch: ReachabilityMonitor?
+        var monitor: ReachabilityMonitor?
         var observers = 0
         var isClosed = false
 
-        /// Notes an observer; returns the watch for it, and whether that has to begin.
+        /// Notes an observer; returns the monitor for it, and whether that has to begin.
         mutating func entered(_ make: () -> ReachabilityMonitor) -> (ReachabilityMonitor, isNew: Bool)? {
             guard !isClosed else { return nil }
             observers += 1
-            if let watch { return (watch, false) }
+            if let monitor { return (monitor, false) }
             let made = make()
-            watch = made
+            monitor = made
             return (made, true)
         }
 
-        /// Notes that an observer left; returns the watch if it has to end.
+        /// Notes that an observer left; returns the monitor if it has to end.
         mutating func left(_ left: ReachabilityMonitor) -> ReachabilityMonitor? {
-            guard watch === left else { return nil }
+            guard monitor === left else { return nil }
             observers -= 1
             return observers == 0 ? taken() : nil
         }
 
         mutating func taken() -> ReachabilityMonitor? {
             observers = 0
-            return watch.take()
+            return monitor.take()
         }
     }
 
     let target: ReachabilityTarget
-    private let watcher: NetworkChangeMonitor
+    private let changeMonitor: NetworkChangeMonitor
     private let state = Locked(State())
 
-    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor) {
+    init(_ target: ReachabilityTarget, changeMonitor: NetworkChangeMonitor) {
         self.target = target
-        self.watcher = watcher
+        self.changeMonitor = changeMonitor
     }
 
     /// A sequence of statuses: the one that is, once it is known, and each that differs from the one before.
@@ -46,38 +46,38 @@ final class ReachabilityMonitors: Sendable {
         StreamOf { self.observe() }
     }
 
-    /// Ends all sequences; a sequence that is requested or begun later starts a new watch.
+    /// Ends all sequences; a sequence that is requested or begun later starts a new monitor.
     func end() {
         state.withLock { $0.taken() }?.end()
     }
 
     /// Ends all sequences for good.
     func close() {
-        let watch = state.withLock { state in
+        let monitor = state.withLock { state in
             state.isClosed = true
             return state.taken()
         }
-        watch?.end()
+        monitor?.end()
     }
 
     private func observe() -> any StreamSource<Status> {
         let entry = state.withLock { state in
-            state.entered { ReachabilityMonitor(target, watcher: watcher) }
+            state.entered { ReachabilityMonitor(target, changeMonitor: changeMonitor) }
         }
-        guard let (watch, isNew) = entry else {
+        guard let (monitor, isNew) = entry else {
             let ended = Broadcast<Status>()
             ended.finish()
             return ended.subscribe(bufferingPolicy: .latest)
         }
-        // Ended by the observer: the others keep the watch. Ended by the watch: it does not belong to the monitors any
-        // longer.
-        let source = watch.observers.subscribe(bufferingPolicy: .events) { _ in self.left(watch) }
-        if isNew { watch.begin() }
+        // Ended by the observer: the others keep the monitor. Ended by the monitor: that does not belong to the
+        // monitors any longer.
+        let source = monitor.observers.subscribe(bufferingPolicy: .events) { _ in self.left(monitor) }
+        if isNew { monitor.begin() }
         return source
     }
 
-    private func left(_ watch: ReachabilityMonitor) {
-        state.withLock { $0.left(watch) }?.end()
+    private func left(_ monitor: ReachabilityMonitor) {
+        state.withLock { $0.left(monitor) }?.end()
     }
 }
 
@@ -111,23 +111,23 @@ private final class ReachabilityMonitor: Sendable {
     let observers = Broadcast<Status>()
 
     private let target: ReachabilityTarget
-    private let watcher: NetworkChangeMonitor
+    private let changeMonitor: NetworkChangeMonitor
     private let state = Locked(State())
 
-    init(_ target: ReachabilityTarget, watcher: NetworkChangeMonitor) {
+    init(_ target: ReachabilityTarget, changeMonitor: NetworkChangeMonitor) {
         self.target = target
-        self.watcher = watcher
+        self.changeMonitor = changeMonitor
     }
 
     /// Begins; called once.
     func begin() {
-        let id = watcher.add { [weak self] loop in self?.networkMayHaveChanged(loop) }
+        let id = changeMonitor.add { [weak self] loop in self?.networkMayHaveChanged(loop) }
         let isOver = state.withLock { state in
             guard case .created = state.phase else { return true }
             state.phase = .listening(id)
             return false
         }
-        if isOver { watcher.remove(id) }
+        if isOver { changeMonitor.remove(id) }
     }
 
     /// Ends it, also before it has begun; the observers' sequences end.
@@ -137,7 +137,7 @@ private final class ReachabilityMonitor: Sendable {
             if case .listening(let id) = state.phase { return id }
             return nil
         }
-        if let id { watcher.remove(id) }
+        if let id { changeMonitor.remove(id) }
         observers.finish()
     }
 

@@ -32,7 +32,7 @@ enum ReachabilityDestination: Hashable, Sendable {
 final class ReachabilityTarget: Sendable {
     typealias Status = NetworkReachabilityManager.Status
     /// Returns the ways to addresses, as many as these.
-    typealias Ways = @Sendable ([IPAddress]) -> [NetworkPath]
+    typealias PathLookup = @Sendable ([IPAddress]) -> [NetworkPath]
     /// Looks a name up, and calls once with the result, on any thread.
     typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) -> Void
 
@@ -50,16 +50,16 @@ final class ReachabilityTarget: Sendable {
     }
 
     let destination: ReachabilityDestination
-    private let ways: Ways
+    private let paths: PathLookup
     private let resolve: Resolve
     private let state = Locked(State())
 
     init(
-        _ destination: ReachabilityDestination, ways: @escaping Ways = NetworkPath.ways,
+        _ destination: ReachabilityDestination, paths: @escaping PathLookup = NetworkPath.paths,
         resolve: @escaping Resolve = NameResolver.shared.lookUp
     ) {
         self.destination = destination
-        self.ways = ways
+        self.paths = paths
         self.resolve = resolve
     }
 
@@ -91,11 +91,11 @@ final class ReachabilityTarget: Sendable {
     }
 
     private func status(of addresses: [IPAddress]) -> Status {
-        Status(of: zip(ways(addresses), addresses).map { way, address in way.status(of: address) })
+        Status(of: zip(paths(addresses), addresses).map { path, address in path.status(of: address) })
     }
 
     private func statusOfInternet() -> Status {
-        Status(of: ways(IPAddress.internet).map(\.statusOfInternet))
+        Status(of: paths(IPAddress.internet).map(\.statusOfInternet))
     }
 
     /// Looks the name up, and calls when that is done; known addresses stay when no server answers.

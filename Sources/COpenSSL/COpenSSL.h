@@ -51,7 +51,7 @@ static inline int bb_ssl_context_index(bb_ssl_free_callback free) {
 
 // Has two functions check the certificate: the first before, the second after a stapled response has arrived or is
 // known to be missing.
-static inline int bb_ssl_context_judge(
+static inline int bb_ssl_context_verify(
     SSL_CTX *context, int index, void *argument, bb_ssl_verify_callback verify, bb_ssl_status_callback status) {
     if (SSL_CTX_set_ex_data(context, index, argument) != 1) return 0;
     SSL_CTX_set_cert_verify_callback(context, verify, argument);

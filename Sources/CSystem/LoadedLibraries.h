@@ -55,7 +55,7 @@ static inline int bb_brotli_decode(
     return result == 0 ? bb_decoder_failed : result == 1 ? bb_decoder_at_end : bb_decoder_goes_on;
 }
 
-static inline const char *bb_brotli_words(const struct bb_brotli *brotli, const void *state) {
+static inline const char *bb_brotli_message(const struct bb_brotli *brotli, const void *state) {
     return brotli->words(brotli->error(state));
 }
 

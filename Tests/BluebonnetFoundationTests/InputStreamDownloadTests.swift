@@ -9,9 +9,10 @@ import Testing
     /// Hands a stream to a thread, which alone uses it.
     private static func read(
         _ request: DataStreamRequest, bufferSize: Int = 65_536, by count: Int = 10_000
-    ) async -> Reading {
+    ) async -> StreamReadResult {
         await FoundationFixture.onThread {
-            request.asInputStream(bufferSize: bufferSize).map { Reading.all(of: $0, by: count) } ?? Reading()
+            request.asInputStream(bufferSize: bufferSize).map { StreamReadResult.all(of: $0, by: count) }
+                ?? StreamReadResult()
         }
     }
 
@@ -63,9 +64,9 @@ import Testing
             var data = Data()
             guard let stream = request.asInputStream() else { return 0 }
             stream.open()
-            _ = Reading.some(of: stream, 100, into: &data)
+            _ = StreamReadResult.some(of: stream, 100, into: &data)
             stream.close()
-            return Reading.some(of: stream, 100, into: &data) == -1 ? data.count : 0
+            return StreamReadResult.some(of: stream, 100, into: &data) == -1 ? data.count : 0
         }
         #expect((1...100).contains(count))
         try await server.waitForOpenConnections(atMost: 0)
@@ -92,7 +93,7 @@ import Testing
             var data = Data()
             let stream = request.asInputStream()
             stream?.open()
-            _ = stream.map { Reading.some(of: $0, 1, into: &data) }
+            _ = stream.map { StreamReadResult.some(of: $0, 1, into: &data) }
         }
         try await server.waitForOpenConnections(atMost: 0)
         #expect(request.isCancelled)
@@ -142,7 +143,7 @@ import Testing
             stream.open()
             while true {
                 var data = Data()
-                let read = Reading.some(of: stream, 1 << 16, into: &data)
+                let read = StreamReadResult.some(of: stream, 1 << 16, into: &data)
                 guard read > 0 else { break }
                 count += read
                 lead = max(lead, sent.value - count)
@@ -169,7 +170,8 @@ import Testing
             defer { stream.close() }
             return (1...5000).reduce(0) { lead, number in
                 var data = Data()
-                return max(lead, Reading.some(of: stream, 1, into: &data) == 1 ? pulled.value * 1024 - number : .max)
+                return max(
+                    lead, StreamReadResult.some(of: stream, 1, into: &data) == 1 ? pulled.value * 1024 - number : .max)
             }
         }
         #expect(lead <= 64 * 1024 + 2048)
@@ -185,13 +187,13 @@ import Testing
             stream.delegate = nil
             stream.schedule(in: .current, forMode: .default)
             stream.remove(from: .current, forMode: .default)
-            let before = stream.streamStatus == .notOpen && Reading.some(of: stream, 1, into: &data) == -1
+            let before = stream.streamStatus == .notOpen && StreamReadResult.some(of: stream, 1, into: &data) == -1
             stream.open()
             stream.open()
             let properties =
                 stream.property(forKey: .dataWrittenToMemoryStreamKey) == nil
                 && !stream.setProperty(nil, forKey: .dataWrittenToMemoryStreamKey)
-            let whole = stream.hasBytesAvailable && Reading.rest(of: stream, by: 3).data == Data("body".utf8)
+            let whole = stream.hasBytesAvailable && StreamReadResult.rest(of: stream, by: 3).data == Data("body".utf8)
             return before && properties && whole && !stream.hasBytesAvailable && stream.streamStatus == .atEnd
         }
         #expect(isAsExpected)

@@ -1,21 +1,21 @@
 import Foundation
 
 /// The bytes read from a stream, by a thread that may be blocked.
-struct Reading: Sendable {
+struct StreamReadResult: Sendable {
     var data = Data()
     var error: (any Error)?
     var status = Stream.Status.notOpen
     var lastCount = 0
 
     /// Opens the stream, reads it to its end in pieces, and closes it.
-    static func all(of stream: InputStream, by count: Int = 10_000) -> Reading {
+    static func all(of stream: InputStream, by count: Int = 10_000) -> StreamReadResult {
         stream.open()
         defer { stream.close() }
         return rest(of: stream, by: count)
     }
 
-    static func rest(of stream: InputStream, by count: Int = 10_000) -> Reading {
-        var reading = Reading()
+    static func rest(of stream: InputStream, by count: Int = 10_000) -> StreamReadResult {
+        var reading = StreamReadResult()
         repeat {
             reading.lastCount = some(of: stream, count, into: &reading.data)
         } while reading.lastCount > 0

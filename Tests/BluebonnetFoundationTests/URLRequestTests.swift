@@ -134,7 +134,9 @@ struct URLRequestTests {
         let request = HTTPRequest(url: try FoundationFixture.url(), method: .post, body: .stream(sequence))
         let foundation = URLRequest(request)
         #expect(foundation.httpBody == nil)
-        let received = await FoundationFixture.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        let received = await FoundationFixture.onThread {
+            foundation.httpBodyStream.map { StreamReadResult.all(of: $0) }
+        }
         #expect(received?.data == Data(pieces.joined()))
         #expect(received?.error == nil)
     }
@@ -158,7 +160,9 @@ struct URLRequestTests {
     @Test func `a file that is not there is the stream's error`() async throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/nonexistent/file"))
         let foundation = URLRequest(HTTPRequest(url: try FoundationFixture.url(), method: .post, body: body))
-        let received = await FoundationFixture.onThread { foundation.httpBodyStream.map { Reading.all(of: $0) } }
+        let received = await FoundationFixture.onThread {
+            foundation.httpBodyStream.map { StreamReadResult.all(of: $0) }
+        }
         #expect(received?.data == Data())
         guard case .requestBody(.fileUnreadable) = (received?.error as? RequestError)?.kind else {
             Issue.record("\(String(describing: received))")

@@ -19,15 +19,15 @@ enum Fuzz {
 /// One run: lanes that lead one life after the other, stopped now and then to look at what the process holds.
 struct Run {
     private let options: Options
-    private let world: World
+    private let context: FuzzContext
     private let start = now()
     private let peak = Locked(0)
 
     init(_ options: Options) {
         self.options = options
         let findings = Findings()
-        world = World(
-            options: options, findings: findings, watchdog: Watchdog(findings: findings, goesOn: options.goesOn),
+        context = FuzzContext(
+            options: options, findings: findings, watchdog: Watchdog(findings: findings, continuesAfterFailure: options.continuesAfterFailure),
             tls: options.certificates.flatMap { TLSIdentity(folder: $0) })
     }
 
@@ -37,13 +37,14 @@ struct Run {
         watchMemory()
         if let repeated = options.repeated {
             for _ in 0..<options.times {
-                await Life(seed: repeated.life, world: world, journal: Journal(path: nil)).run(only: repeated.round)
+                await FuzzSession(seed: repeated.life, context: context, journal: Journal(path: nil)).run(
+                    only: repeated.round)
             }
         } else {
             await epochs()
         }
         summarize()
-        return world.findings.failures.isEmpty
+        return context.findings.failures.isEmpty
     }
 
     // MARK: Lanes
@@ -58,7 +59,7 @@ struct Run {
             await withTaskGroup(of: Void.self) { group in
                 for lane in 0..<options.lanes { group.addTask { await self.lead(lane, until: end) } }
             }
-            world.registry.reset()
+            context.registry.reset()
             let state = await rest(base)
             Output.print(
                 "\(seconds) s: \(progress); at rest \(state.text), \(peak.withLock { $0 } / 1024) MiB at most")
@@ -73,18 +74,18 @@ struct Run {
     private func lead(_ lane: Int, until end: Int) async {
         let journal = Journal(path: options.journal.map { "\($0)/lane-\(lane)" })
         while !isOver, now() < end {
-            let number = world.counters.withLock { counters in
+            let number = context.counters.withLock { counters in
                 counters.begun += 1
                 return counters.begun
             }
-            await Life(seed: Random.derive(options.seed, number), world: world, journal: journal).run {
+            await FuzzSession(seed: Random.derive(options.seed, number), context: context, journal: journal).run {
                 isOver || now() > end
             }
         }
     }
 
     private var isOver: Bool {
-        if let requests = options.requests { return world.counters.withLock { $0.requests } >= requests }
+        if let requests = options.requests { return context.counters.withLock { $0.requests } >= requests }
         return Double(now() - start) > options.minutes * 60_000
     }
 
@@ -103,15 +104,15 @@ struct Run {
 
     private func compare(_ state: ProcessState, with base: ProcessState) {
         if state.descriptors > base.descriptors + 4 || state.threads > base.threads + 4 {
-            world.findings.add(.resources, "grew from \(base.text) to \(state.text)")
+            context.findings.add(.resources, "grew from \(base.text) to \(state.text)")
         }
         if state.resident > base.resident + (options.growth ?? (options.isSoak ? 32 : 96)) * 1024 {
-            world.findings.add(.resources, "memory at rest grew from \(base.text) to \(state.text)")
+            context.findings.add(.resources, "memory at rest grew from \(base.text) to \(state.text)")
         }
     }
 
     private func watchMemory() {
-        Thread.detachNewThread { [options, world, peak] in
+        Thread.detachNewThread { [options, context, peak] in
             var isReported = false
             while true {
                 usleep(250_000)
@@ -119,7 +120,7 @@ struct Run {
                 peak.withLock { $0 = max($0, resident) }
                 if resident > options.memory * 1024, !isReported {
                     isReported = true
-                    world.findings.add(
+                    context.findings.add(
                         .resources, "\(resident / 1024) MiB are in use, of \(options.memory) that may be")
                 }
             }
@@ -131,15 +132,15 @@ struct Run {
     private var seconds: Int { (now() - start) / 1000 }
 
     private var progress: String {
-        let counters = world.counters.withLock { $0 }
+        let counters = context.counters.withLock { $0 }
         let rate = counters.requests / max(1, seconds)
         return "\(counters.lives) lives, \(counters.rounds) rounds, \(counters.requests) requests (\(rate)/s), "
             + "slowest control \(counters.slowestControl) ms, latest after its limit \(counters.latest) ms"
     }
 
     private func summarize() {
-        for (outcome, count) in world.findings.table { Output.print("\(count)\t\(outcome)") }
-        let failures = world.findings.failures
+        for (outcome, count) in context.findings.table { Output.print("\(count)\t\(outcome)") }
+        let failures = context.findings.failures
         let text = failures.isEmpty ? "none" : failures.map { "\($0.key.rawValue) \($0.value)" }.joined(separator: ", ")
         Output.print("seed \(options.seed), \(seconds) s: \(progress)\nfailures: \(text)")
     }

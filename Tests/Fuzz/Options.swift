@@ -15,7 +15,7 @@ struct Options: Sendable {
     /// Flat memory, descriptors and threads are what matters.
     var isSoak = false
     /// A request that hangs does not end the process.
-    var goesOn = false
+    var continuesAfterFailure = false
     /// Prints every script that the peer runs.
     var isVerbose = false
     var families = Families()
@@ -51,7 +51,7 @@ struct Options: Sendable {
             case "--growth": growth = try number(argument)
             case "--memory": memory = try number(argument)
             case "--soak": isSoak = true
-            case "--go-on": goesOn = true
+            case "--go-on": continuesAfterFailure = true
             case "--verbose": isVerbose = true
             case "--without": try families.remove(value(argument))
             case "--only": try families.keepOnly(value(argument))

@@ -9,7 +9,7 @@ final class StoredResponse: Sendable {
     /// The time at which the response was complete.
     let responseTime: Date
     /// The request fields that select the response; ``selector`` is a digest of their values.
-    let variation: VaryFields
+    let varyFields: VaryFields
     let selector: Data
     let storagePolicy: CachedResponse.StoragePolicy
     let control: CacheControl
@@ -20,12 +20,12 @@ final class StoredResponse: Sendable {
         _ response: HTTPResponse, body: Data, selector: Data, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        guard let variation = VaryFields(response.headers) else { return nil }
+        guard let varyFields = VaryFields(response.headers) else { return nil }
         self.response = response
         self.body = body
         self.requestTime = requestTime
         self.responseTime = responseTime
-        self.variation = variation
+        self.varyFields = varyFields
         self.selector = selector
         self.storagePolicy = storagePolicy
         control = CacheControl(response.headers.value(for: "Cache-Control"))
@@ -39,15 +39,15 @@ final class StoredResponse: Sendable {
         _ response: HTTPResponse, body: Data, to request: CacheRequest, requestTime: Date, responseTime: Date,
         storagePolicy: CachedResponse.StoragePolicy = .memoryAndDisk
     ) {
-        guard let variation = VaryFields(response.headers) else { return nil }
+        guard let varyFields = VaryFields(response.headers) else { return nil }
         self.init(
-            response, body: body, selector: request.selector(for: variation), requestTime: requestTime,
+            response, body: body, selector: request.selector(for: varyFields), requestTime: requestTime,
             responseTime: responseTime, storagePolicy: storagePolicy)
     }
 
     /// Whether a request has the same values in the fields that select the response (RFC 9111 §4.1).
     func matches(_ request: CacheRequest) -> Bool {
-        request.selects(by: variation) && request.selector(for: variation) == selector
+        request.selects(by: varyFields) && request.selector(for: varyFields) == selector
     }
 
     var entityTag: String? { response.headers.values(for: "ETag").first }

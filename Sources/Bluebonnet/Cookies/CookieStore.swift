@@ -186,7 +186,7 @@ struct CookieFile {
             }
             return Self.cookies(in: data, now: Date())
         } catch {
-            throw RequestError(.cookies(.fileUnreadable(path: path)), detail: error.words)
+            throw RequestError(.cookies(.fileUnreadable(path: path)), detail: error.message)
         }
     }
 
@@ -211,7 +211,7 @@ struct CookieFile {
         do throws(SystemError) {
             try OpenFile.replace(path, with: Data(text.utf8), by: unfinished)
         } catch {
-            throw RequestError(.cookies(.fileUnwritable(path: path)), detail: error.words)
+            throw RequestError(.cookies(.fileUnwritable(path: path)), detail: error.message)
         }
     }
 

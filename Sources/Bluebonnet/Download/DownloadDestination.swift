@@ -259,7 +259,7 @@ extension SystemError {
     func during(
         _ reason: RequestError.DownloadReason, fileID: String = #fileID, line: Int = #line
     ) -> RequestError {
-        RequestError(.download(reason), detail: words, fileID: fileID, line: line)
+        RequestError(.download(reason), detail: message, fileID: fileID, line: line)
     }
 }
 
@@ -351,7 +351,7 @@ enum DownloadedFile {
         do throws(FileError) {
             data = try FileReader.contents(of: url.path, limit: limit ?? .max)
         } catch {
-            throw RequestError(.download(.cannotReadFile(path: url.path)), detail: error.words)
+            throw RequestError(.download(.cannotReadFile(path: url.path)), detail: error.message)
         }
         guard let data else { throw RequestError(.invalidResponse(.bodyTooLarge(limit: limit ?? .max))) }
         return data

@@ -40,7 +40,7 @@ final class DownloadSink {
     var isInPlace: Bool { partial.isInPlace }
 
     /// The number of bytes in the file before the body of the current exchange.
-    var positionOfBody: Int64 { if case .append(let position) = pending { position } else { 0 } }
+    var positionOfBody: Int64 { if case .append(let position) = pendingStart { position } else { 0 } }
 
     /// The size of the file in bytes, including bytes from before a resumption.
     var completed: Int64 { partial.size }
@@ -64,13 +64,13 @@ final class DownloadSink {
     /// The rest that the current exchange requests; `nil` if it requests the whole body.
     private var decision: ResumeDecision?
     /// The change to make to the file before the first byte of the body.
-    private var pending: Beginning?
+    private var pendingStart: FileStart?
     /// The position at which the body of the exchange ends, if it is partial.
     private var end: Int64?
     private var hasFailed = false
     private var isSettled = false
 
-    private enum Beginning {
+    private enum FileStart {
         case restart(ResumeData?)
         case append(at: Int64)
     }
@@ -105,8 +105,8 @@ final class DownloadSink {
             return DownloadSink(target, partial, isResuming: true, isForeign: false)
         }
         let partial = try target.openPartialFile()
-        let isOfUse = isAutomatic && partial.resumeData?.isOf(request) == true
-        return DownloadSink(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isOfUse)
+        let isUsable = isAutomatic && partial.resumeData?.isOf(request) == true
+        return DownloadSink(target, partial, isResuming: isAutomatic || data != nil, isForeign: !isUsable)
     }
 
     // MARK: An exchange
@@ -119,7 +119,7 @@ final class DownloadSink {
     ///   itself has an `Accept-Encoding` field.
     func fields(for request: HTTPRequest) -> HTTPHeaders {
         self.request = request
-        (response, decision, pending, end, total) = (nil, nil, nil, nil, nil)
+        (response, decision, pendingStart, end, total) = (nil, nil, nil, nil, nil)
         fetched = 0
         if canResume, ResumeData.isResumable(request) {
             decision = partial.resumeData?.decision(size: partial.size)
@@ -133,14 +133,14 @@ final class DownloadSink {
     /// The method does not block.
     func headReceived(_ response: HTTPResponse) -> HeadAction {
         self.response = response
-        guard let decision else { return wholeBegins(response) }
+        guard let decision else { return startWhole(response) }
         switch decision.answer(response) {
         case .append(let position, let end, let total):
-            pending = .append(at: position)
+            pendingStart = .append(at: position)
             self.end = end
             self.total = total
             return .write
-        case .whole: return wholeBegins(response)
+        case .whole: return startWhole(response)
         case .complete:
             total = partial.size
             return .complete
@@ -151,12 +151,12 @@ final class DownloadSink {
         }
     }
 
-    private func wholeBegins(_ response: HTTPResponse) -> HeadAction {
+    private func startWhole(_ response: HTTPResponse) -> HeadAction {
         // A partial response that was not requested would be mistaken for the whole.
         if response.statusCode == 206, request?.headers.contains("Range") == false {
             return .refuse(RequestError(.invalidResponse(.malformed), detail: "a part came that was not asked for"))
         }
-        pending = .restart(request.flatMap { ResumeData(request: $0, response: response, path: partial.path) })
+        pendingStart = .restart(request.flatMap { ResumeData(request: $0, response: response, path: partial.path) })
         total = response.expectedContentLength
         return .write
     }
@@ -201,7 +201,7 @@ final class DownloadSink {
     }
 
     private func begin() throws(RequestError) {
-        switch pending.take() {
+        switch pendingStart.take() {
         case .restart(let data):
             try partial.restart(data)
             (startsOver, isForeign) = (false, false)

@@ -64,7 +64,7 @@ struct FileDownload {
     ) throws(RequestError) {
         let validators = plan.validators.withLock { $0 }
         let partialFileURL = sink?.partialFileURL
-        func tell(_ result: ValidationResult) {
+        func finish(_ result: ValidationResult) {
             guard let events, !validators.isEmpty else { return }
             events.validated(response, of: attempt.request, data: nil, fileURL: partialFileURL, result)
         }
@@ -73,14 +73,14 @@ struct FileDownload {
                 try validator(attempt.request, response, partialFileURL).get()
             } catch {
                 let error = RequestError.wrappingValidator(error).about(response, body: nil)
-                tell(.failure(error))
+                finish(.failure(error))
                 // Resuming would yield the same file again.
                 _ = sink?.interrupted(discarding: true)
                 (sink, isGone) = (nil, true)
                 throw error
             }
         }
-        tell(.success(()))
+        finish(.success(()))
     }
 
     /// Moves the file to its destination; returns `nil` if the server sent less than requested.
@@ -105,9 +105,9 @@ struct FileDownload {
         }
         if error.isCancellation { return .end }
         // A download from resume data resumes automatically only if its own options include that.
-        let goesOn = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
+        let resumes = plan.destination.options.contains(.automaticallyResume) && sink?.canResume ?? false
         let delay = resumption.interrupted(
-            by: error.kind, fetched: sink?.fetched ?? 0, canResume: goesOn, spread: Double.random(in: 0...1))
+            by: error.kind, fetched: sink?.fetched ?? 0, canResume: resumes, spread: Double.random(in: 0...1))
         return delay.map { .resume(after: $0) } ?? .ask
     }
 

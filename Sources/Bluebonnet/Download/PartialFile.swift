@@ -42,7 +42,7 @@ final class PartialFile {
                 guard isStill(file, at: path) else { continue }
                 return PartialFile(path, file, size: 0)
             } catch {
-                guard error.isAlreadyThere else { throw error.during(.cannotCreateFile(path: path)) }
+                guard error.fileExists else { throw error.during(.cannotCreateFile(path: path)) }
             }
             guard let file = try? OpenFile.writing(path) else {
                 // The file is gone again, or cannot be opened because it is a directory, a link or another user's file.

@@ -33,7 +33,7 @@ struct ResumeDecision: Hashable, Sendable {
     }
 
     /// The meaning of a response.
-    enum Answer: Hashable, Sendable {
+    enum ResponseMeaning: Hashable, Sendable {
         /// The body continues at a position in the partial file, which is truncated there.
         ///
         /// `end` is the position at which the body ends, and `total` the size of the whole representation, if it is
@@ -50,7 +50,7 @@ struct ResumeDecision: Hashable, Sendable {
     }
 
     /// Returns the meaning of a response to a request with these fields.
-    func answer(_ response: HTTPResponse) -> Answer {
+    func answer(_ response: HTTPResponse) -> ResponseMeaning {
         switch response.statusCode {
         case 200: .whole
         case 206: partialContent(response)
@@ -59,7 +59,7 @@ struct ResumeDecision: Hashable, Sendable {
         }
     }
 
-    private func partialContent(_ response: HTTPResponse) -> Answer {
+    private func partialContent(_ response: HTTPResponse) -> ResponseMeaning {
         guard !validator.isContradicted(by: response), response.head.isUncoded,
             let range = response.headers["Content-Range"].flatMap({ ContentRange($0) }),
             case .bytes(let first, let last, let total) = range
@@ -71,7 +71,7 @@ struct ResumeDecision: Hashable, Sendable {
         return .append(at: first, end: last + 1, total: known)
     }
 
-    private func rangeNotSatisfiable(_ response: HTTPResponse) -> Answer {
+    private func rangeNotSatisfiable(_ response: HTTPResponse) -> ResponseMeaning {
         guard total == nil || total == size, !validator.isContradicted(by: response),
             response.headers["Content-Range"].flatMap({ ContentRange($0) }) == .unsatisfied(total: size)
         else { return .startOver }
@@ -194,7 +194,7 @@ struct AutomaticResumption: Hashable, Sendable {
     static let shortestDelay: Duration = .milliseconds(500)
 
     /// The number of attempts in a row without progress.
-    private(set) var fruitless = 0
+    private(set) var attemptsWithoutProgress = 0
 
     /// Notes an interruption and returns the delay before the next attempt; `nil` to give up.
     ///
@@ -209,9 +209,9 @@ struct AutomaticResumption: Hashable, Sendable {
         by kind: RequestError.Kind, fetched: Int64, canResume: Bool, spread: Double
     ) -> Duration? {
         guard canResume, Self.isInterruption(kind) else { return nil }
-        fruitless = fetched >= Self.minimumProgress ? 0 : fruitless + 1
-        guard fruitless < Self.limit else { return nil }
-        let delay = Self.shortestDelay * (1 << fruitless)
+        attemptsWithoutProgress = fetched >= Self.minimumProgress ? 0 : attemptsWithoutProgress + 1
+        guard attemptsWithoutProgress < Self.limit else { return nil }
+        let delay = Self.shortestDelay * (1 << attemptsWithoutProgress)
         return delay + delay / 2 * min(max(spread, 0), 1)
     }
 

@@ -127,7 +127,7 @@ public struct RequestError: Error, Sendable {
     var wasTriedByTransport: Bool { storage.wasTriedByTransport }
 
     /// This error, marked as one that the transport reports after trying several connections.
-    var triedByTransport: RequestError { with { $0.wasTriedByTransport = true } }
+    var afterTransportRetries: RequestError { with { $0.wasTriedByTransport = true } }
 
     /// Returns a cancellation error with an earlier error as the underlying error.
     package static func cancelled(after earlier: RequestError?) -> RequestError {
@@ -176,7 +176,7 @@ extension RequestError: SecretKeeping {
     package var text: String {
         var text = kind.description
         if let detail { text += " (\(detail))" }
-        if let underlying { text += ": \(Self.words(of: underlying))" }
+        if let underlying { text += ": \(Self.text(of: underlying))" }
         if let url {
             // A method that is not a token may contain a line break.
             let method = method.map { "\($0.isValid ? $0.rawValue : $0.rawValue.debugDescription) " }
@@ -188,7 +188,7 @@ extension RequestError: SecretKeeping {
 
     /// Describes an error without its values: an encoding error contains the value that failed, which may be a
     /// password.
-    private static func words(of error: any Error) -> String {
+    private static func text(of error: any Error) -> String {
         guard case EncodingError.invalidValue(_, let context) = error else { return "\(error)" }
         let path = context.codingPath.map(\.stringValue).joined(separator: ".")
         return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
@@ -199,7 +199,7 @@ extension RequestError {
     /// The parts for a mirror without secrets: only the length of the body, and the text of the underlying error.
     package var shownParts: KeyValuePairs<String, Any> {
         [
-            "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.words(of: $0) } as Any,
+            "kind": kind, "detail": detail as Any, "underlying": underlying.map { Self.text(of: $0) } as Any,
             "method": method?.rawValue as Any, "url": url as Any, "attempts": attempts, "response": response as Any,
             "body": body.map { "\($0.count) bytes" } as Any,
             "resumeData": resumeData.map { "\($0.count) bytes" } as Any,

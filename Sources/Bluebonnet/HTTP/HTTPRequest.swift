@@ -91,9 +91,9 @@ public struct HTTPRequest: Sendable {
     }
 
     /// The time at which an ``AuthenticationInterceptor`` applied a credential, on the clock of such interceptors.
-    package var credentialTick: UInt64? {
-        get { parts.credentialTick }
-        set { parts.credentialTick = newValue }
+    package var credentialVersion: UInt64? {
+        get { parts.credentialVersion }
+        set { parts.credentialVersion = newValue }
     }
 
     /// The URL of the first request, which redirects have led to this one; `nil` for a first request.
@@ -137,7 +137,7 @@ public struct HTTPRequest: Sendable {
         var priority: HTTPPriority?
         var cachePolicy: CachePolicy?
         var omitsSessionSecrets = false
-        var credentialTick: UInt64?
+        var credentialVersion: UInt64?
         var firstPartyURL: URL?
     }
 

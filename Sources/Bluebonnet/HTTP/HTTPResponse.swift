@@ -26,13 +26,13 @@ public struct HTTPResponse: Sendable {
 
     /// Creates a response from a head that was received.
     package init(url: URL, head: ReceivedHead) {
-        answer = Answer(url: url, head: head)
+        answer = ResponseStorage(url: url, head: head)
     }
 
     /// On the heap: a response is copied about a dozen times, and a URL alone has five references.
-    private let answer: Answer
+    private let answer: ResponseStorage
 
-    private final class Answer: Sendable {
+    private final class ResponseStorage: Sendable {
         let url: URL
         let head: ReceivedHead
 

@@ -55,7 +55,7 @@ extension FileError {
             RequestError(
                 .requestBody(.lengthMismatch(expected: expected, actual: actual)),
                 detail: "the file \(path) changed while it was sent")
-        case .system, .isNotRegular: RequestError(.requestBody(.fileUnreadable(path: path)), detail: words)
+        case .system, .isNotRegular: RequestError(.requestBody(.fileUnreadable(path: path)), detail: message)
         }
     }
 }
@@ -202,10 +202,10 @@ package enum FileError: Error, Hashable {
     var isUnreachable: Bool { if case .system(let error) = self { error.isUnreachable } else { false } }
 
     /// The reason for the failure, with the system's error text for a system error.
-    package var words: String {
+    package var message: String {
         switch self {
-        case .system(let error): error.words
-        case .isDirectory: SystemError(EISDIR).words
+        case .system(let error): error.message
+        case .isDirectory: SystemError(EISDIR).message
         case .isNotRegular: "Not a regular file"
         case .lengthChanged(let expected, let actual): "\(actual) bytes instead of \(expected)"
         }

@@ -59,8 +59,8 @@ private func withoutUserInfo(_ text: Substring.UTF8View) -> Substring.UTF8View {
     // A path often contains an @. But a slash in a password makes the text an invalid URL, and must not reveal the
     // password.
     let authority = bytes[start..<end]
-    let isOdd = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
-    guard let sign = bytes[start..<(isOdd ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
+    let isUnusual = !hasAuthority || !authority.contains(0x40) && hasOddPort(authority)
+    guard let sign = bytes[start..<(isUnusual ? bytes.endIndex : end)].lastIndex(of: 0x40) else { return text }
     return Substring(String(decoding: bytes[..<start] + bytes[(sign + 1)...], as: UTF8.self)).utf8
 }
 

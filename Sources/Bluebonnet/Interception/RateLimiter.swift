@@ -17,7 +17,7 @@ public final class RateLimiter: RequestInterceptor {
         var watched: Set<String> = []
     }
 
-    private let mailbox: Locked<LimiterState>
+    private let shared: Locked<LimiterState>
     private let now: @Sendable () -> Duration
     private let sleep: @Sendable (Duration) async -> Void
 
@@ -39,7 +39,7 @@ public final class RateLimiter: RequestInterceptor {
         requestsPerSecond: Double, burst: Int, now: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
-        mailbox = Locked(LimiterState(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
+        shared = Locked(LimiterState(state: RateLimiterState(requestsPerSecond: requestsPerSecond, burst: burst)))
         self.now = now
         self.sleep = sleep
     }
@@ -62,7 +62,7 @@ public final class RateLimiter: RequestInterceptor {
     /// - Parameter url: A URL with the host and port to look up.
     /// - Returns: The number of waiting requests.
     package func waitingCount(for url: URL) -> Int {
-        mailbox.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
+        shared.withLock { $0.state.waitingCount(for: Self.host(of: url)) }
     }
 
     private static func host(of url: URL) -> String {
@@ -73,13 +73,13 @@ public final class RateLimiter: RequestInterceptor {
         try Task.checkCancellation()
         let (turn, continuation) = AsyncStream<Void>.makeStream()
         let now = now()
-        let (id, delay) = mailbox.withLock { mailbox -> (Int?, Duration?) in
-            mailbox.lastID += 1
-            let id = mailbox.lastID
-            let arrival = mailbox.state.arrived(id, at: host, now: now)
+        let (id, delay) = shared.withLock { shared -> (Int?, Duration?) in
+            shared.lastID += 1
+            let id = shared.lastID
+            let arrival = shared.state.arrived(id, at: host, now: now)
             guard arrival != .go else { return (nil, nil) }
-            mailbox.waiting[id] = continuation
-            guard case .waitAndWatch(let delay) = arrival, mailbox.watched.insert(host).inserted else {
+            shared.waiting[id] = continuation
+            guard case .waitAndWatch(let delay) = arrival, shared.watched.insert(host).inserted else {
                 return (id, nil)
             }
             return (id, delay)
@@ -88,11 +88,11 @@ public final class RateLimiter: RequestInterceptor {
         if let delay { watch(host, after: delay) }
         for await _ in turn { return }
         // The task was cancelled. If its turn came first, the request is sent anyway.
-        let hasLeft = mailbox.withLock { mailbox in
-            mailbox.waiting[id] = nil
-            return mailbox.state.left(id, host: host)
+        let wasRemoved = shared.withLock { shared in
+            shared.waiting[id] = nil
+            return shared.state.left(id, host: host)
         }
-        if hasLeft { throw CancellationError() }
+        if wasRemoved { throw CancellationError() }
     }
 
     /// Checks a host each time a token becomes available, as long as requests are waiting for it.
@@ -102,10 +102,10 @@ public final class RateLimiter: RequestInterceptor {
             while true {
                 await sleep(delay)
                 let now = now()
-                let (continuations, next) = mailbox.withLock { mailbox in
-                    let (released, next) = mailbox.state.timePassed(at: host, now: now)
-                    if next == nil { mailbox.watched.remove(host) }
-                    return (released.compactMap { mailbox.waiting.removeValue(forKey: $0) }, next)
+                let (continuations, next) = shared.withLock { shared in
+                    let (released, next) = shared.state.timePassed(at: host, now: now)
+                    if next == nil { shared.watched.remove(host) }
+                    return (released.compactMap { shared.waiting.removeValue(forKey: $0) }, next)
                 }
                 for continuation in continuations { continuation.yield() }
                 guard let next else { return }

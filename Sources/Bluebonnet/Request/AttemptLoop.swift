@@ -27,9 +27,9 @@ struct AttemptLoop: ~Copyable {
     private var earlier: RequestError?
     private var served = TinyArray<SerializationSlot>()
 
-    init(of core: RequestCore, _ claim: RequestMachine<Resumption<ExchangeEvent>>.Claim) {
+    init(of core: RequestCore, _ start: RequestMachine<Resumption<ExchangeEvent>>.DriverStart) {
         self.core = core
-        isSent = claim == .await
+        isSent = start == .await
         redirects = RedirectFollower(core)
         download = FileDownload(for: core.sink)
     }
@@ -41,7 +41,7 @@ struct AttemptLoop: ~Copyable {
             let attempt = await attempt().caused(by: earlier)
             switch await retry(attempt) {
             case .again(let error): earlier = error
-            case .stands(let attempt):
+            case .finished(let attempt):
                 guard let error = await serialize(attempt) else { return }
                 earlier = error
             }
@@ -64,7 +64,7 @@ struct AttemptLoop: ~Copyable {
         }
         isSent = false
         switch await redirects.follow(from: await core.nextEvent()) {
-        case .outcome(let outcome): return validate(outcome, tellsResponse: download == nil)
+        case .outcome(let outcome): return validate(outcome, sendsResponse: download == nil)
         case .head(let response): return await receive(response)
         }
     }
@@ -73,7 +73,7 @@ struct AttemptLoop: ~Copyable {
 
     private func convert() async throws(RequestError) -> HTTPRequest {
         do throws(RequestError) {
-            let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.wish == .cancelled) }
+            let (credential, isCancelled) = core.machine.withLock { ($0.setup.credential, $0.isCancelled) }
             // No user code runs for a cancelled request. A download still reports its resume data.
             if isCancelled, download == nil || core.runsUserCode { throw RequestError(.cancelled) }
             let request: HTTPRequest
@@ -84,10 +84,10 @@ struct AttemptLoop: ~Copyable {
             } else {
                 request = try core.converted(credential)
             }
-            core.events?.tell(.didCreateInitialRequest(request))
+            core.events?.emit(.didCreateInitialRequest(request))
             return request
         } catch {
-            core.events?.tell(.didFailToCreateRequest(error))
+            core.events?.emit(.didFailToCreateRequest(error))
             throw error
         }
     }
@@ -97,7 +97,7 @@ struct AttemptLoop: ~Copyable {
     /// Runs the adapters, and checks that a body declared as empty is empty.
     private func adapt(_ request: HTTPRequest) async throws(RequestError) -> HTTPRequest {
         let (interceptors, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.setup.interceptors, machine.record.attempts, machine.wish == .cancelled)
+            (machine.setup.interceptors, machine.record.attempts, machine.isCancelled)
         }
         let adapters = core.context.adapters + AdapterChain.parts(of: interceptors)
         guard !adapters.isEmpty || request.body?.isStatedEmpty == true else { return request }
@@ -121,14 +121,14 @@ struct AttemptLoop: ~Copyable {
                 return adapted
             }
             if !adapters.isEmpty {
-                core.events?.tell(.didAdaptInitialRequest(request, to: adapted))
+                core.events?.emit(.didAdaptInitialRequest(request, to: adapted))
             }
             return adapted
         } catch {
             var error = error.during(request, attempts: 0)
             // An adapter that reacts to its cancellation may already have thrown a cancellation error.
             if self.isCancelled, !error.isCancellation { error = .cancelled(after: error).during(request, attempts: 0) }
-            core.events?.tell(.didFailToAdaptRequest(request, error))
+            core.events?.emit(.didFailToAdaptRequest(request, error))
             throw error
         }
     }
@@ -140,7 +140,7 @@ struct AttemptLoop: ~Copyable {
             try download?.prepare(&request)
         } catch {
             let error = error.during(request, attempts: 0)
-            core.events?.tell(.didFailToCreateRequest(error))
+            core.events?.emit(.didFailToCreateRequest(error))
             throw error
         }
     }
@@ -207,12 +207,12 @@ struct AttemptLoop: ~Copyable {
 
     /// Ends a refused exchange after the beginning of the body that an error contains, if that arrives soon.
     private func refused(_ response: HTTPResponse, _ error: RequestError) async -> CompletedAttempt {
-        let beginning = ErrorBodyPrefix(limit: RequestError.bodyLimit)
-        let outcome = await core.outcome(with: beginning)
-        let body = outcome.body.isEmpty ? beginning.bytes : outcome.body
+        let bodyPrefix = ErrorBodyPrefix(limit: RequestError.bodyLimit)
+        let outcome = await core.outcome(with: bodyPrefix)
+        let body = outcome.body.isEmpty ? bodyPrefix.bytes : outcome.body
         let verdict = error.about(response, body: body)
         let (request, attempts, isCancelled) = core.machine.withLock { machine in
-            (machine.record.requests.last, machine.record.attempts, machine.wish == .cancelled)
+            (machine.record.requests.last, machine.record.attempts, machine.isCancelled)
         }
         return CompletedAttempt(
             request: request, outcome: ExchangeOutcome(response: response, body: body, metrics: outcome.metrics),
@@ -241,35 +241,35 @@ struct AttemptLoop: ~Copyable {
     ///
     /// - Parameters:
     ///   - outcome: The outcome that the transport reported.
-    ///   - tellsResponse: Whether the sequence of responses has not received this head yet.
+    ///   - sendsResponse: Whether the sequence of responses has not received this head yet.
     /// - Returns: The completed attempt.
-    private func validate(_ outcome: ExchangeOutcome, tellsResponse: Bool = false) -> CompletedAttempt {
+    private func validate(_ outcome: ExchangeOutcome, sendsResponse: Bool = false) -> CompletedAttempt {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && !core.sink.pausesBody
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let judged = core.machine.withLock { machine in
+        let snapshot = core.machine.withLock { machine in
             (
-                request: machine.record.requests.last, attempts: machine.record.attempts, wish: machine.wish,
-                validators: machine.setup.validators,
+                request: machine.record.requests.last, attempts: machine.record.attempts,
+                isCancelled: machine.isCancelled, validators: machine.setup.validators,
                 updates: isCollected ? machine.record.bodyCompleted(progress) : nil,
-                responses: tellsResponse ? machine.record.sequences.responses : nil
+                responses: sendsResponse ? machine.record.sequences.responses : nil
             )
         }
-        if let response = outcome.response { judged.responses?.send(response) }
-        judged.updates?.send(progress)
+        if let response = outcome.response { snapshot.responses?.send(response) }
+        snapshot.updates?.send(progress)
         var error = outcome.error
-        if judged.wish == .cancelled {
+        if snapshot.isCancelled {
             if error?.isCancellation != true { error = .cancelled(after: error) }
-        } else if isCollected, !judged.validators.isEmpty, let response = outcome.response {
+        } else if isCollected, !snapshot.validators.isEmpty, let response = outcome.response {
             do throws(RequestError) {
-                try run(judged.validators, on: response, of: judged.request, data: outcome.body)
+                try run(snapshot.validators, on: response, of: snapshot.request, data: outcome.body)
             } catch let refusal {
                 error = refusal
             }
         }
         return CompletedAttempt(
-            request: judged.request, outcome: outcome,
-            error: error?.during(judged.request, attempts: judged.attempts), attempts: judged.attempts)
+            request: snapshot.request, outcome: outcome,
+            error: error?.during(snapshot.request, attempts: snapshot.attempts), attempts: snapshot.attempts)
     }
 
     /// Runs the validators, and reports their result to the monitors.
@@ -294,19 +294,19 @@ struct AttemptLoop: ~Copyable {
         /// Another attempt is made, because of this error.
         case again(RequestError?)
         /// The attempt is final, with its current error.
-        case stands(CompletedAttempt)
+        case finished(CompletedAttempt)
     }
 
     /// Decides whether a failed attempt is followed by another.
     private mutating func retry(_ attempt: CompletedAttempt) async -> Decision {
-        guard let error = attempt.error else { return .stands(download?.ended(attempt) ?? attempt) }
+        guard let error = attempt.error else { return .finished(download?.ended(attempt) ?? attempt) }
         guard download == nil else { return await retryDownload(attempt, error) }
-        guard !isHandedOut, !error.isOfSecondReading(after: earlier) else { return .stands(attempt) }
+        guard !hasDeliveredBody, !error.isUnreplayableBody(after: earlier) else { return .finished(attempt) }
         return await ask(about: error, attempt)
     }
 
     /// Whether a reader may already have received part of the body, which another attempt would deliver again.
-    private var isHandedOut: Bool {
+    private var hasDeliveredBody: Bool {
         guard case .stream = core.sink else { return false }
         return core.machine.withLock { $0.record.response != nil }
     }
@@ -316,15 +316,15 @@ struct AttemptLoop: ~Copyable {
     /// The caller ensures that the retriers are asked once for each distinct failure.
     private func ask(about error: RequestError, _ attempt: CompletedAttempt) async -> Decision {
         let failed = attempt.failing(with: error)
-        let stands = Decision.stands(failed)
-        guard !error.isCancellation, error.kind != .sessionShutDown else { return stands }
+        let finished = Decision.finished(failed)
+        guard !error.isCancellation, error.kind != .sessionShutDown else { return finished }
         let retriers = core.context.retriers + RetrierChain.parts(of: core.machine.withLock { $0.setup.interceptors })
-        guard !retriers.isEmpty, let request = core.context.request(core.id) else { return stands }
+        guard !retriers.isEmpty, let request = core.context.request(core.id) else { return finished }
         // The retriers read the outcome from the request, not from the attempt.
         let (isCancelled, _) = core.machine.withLock { machine in
-            (machine.wish == .cancelled, machine.record.came(to: failed))
+            (machine.isCancelled, machine.record.came(to: failed))
         }
-        if isCancelled { return .stands(failed.cancelled()) }
+        if isCancelled { return .finished(failed.cancelled()) }
         let session = core.context.session
         let answer = await core.interruptible {
             for retrier in retriers where !Task.isCancelled {
@@ -335,12 +335,12 @@ struct AttemptLoop: ~Copyable {
             return (.doNotRetry, "")
         }
         switch answer?.result {
-        case nil: return .stands(failed.cancelled())
-        case .doNotRetry: return stands
+        case nil: return .finished(failed.cancelled())
+        case .doNotRetry: return finished
         case .doNotRetryWithError(let other):
             let replaced = RequestError(
                 .retry(original: error.kind), detail: "in \(answer?.hook ?? "")", underlying: other)
-            return .stands(
+            return .finished(
                 attempt.failing(
                     with: replaced.about(error.response, body: error.body).resumable(with: error.resumeData)
                         .during(attempt.request, attempts: attempt.attempts)))
@@ -354,7 +354,7 @@ struct AttemptLoop: ~Copyable {
         after delay: Duration?, _ attempt: CompletedAttempt, _ error: RequestError, keepingProgress: Bool = false,
         by sleep: DownloadPlan.Sleep? = nil
     ) async -> Decision {
-        core.events?.tell(.willRetry(error, after: delay))
+        core.events?.emit(.willRetry(error, after: delay))
         if let delay, delay > .zero {
             let sleep = sleep ?? core.context.sleep
             _ = await core.interruptible { try? await sleep(delay) }
@@ -365,7 +365,7 @@ struct AttemptLoop: ~Copyable {
             return replaced
         }
         core.events?.start()
-        return replaced == nil ? .stands(attempt.cancelled()) : .again(error)
+        return replaced == nil ? .finished(attempt.cancelled()) : .again(error)
     }
 
     // MARK: 8: Serialize
@@ -384,7 +384,7 @@ struct AttemptLoop: ~Copyable {
                 // The failure of a serializer is a new failure, so the retriers decide about it.
                 guard attempt.error == nil, let error = slot.failure else { continue }
                 switch await ask(about: error, attempt) {
-                case .stands(let attempt): slot.fail(attempt)
+                case .finished(let attempt): slot.fail(attempt)
                 case .again:
                     for slot in served { slot.forget() }
                     core.machine.withLock { $0.reattached(&served) }
@@ -410,7 +410,7 @@ struct AttemptLoop: ~Copyable {
         return true
     }
 
-    private var isCancelled: Bool { core.machine.withLock { $0.wish == .cancelled } }
+    private var isCancelled: Bool { core.machine.withLock { $0.isCancelled } }
 }
 
 // MARK: Downloads
@@ -423,13 +423,13 @@ extension AttemptLoop {
         case .startOver: decision = await again(after: nil, attempt, error, keepingProgress: true)
         case .resume(let delay):
             decision = await again(after: delay, attempt, error, keepingProgress: true, by: download?.plan.sleep)
-        case .ask where !error.isOfSecondReading(after: earlier):
-            let told = attempt.resumable(with: download?.resumeData)
-            decision = await ask(about: told.error ?? error, told)
-        case .ask, .end, nil: decision = .stands(attempt)
+        case .ask where !error.isUnreplayableBody(after: earlier):
+            let resumableAttempt = attempt.resumable(with: download?.resumeData)
+            decision = await ask(about: resumableAttempt.error ?? error, resumableAttempt)
+        case .ask, .end, nil: decision = .finished(attempt)
         }
-        guard case .stands(let final) = decision else { return decision }
-        return .stands(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
+        guard case .finished(let final) = decision else { return decision }
+        return .finished(download?.ended(attempt.failing(with: final.error ?? error)) ?? final)
     }
 
     /// Records that the requested range is not available, so that the whole representation is requested next.
@@ -446,7 +446,7 @@ extension AttemptLoop {
             highWatermark: configuration.bodyHighWatermark, lowWatermark: configuration.bodyLowWatermark)
         let reader = body.join(cancelsRequest: false)
         let (position, total, now) = (file.positionOfBody, file.total, MonotonicClock.now())
-        core.machine.withLock { $0.record.bodyGoesOn(at: position, of: total, now: now) }
+        core.machine.withLock { $0.record.bodyResumed(at: position, of: total, now: now) }
         if let exchange = core.accept(response, fileBody: body) {
             body.onDemand { exchange.receiveMore() }
             exchange.receiveBody(with: body)
@@ -498,7 +498,7 @@ extension HTTPResponse {
 
 extension RequestError {
     /// Whether a body had to be sent again that cannot be; another attempt would fail in the same way.
-    fileprivate func isOfSecondReading(after earlier: RequestError?) -> Bool {
+    fileprivate func isUnreplayableBody(after earlier: RequestError?) -> Bool {
         earlier != nil && kind == .requestBody(.notReplayable)
     }
 }

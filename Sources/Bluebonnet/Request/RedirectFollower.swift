@@ -23,7 +23,7 @@ struct RedirectFollower {
                 request.firstPartyURL = origin.url
                 if case .head = event { await endRedirecting(response) }
                 history.append(response)
-                core.events?.tell(.willBeRedirected(to: request, for: response))
+                core.events?.emit(.willBeRedirected(to: request, for: response))
                 core.send(request, isRedirect: true)
             } catch {
                 return ExchangeEvent.outcome(await refused(event, error.about(response, body: nil))).with(history)

@@ -83,7 +83,7 @@ final class RequestCore: Sendable {
     }
 
     /// Registers an awaited request that was not started, so that the session can end it.
-    func awaitedUnbegun(_ request: any Request) {
+    func awaitedBeforeStart(_ request: any Request) {
         guard machine.withLock({ $0.isIdle }) else { return }
         if creationEpoch != context.cancellationEpoch { return cancel() }
         if !context.register(request) { return refuse() }
@@ -166,10 +166,10 @@ final class RequestCore: Sendable {
     /// Two threads may run this at once; the thread that set an outdated state then sets the latest state.
     private func alignExchange() {
         while true {
-            let (exchange, wish) = machine.withLock { ($0.exchange, $0.wish) }
-            guard let exchange, wish != .cancelled else { return }
-            if wish == .suspended { exchange.suspend() } else { exchange.resume() }
-            if machine.withLock({ $0.wish }) == wish { return }
+            let (exchange, requestedState) = machine.withLock { ($0.exchange, $0.requestedState) }
+            guard let exchange, requestedState != .cancelled else { return }
+            if requestedState == .suspended { exchange.suspend() } else { exchange.resume() }
+            if machine.withLock({ $0.requestedState }) == requestedState { return }
         }
     }
 
@@ -222,10 +222,10 @@ final class RequestCore: Sendable {
     private func sendUnprepared(_ credential: Credential?) {
         do throws(RequestError) {
             let request = try converted(credential)
-            events?.tell(.didCreateInitialRequest(request))
+            events?.emit(.didCreateInitialRequest(request))
             send(request)
         } catch {
-            events?.tell(.didFailToCreateRequest(error))
+            events?.emit(.didFailToCreateRequest(error))
             perform(machine.withLock { $0.notSent(error) })
         }
     }
@@ -268,14 +268,14 @@ final class RequestCore: Sendable {
         let now = MonotonicClock.now()
         let sending = machine.withLock { $0.sent(request, isRedirect: isRedirect, now: now) }
         sending.requests?.send(request)
-        if !isRedirect { tellReady(request) }
-        guard sending.wish != .cancelled else {
+        if !isRedirect { emitPrepared(request) }
+        guard sending.requestedState != .cancelled else {
             return perform(machine.withLock { $0.notSent(RequestError(.cancelled)) })
         }
         let pausesBody = sink.pausesBody
         var options = ExchangeOptions(
             maximumResponseBytes: pausesBody ? nil : context.configuration.maximumResponseBytes,
-            startsSuspended: sending.wish == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
+            startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
             pausesRedirects: true)
         if context.hasCache, let handler = sending.cachedResponseHandler ?? context.cachedResponseHandler {
             options.willStore = { [self] response in
@@ -285,11 +285,11 @@ final class RequestCore: Sendable {
         }
         events?.exchangeBegins(with: request, attempt: sending.attempt, isRedirect: isRedirect)
         let exchange = context.transport.start(request, options: options, observer: self)
-        let (action, wish) = machine.withLock { $0.exchangeReturned(exchange) }
+        let (action, requestedState) = machine.withLock { $0.exchangeReturned(exchange) }
         perform(action)
         // Changes that the user made since then did not reach the exchange.
-        if wish == .cancelled { exchange.cancel() }
-        if (wish == .suspended) != (sending.wish == .suspended) { alignExchange() }
+        if requestedState == .cancelled { exchange.cancel() }
+        if (requestedState == .suspended) != (sending.requestedState == .suspended) { alignExchange() }
     }
 
     // MARK: The driver
@@ -316,14 +316,14 @@ final class RequestCore: Sendable {
     ///
     /// The exchange ends when the body has ended, when enough of it was received, or after the configured patience. A
     /// slow server must not delay a result that is already known.
-    func outcome(with beginning: ErrorBodyPrefix) async -> ExchangeOutcome {
+    func outcome(with bodyPrefix: ErrorBodyPrefix) async -> ExchangeOutcome {
         guard let exchange = machine.withLock({ $0.exchange }) else { return await nextOutcome() }
-        exchange.receiveBody(with: beginning)
-        let impatience = Task { [patience = context.configuration.patience] in
-            try await patience()
+        exchange.receiveBody(with: bodyPrefix)
+        let bodyTimeout = Task { [bodyGracePeriod = context.configuration.bodyGracePeriod] in
+            try await bodyGracePeriod()
             exchange.cancel()
         }
-        defer { impatience.cancel() }
+        defer { bodyTimeout.cancel() }
         return await nextOutcome()
     }
 
@@ -412,12 +412,12 @@ final class RequestCore: Sendable {
     }
 
     /// Reports that the request of an attempt is ready to be sent.
-    private func tellReady(_ request: HTTPRequest) {
+    private func emitPrepared(_ request: HTTPRequest) {
         guard let events else { return }
         if let body = request.body {
-            events.tell(.didCreateUploadable(body))
+            events.emit(.didCreateUploadable(body))
         }
-        events.tell(.didCreateRequest(request))
+        events.emit(.didCreateRequest(request))
     }
 }
 

@@ -69,7 +69,7 @@ struct RequestHistory {
     }
 
     /// Records that the body continues after bytes that are already in the file.
-    mutating func bodyGoesOn(at position: Int64, of total: Int64?, now: Int64) {
+    mutating func bodyResumed(at position: Int64, of total: Int64?, now: Int64) {
         bytesBefore = (position, total)
         downloadMeter = ProgressMeter(completed: position, now: now)
     }

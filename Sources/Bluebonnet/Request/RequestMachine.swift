@@ -36,7 +36,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The driver of the request.
     enum Driver {
-        case nobody
+        case none
         /// A task is being created for it.
         case called
         case running
@@ -48,7 +48,7 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The state that the user requested, whatever the phase.
     enum RequestedState {
-        case goOn
+        case resumed
         case suspended
         case cancelled
     }
@@ -77,8 +77,8 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     private(set) var phase = Phase.idle
-    private(set) var driver = Driver.nobody
-    private(set) var wish = RequestedState.goOn
+    private(set) var driver = Driver.none
+    private(set) var requestedState = RequestedState.resumed
     /// The settings that chained calls made.
     var setup = RequestSetup()
     /// The attempts and the progress so far.
@@ -88,18 +88,21 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// The public state.
     var state: RequestState {
-        switch (wish, phase) {
+        switch (requestedState, phase) {
         case (.cancelled, _): .cancelled
         case (_, .settled): .finished
         case (.suspended, _): .suspended
-        case (.goOn, .idle): .initialized
-        case (.goOn, _): .resumed
+        case (.resumed, .idle): .initialized
+        case (.resumed, _): .resumed
         }
     }
 
     var isIdle: Bool { if case .idle = phase { true } else { false } }
 
     var isSettled: Bool { if case .settled = phase { true } else { false } }
+
+    /// Whether the user has cancelled the request.
+    var isCancelled: Bool { requestedState == .cancelled }
 
     /// Whether the request is registered with its session and has not finished.
     var isUnderWay: Bool {
@@ -116,12 +119,12 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// `resume()` was called.
     mutating func resumed() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _): return begins()
-        case (_, .goOn): return .nothing
+        case (_, .resumed): return .nothing
         case (_, .suspended):
-            wish = .goOn
+            requestedState = .resumed
             return .alignExchange
         }
     }
@@ -130,27 +133,27 @@ struct RequestMachine<Waiter: Sendable> {
     ///
     /// A request that was not started then waits for `resume()`.
     mutating func suspended() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
-        case (.idle, .goOn):
-            wish = .suspended
+        case (.idle, .resumed):
+            requestedState = .suspended
             return .nothing
-        case (_, .goOn):
-            wish = .suspended
+        case (_, .resumed):
+            requestedState = .suspended
             return .alignExchange
         }
     }
 
     /// `cancel()` was called, or something else ends the request in the same way.
     mutating func cancelled() -> Action {
-        switch (phase, wish) {
+        switch (phase, requestedState) {
         case (.settled, _), (_, .cancelled): return .nothing
         case (.idle, _):
-            wish = .cancelled
+            requestedState = .cancelled
             return settles(with: RequestError(.cancelled))
         // The code that starts the request or its exchange checks whether it was cancelled.
         case (_, _):
-            wish = .cancelled
+            requestedState = .cancelled
             return .interrupt(exchange, answered())
         }
     }
@@ -159,12 +162,12 @@ struct RequestMachine<Waiter: Sendable> {
     mutating func attached(_ slot: SerializationSlot?, startsImmediately: Bool) -> Action {
         if isSettled { return .serializeOutcome }
         if let slot { slots.append(slot) }
-        guard isIdle, wish == .goOn, startsImmediately else { return .nothing }
+        guard isIdle, requestedState == .resumed, startsImmediately else { return .nothing }
         return begins()
     }
 
     private mutating func begins() -> Action {
-        wish = .goOn
+        requestedState = .resumed
         phase = .beginning
         return .begin(hasInterceptors: !setup.interceptors.isEmpty, hasCredential: setup.credential != nil)
     }
@@ -204,7 +207,7 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("an exchange was returned while \(phase)")
         }
         exchanging.handle = exchanging.outcome == nil ? .underWay(exchange) : .ended
-        return (wakes(), wish)
+        return (wakes(), requestedState)
     }
 
     /// The head has arrived, and the body is held back.
@@ -250,7 +253,7 @@ struct RequestMachine<Waiter: Sendable> {
         case .waiting(let waiter):
             guard let event = takeEvent(exchanging) else { return .nothing }
             return .wake(waiter, event)
-        case .nobody:
+        case .none:
             guard !exchanging.isStarting, exchanging.head != nil || exchanging.outcome != nil else { return .nothing }
             driver = .called
             return .callDriver
@@ -268,7 +271,7 @@ struct RequestMachine<Waiter: Sendable> {
     // MARK: The driver
 
     /// The first step of a driver.
-    enum Claim {
+    enum DriverStart {
         /// The request has to be made.
         case prepare
         /// The exchange is running.
@@ -276,9 +279,9 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// A task offers to drive; returns its first step, or `nil` if it is not needed.
-    mutating func claimed() -> Claim? {
+    mutating func claimed() -> DriverStart? {
         switch driver {
-        case .nobody, .called: break
+        case .none, .called: break
         case .running, .waiting, .asking: return nil
         }
         switch phase {
@@ -298,7 +301,7 @@ struct RequestMachine<Waiter: Sendable> {
     /// The driver awaits user code, and stores the closure that interrupts it; returns whether it may.
     mutating func asked(_ interruption: @escaping @Sendable () -> Void) -> Bool {
         guard isDriving else { preconditionFailure("the user's code was asked while \(driver)") }
-        guard wish != .cancelled else { return false }
+        guard requestedState != .cancelled else { return false }
         driver = .asking(interruption)
         return true
     }
@@ -320,7 +323,7 @@ struct RequestMachine<Waiter: Sendable> {
     }
 
     /// A request is about to be passed to the transport.
-    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> Sending {
+    mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) -> SendContext {
         switch (phase, isRedirect) {
         case (.beginning, false): break
         case (.preparing, false) where isDriving: break
@@ -329,14 +332,14 @@ struct RequestMachine<Waiter: Sendable> {
         }
         phase = .exchanging(RunningExchange())
         record.sent(request, isRedirect: isRedirect, now: now)
-        return Sending(
-            wish: wish, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
+        return SendContext(
+            requestedState: requestedState, hasHeadHandlers: !setup.headHandlers.isEmpty, attempt: record.attempts,
             cachedResponseHandler: setup.cachedResponseHandler, requests: record.sequences.requests)
     }
 
     /// The values that the sender needs.
-    struct Sending {
-        let wish: RequestedState
+    struct SendContext {
+        let requestedState: RequestedState
         let hasHeadHandlers: Bool
         let attempt: Int
         let cachedResponseHandler: (any CachedResponseHandler)?
@@ -367,15 +370,15 @@ struct RequestMachine<Waiter: Sendable> {
     /// Another attempt begins; returns the result of the last attempt, or `nil` if the request was cancelled.
     ///
     /// A download that resumes where it was interrupted keeps its progress.
-    mutating func retried(keepingProgress: Bool = false) -> Replaced? {
+    mutating func retried(keepingProgress: Bool = false) -> DiscardedAttempt? {
         switch phase {
         case .deciding where isDriving, .serializing where isDriving: break
         case .idle, .beginning, .preparing, .exchanging, .deciding, .serializing, .settled:
             preconditionFailure("retried while \(phase), \(driver)")
         }
-        guard wish != .cancelled else { return nil }
+        guard requestedState != .cancelled else { return nil }
         phase = .preparing
-        return Replaced(attempt: keepingProgress ? nil : record.forgetAttempt())
+        return DiscardedAttempt(attempt: keepingProgress ? nil : record.forgetAttempt())
     }
 
     /// Served serializers have to be served again, together with those that were attached since then.
@@ -402,16 +405,16 @@ struct RequestMachine<Waiter: Sendable> {
             preconditionFailure("serializers were served while \(phase), \(driver)")
         }
         guard slots.isEmpty else { return nil }
-        driver = .nobody
+        driver = .none
         return settlement(attempt)
     }
 
     private mutating func settlement(_ attempt: CompletedAttempt) -> PendingCompletions {
         phase = .settled
-        let final = wish == .cancelled ? attempt.cancelled() : attempt
+        let final = requestedState == .cancelled ? attempt.cancelled() : attempt
         return PendingCompletions(
             attempt: final, slots: slots.takeAll(), headWaiters: record.takeHeadWaiters(),
-            sequences: record.sequences, replaced: Replaced(attempt: record.came(to: final)))
+            sequences: record.sequences, replaced: DiscardedAttempt(attempt: record.came(to: final)))
     }
 
     /// The outcome of a request and its receivers.
@@ -421,11 +424,11 @@ struct RequestMachine<Waiter: Sendable> {
         let slots: TinyArray<SerializationSlot>
         let headWaiters: [Resumption<Void>]
         let sequences: RequestSequences
-        let replaced: Replaced
+        let replaced: DiscardedAttempt
     }
 
     /// The replaced result of an attempt, to be released without the lock.
-    struct Replaced {
+    struct DiscardedAttempt {
         let attempt: CompletedAttempt?
     }
 }

@@ -6,7 +6,7 @@ import FoundationEssentials
 /// generic code. ``DataTask`` knows the type and restores it.
 final class SerializationSlot: Sendable {
     /// An answer: the attempt, and the boxed value or the error.
-    struct Answer: Sendable {
+    struct SerializationResult: Sendable {
         let attempt: CompletedAttempt
         let duration: Duration
         let result: Result<any AnyValueBox, RequestError>
@@ -14,15 +14,15 @@ final class SerializationSlot: Sendable {
 
     private enum Phase {
         case empty
-        case made(Answer)
-        case delivered(Answer)
+        case made(SerializationResult)
+        case delivered(SerializationResult)
     }
 
     private struct State {
         var phase = Phase.empty
         var waiting: [Resumption<Void>] = []
         /// Called with the answer, in the order in which they were added.
-        var handlers: [@Sendable (Answer) -> Void] = []
+        var handlers: [@Sendable (SerializationResult) -> Void] = []
         /// Whether a caller is calling handlers now; it also calls handlers that are added during that time.
         var isCalling = false
         /// Ends a serializer that was attached after the request had finished.
@@ -38,7 +38,7 @@ final class SerializationSlot: Sendable {
     private let serializer: Serializer
     /// The largest file to read for the serializer; `.none` if it only needs the location of the file.
     private let fileReading: FileReading
-    private let tell: Report?
+    private let reportResult: Report?
     private let state = Locked(State())
 
     /// The part of a file that a serializer receives.
@@ -48,11 +48,11 @@ final class SerializationSlot: Sendable {
     }
 
     /// Reports an answer to the monitors.
-    typealias Report = @Sendable (Answer) -> Void
+    typealias Report = @Sendable (SerializationResult) -> Void
 
     init<Value>(_ serializer: PreparedSerializer<Value>, fileReading: FileReading = .none, report: Report? = nil) {
         self.fileReading = fileReading
-        tell = report
+        reportResult = report
         self.serializer =
             switch serializer {
             case .synchronous(let serialize):
@@ -98,7 +98,7 @@ final class SerializationSlot: Sendable {
     /// Makes the answer for a failed attempt, without delivering it; it replaces an earlier answer.
     func fail(_ attempt: CompletedAttempt) {
         guard let error = attempt.error else { return }
-        let answer = Answer(attempt: attempt, duration: .zero, result: .failure(error))
+        let answer = SerializationResult(attempt: attempt, duration: .zero, result: .failure(error))
         _ = state.withLock { state -> Phase in
             if case .delivered = state.phase { return .empty }
             return exchange(&state.phase, with: .made(answer))
@@ -123,8 +123,8 @@ final class SerializationSlot: Sendable {
 
     /// Reports the answer to the monitors, before it is delivered.
     func report() {
-        guard let tell, case .made(let answer) = state.withLock({ $0.phase }) else { return }
-        tell(answer)
+        guard let reportResult, case .made(let answer) = state.withLock({ $0.phase }) else { return }
+        reportResult(answer)
     }
 
     /// Delivers the answer to all tasks that wait, now or later.
@@ -132,7 +132,9 @@ final class SerializationSlot: Sendable {
     /// - Parameter isOnPool: Whether user code may run on the current thread.
     func deliver(isOnPool: Bool = true) {
         let (waiting, answer) = state.withLock { state in
-            guard case .made(let answer) = state.phase else { return ([], nil) as ([Resumption<Void>], Answer?) }
+            guard case .made(let answer) = state.phase else {
+                return ([], nil) as ([Resumption<Void>], SerializationResult?)
+            }
             state.phase = .delivered(answer)
             state.isCalling = !state.handlers.isEmpty
             defer { state.waiting = [] }
@@ -145,7 +147,7 @@ final class SerializationSlot: Sendable {
     }
 
     /// Calls the handlers one after the other, including handlers that are added during that time.
-    private func callHandlers(with answer: Answer) {
+    private func callHandlers(with answer: SerializationResult) {
         while true {
             let handlers = state.withLock { state in
                 state.isCalling = !state.handlers.isEmpty
@@ -157,7 +159,7 @@ final class SerializationSlot: Sendable {
     }
 
     @inline(never)
-    private func callHandlersInTask(with answer: Answer) {
+    private func callHandlersInTask(with answer: SerializationResult) {
         Task { callHandlers(with: answer) }
     }
 
@@ -174,7 +176,7 @@ final class SerializationSlot: Sendable {
         _ result: Result<any AnyValueBox, RequestError>, of attempt: CompletedAttempt,
         since start: Int64
     ) {
-        let answer = Answer(
+        let answer = SerializationResult(
             attempt: attempt, duration: .nanoseconds(MonotonicClock.now() - start),
             result: result.mapError { $0.during(attempt.request, attempts: attempt.attempts) })
         // The answer of a serializer that continued after the request was cancelled is ignored.
@@ -201,13 +203,13 @@ final class SerializationSlot: Sendable {
     }
 
     /// The answer, if it has been delivered.
-    var answer: Answer? {
+    var answer: SerializationResult? {
         state.withLock { if case .delivered(let answer) = $0.phase { answer } else { nil } }
     }
 
     /// Calls a closure with the answer, on the global pool.
-    func handle(_ handler: @escaping @Sendable (Answer) -> Void) {
-        let answer = state.withLock { state -> Answer? in
+    func handle(_ handler: @escaping @Sendable (SerializationResult) -> Void) {
+        let answer = state.withLock { state -> SerializationResult? in
             state.handlers.append(handler)
             guard case .delivered(let answer) = state.phase, !state.isCalling else { return nil }
             state.isCalling = true
@@ -217,7 +219,7 @@ final class SerializationSlot: Sendable {
     }
 
     /// Waits for the answer.
-    func wait() async -> Answer {
+    func wait() async -> SerializationResult {
         while true {
             if let answer { return answer }
             await withResumption { continuation in

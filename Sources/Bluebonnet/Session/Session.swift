@@ -50,14 +50,14 @@ public actor Session {
                 ?? CurlTransport(configuration: configuration, serverTrustManager: serverTrustManager),
             interceptor: interceptor, redirectHandler: redirectHandler,
             cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors,
-            refusal: Self.refusal(of: transport, judgingBy: serverTrustManager),
+            refusal: Self.refusal(of: transport, evaluatingWith: serverTrustManager),
             startsRequestsImmediately: startRequestsImmediately)
         context.setSession(self)
     }
 
     /// The error of every request if the transport does not support the manager.
     private static func refusal(
-        of transport: (any Transport)?, judgingBy manager: ServerTrustManager?
+        of transport: (any Transport)?, evaluatingWith manager: ServerTrustManager?
     ) -> RequestError? {
         guard let transport, let manager, !transport.evaluateServers(using: manager) else { return nil }
         return RequestError(.trust(.notEvaluated), detail: "the session's transport does not ask a manager")

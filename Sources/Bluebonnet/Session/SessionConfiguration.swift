@@ -137,7 +137,7 @@ extension Session {
         /// Two kinds of body are not needed. The body of a redirect is read so that its connection can be reused. The
         /// body of a response whose head was refused is read for the error. The default, 300 milliseconds, is about the
         /// time that a new connection takes.
-        package var patience: @Sendable () async throws -> Void = {
+        package var bodyGracePeriod: @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(300))
         }
 

@@ -81,7 +81,7 @@ enum FileSystem {
     /// Removes a file, if it is there.
     ///
     /// - Throws: The system's error: the file is still there.
-    static func removeSurely(_ path: String) throws(SystemError) {
+    static func removeIfPresent(_ path: String) throws(SystemError) {
         guard unsafe unlink(path) != 0, errno != ENOENT, errno != ENOTDIR else { return }
         throw SystemError(errno)
     }

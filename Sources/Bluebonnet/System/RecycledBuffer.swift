@@ -46,10 +46,10 @@ final class RecycledBuffer: @unchecked Sendable {
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
         guard count >= capacity / 2 else {
             let copy = unsafe Data(bytes: memory, count: count)
-            pool.giveBack(self)
+            pool.recycle(self)
             return copy
         }
-        return unsafe Data(bytesNoCopy: memory, count: count, deallocator: .custom { _, _ in pool.giveBack(self) })
+        return unsafe Data(bytesNoCopy: memory, count: count, deallocator: .custom { _, _ in pool.recycle(self) })
     }
 
     private func grow(to newCapacity: Int) {
@@ -88,7 +88,7 @@ final class RecycledBuffers: Sendable {
     /// Makes a piece of a buffer that is not used any more by the caller.
     func piece(of buffer: RecycledBuffer) -> Data { buffer.piece(for: self) }
 
-    fileprivate func giveBack(_ buffer: RecycledBuffer) {
+    fileprivate func recycle(_ buffer: RecycledBuffer) {
         guard buffer.isReusable(size: size) else { return }
         free.withLock { free in
             if free.count < Self.limit { free.append(buffer) }

@@ -13,14 +13,14 @@ package struct SystemError: Error, Hashable {
     var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
 
     /// Whether there is such a file already.
-    var isAlreadyThere: Bool { code == EEXIST }
+    var fileExists: Bool { code == EEXIST }
 
     /// Whether there is no such file, or it may not be reached.
     var isUnreachable: Bool { isAbsence || [EACCES, ELOOP, ENAMETOOLONG].contains(code) }
 
     /// The system's message for the error.
     // Safety: the text is the calling thread's own until the next call; it is copied at once.
-    package var words: String {
+    package var message: String {
         guard let text = unsafe strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text)
     }

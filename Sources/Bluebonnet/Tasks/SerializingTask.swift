@@ -58,7 +58,7 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
     @specialized(where Source == DataRequest, Value == Data)
     @specialized(where Source == DataRequest, Value == String)
     static func response(
-        from answer: SerializationSlot.Answer
+        from answer: SerializationSlot.SerializationResult
     ) -> SerializedResponse<Source, Value, RequestError> {
         SerializedResponse(
             attempt: answer.attempt, serializationDuration: answer.duration, result: answer.result(Value.self))
@@ -110,7 +110,7 @@ private struct PendingResult: Sendable {
     let automaticallyCancelling: Bool
 
     /// Waits for the answer.
-    func get() async -> SerializationSlot.Answer {
+    func get() async -> SerializationSlot.SerializationResult {
         if let answer = slot.answer { return answer }
         guard automaticallyCancelling else { return await wait() }
         return await withTaskCancellationHandler {
@@ -124,19 +124,19 @@ private struct PendingResult: Sendable {
     }
 
     /// Calls a closure with the answer, although no task awaits the request.
-    func handle(_ handler: @escaping @Sendable (SerializationSlot.Answer) -> Void) {
-        request.core.awaitedUnbegun(request)
+    func handle(_ handler: @escaping @Sendable (SerializationSlot.SerializationResult) -> Void) {
+        request.core.awaitedBeforeStart(request)
         slot.handle(handler)
     }
 
-    private func wait() async -> SerializationSlot.Answer {
+    private func wait() async -> SerializationSlot.SerializationResult {
         if let answer = slot.answer { return answer }
-        request.core.awaitedUnbegun(request)
+        request.core.awaitedBeforeStart(request)
         return await slot.wait()
     }
 }
 
-extension SerializationSlot.Answer {
+extension SerializationSlot.SerializationResult {
     /// The value in an answer; the caller that attached the serializer knows its type.
     @inline(__always)
     func result<Value: Sendable>(_ type: Value.Type) -> Result<Value, RequestError> {

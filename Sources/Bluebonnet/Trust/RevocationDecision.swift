@@ -49,7 +49,7 @@ struct RevocationDecision {
     var isKnown: Bool { isRevoked || leaf == .good && !(demandsStaple && staple != .good) }
 
     /// Whether no further information can help: a certificate that requires a stapled response has none.
-    var isHopeless: Bool { demandsStaple && staple == nil }
+    var cannotSucceed: Bool { demandsStaple && staple == nil }
 
     /// The reason why the server is refused; `nil` if it is not.
     var refusal: RequestError.RevocationReason? {

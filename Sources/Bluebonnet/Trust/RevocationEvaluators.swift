@@ -167,7 +167,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
             demandsStaple: demandsStaple && trust.stapledResponse == nil)
         if trust.stapledResponse != nil { decision.noteStaple(trust.stapledStatus) }
         var cause: (any Error)?
-        if !decision.isKnown, !decision.isHopeless { cause = try await ask(about: trust, &decision) }
+        if !decision.isKnown, !decision.cannotSucceed { cause = try await ask(about: trust, &decision) }
         if let reason = decision.refusal {
             throw RequestError(
                 .trust(.revocationCheckFailed(reason)), detail: "of \(trust.subjects)", underlying: cause)

@@ -29,7 +29,7 @@ public struct ServerTrust: Sendable {
     /// OpenSSL's security level: how weak keys and signatures may be.
     let securityLevel: Int32
     /// The verified signatures among the certificates of ``chain``.
-    let provenChain: SignedChain
+    let signedChain: SignedChain
 
     init(
         host: String, chain: [Certificate], verdict: Verdict, stapledResponse: Data?, protocolVersion: String,
@@ -43,7 +43,7 @@ public struct ServerTrust: Sendable {
         self.cipher = cipher
         self.builtChain = builtChain
         self.securityLevel = securityLevel
-        provenChain = SignedChain(chain)
+        signedChain = SignedChain(chain)
     }
 
     /// OpenSSL's verdict on a chain.
@@ -63,7 +63,7 @@ public struct ServerTrust: Sendable {
         public var isTrusted: Bool { code == 0 }
 
         /// OpenSSL's message for the code.
-        package var text: String { Self.words(for: code) }
+        package var text: String { Self.message(for: code) }
     }
 
     /// The server's certificate and its issuers, up to the last verified signature.
@@ -79,7 +79,7 @@ public struct ServerTrust: Sendable {
     }
 
     /// The certificates of ``chain`` that have signed each other, from the first on.
-    var shownChain: [Certificate] { provenChain.certificates ?? Array(chain.prefix(1)) }
+    var shownChain: [Certificate] { signedChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
 
@@ -104,7 +104,7 @@ public struct ServerTrust: Sendable {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
         // Certificates above a trusted authority are irrelevant (RFC 5280 §6.1), but OpenSSL would verify them.
-        guard let proven = provenChain.certificates else { throw SignedChain.error(chain.count) }
+        guard let proven = signedChain.certificates else { throw SignedChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }

@@ -58,9 +58,9 @@ extension ServerTrustEvaluating {
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
-            return trust.provenChain.refusal
+            return trust.signedChain.refusal
         } catch {
-            return trust.provenChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 
@@ -68,18 +68,18 @@ extension ServerTrustEvaluating {
     @concurrent
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
-            try await judge(trust)
-            return trust.provenChain.refusal
+            try await evaluateServer(trust)
+            return trust.signedChain.refusal
         } catch {
-            return trust.provenChain.refusal ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 
     /// Calls the evaluator, awaiting it if necessary.
     @concurrent
-    func judge(_ trust: ServerTrust) async throws {
+    func evaluateServer(_ trust: ServerTrust) async throws {
         if let composite = self as? CompositeTrustEvaluator {
-            for evaluator in composite.evaluators { try await evaluator.judge(trust) }
+            for evaluator in composite.evaluators { try await evaluator.evaluateServer(trust) }
         } else if let evaluator = self as? any AsyncServerTrustEvaluating {
             try await evaluator.evaluate(trust, forHost: trust.host)
         } else {

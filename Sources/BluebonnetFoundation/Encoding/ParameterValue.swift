@@ -82,7 +82,7 @@ extension ParameterValue: Encodable {
 /// Copies values of any type into such as are known to be sendable.
 enum ParameterCopy {
     /// Says which value is none that can be copied.
-    struct Refusal: Error, CustomStringConvertible {
+    struct UnsupportedValue: Error, CustomStringConvertible {
         let key: String
         let type: String
 
@@ -131,7 +131,7 @@ enum ParameterCopy {
         case let data as Data: return data
         case let url as URL: return url
         case let id as UUID: return id
-        default: throw Refusal(key: key, type: "\(type(of: value))")
+        default: throw UnsupportedValue(key: key, type: "\(type(of: value))")
         }
     }
 }

@@ -24,7 +24,7 @@ final class Connection {
     }
 
     /// Receives the result of a read.
-    typealias Reader = CheckedContinuation<IncomingBody.Answer, Never>
+    typealias Reader = CheckedContinuation<IncomingBody.ReadResult, Never>
 
     private let id: Int
     private let socket: Socket
@@ -146,12 +146,12 @@ final class Connection {
 
     /// Goes on as far as possible.
     private func proceed() {
-        while goOn() {}
+        while advance() {}
         updateInterest()
     }
 
     /// Takes one step; says whether another one may be possible.
-    private func goOn() -> Bool {
+    private func advance() -> Bool {
         flush()
         receiveBody()
         switch phase {
@@ -442,7 +442,7 @@ final class Connection {
         let action = cursor.next(reading: &parser, isSent: outgoing.isEmpty, peerHasEnded: peerHasEnded)
         phase = .scripted(cursor)
         switch action {
-        case .goOn: return true
+        case .nextStep: return true
         case .nothing: return false
         case .send(let bytes, let pause):
             outgoing.append(bytes)

@@ -4,7 +4,7 @@ import Synchronization
 /// Holds the received part of a body that a route reads piece by piece; a value without I/O.
 struct IncomingBody {
     /// The result of a read: bytes, `nil` at the end of the body, or why there are none.
-    typealias Answer = Result<Data?, LocalServer.Failure>
+    typealias ReadResult = Result<Data?, LocalServer.Failure>
 
     enum Phase: Equatable {
         case receiving
@@ -88,7 +88,7 @@ struct IncomingBody {
     // MARK: What to do
 
     /// Takes out all that can be read; `nil` if that has yet to come.
-    mutating func read() -> Answer? {
+    mutating func read() -> ReadResult? {
         guard !isAnswered else { return .failure(.connectionClosed) }
         guard bytes.isEmpty else {
             defer { bytes = Data() }

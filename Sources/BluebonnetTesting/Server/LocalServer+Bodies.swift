@@ -33,7 +33,7 @@ extension LocalServer {
         ///   What came before that is returned first.
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
-                (continuation: CheckedContinuation<IncomingBody.Answer, Never>) in
+                (continuation: CheckedContinuation<IncomingBody.ReadResult, Never>) in
                 core.submit(to: exchange) { connection in
                     guard let connection else { return continuation.resume(returning: .failure(.connectionClosed)) }
                     connection.readBody(continuation)

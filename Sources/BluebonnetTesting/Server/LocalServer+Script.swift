@@ -138,7 +138,7 @@ struct ScriptCursor {
     /// The connection's next action.
     enum Action {
         /// Ask again.
-        case goOn
+        case nextStep
         /// Nothing, until bytes come or have been sent, or what was waited for has happened.
         case nothing
         case send(Data, thenPause: Duration?)
@@ -189,28 +189,28 @@ struct ScriptCursor {
         let awaited = peerHasEnded ? Action.close : .nothing
         switch step {
         case .send(let bytes):
-            if begins() { return .send(bytes, thenPause: nil) }
-            return isSent ? advanced(.goOn) : .nothing
+            if markStarted() { return .send(bytes, thenPause: nil) }
+            return isSent ? advanced(.nextStep) : .nothing
         case .drip(let bytes, let piece, let interval):
-            guard begins() || isSatisfied else { return .nothing }
-            guard progress < bytes.count else { return advanced(.goOn) }
+            guard markStarted() || isSatisfied else { return .nothing }
+            guard progress < bytes.count else { return advanced(.nextStep) }
             let end = min(bytes.count, progress + piece)
             defer { (progress, isSatisfied) = (end, false) }
             return .send(bytes[progress..<end], thenPause: interval)
         case .pause(let duration):
-            if begins() { return .pause(duration) }
-            return isSatisfied ? advanced(.goOn) : .nothing
+            if markStarted() { return .pause(duration) }
+            return isSatisfied ? advanced(.nextStep) : .nothing
         case .wait(let condition):
-            if begins() { return .wait(condition) }
-            return isSatisfied ? advanced(.goOn) : .nothing
+            if markStarted() { return .wait(condition) }
+            return isSatisfied ? advanced(.nextStep) : .nothing
         case .waitForHead: return readRequest(&parser, headOnly: true) ?? awaited
         case .waitForRequest: return readRequest(&parser, headOnly: false) ?? awaited
         case .waitForBytes(let count):
             progress += parser.takeRawBytes(count - progress).count
-            return progress >= count ? advanced(.goOn) : awaited
+            return progress >= count ? advanced(.nextStep) : awaited
         case .waitForClose:
             _ = parser.takeRawBytes(.max)
-            return peerHasEnded ? advanced(.goOn) : .nothing
+            return peerHasEnded ? advanced(.nextStep) : .nothing
         case .halfClose: return advanced(.halfClose)
         case .reset: return .reset
         case .close, nil: return .closeAfterReading
@@ -231,18 +231,18 @@ struct ScriptCursor {
                 if request?.isRecorded == false { request?.body.append(contentsOf: piece) }
             case .end(let trailers):
                 let request = request.take()
-                if !headOnly { _ = advanced(.goOn) }
+                if !headOnly { _ = advanced(.nextStep) }
                 if let request, !request.isRecorded {
                     return .record(request.head, body: request.body, trailers: trailers)
                 }
-                if !headOnly { return .goOn }
+                if !headOnly { return .nextStep }
             case .failed: return .close
             }
         }
     }
 
     /// Notes that the current step begins; says whether it had not before.
-    private mutating func begins() -> Bool {
+    private mutating func markStarted() -> Bool {
         defer { hasBegun = true }
         return !hasBegun
     }

@@ -20,7 +20,7 @@ final class StubExchange: Exchange {
         /// Whether more was asked for while the receiver still had to say that it was full.
         var wasDemanded = false
         /// Why it has to end; the first reason counts.
-        var abortion: RequestError?
+        var abortReason: RequestError?
     }
 
     /// How many bytes a piece has of a body that is held back.
@@ -68,7 +68,7 @@ final class StubExchange: Exchange {
 
     /// Ends it, unless it has ended, also while it is suspended or its answer is being made.
     func abort(with error: RequestError) {
-        state.change { $0.abortion = $0.abortion ?? error }
+        state.change { $0.abortReason = $0.abortReason ?? error }
         start(makesAnswer: false)
     }
 
@@ -83,7 +83,7 @@ final class StubExchange: Exchange {
             let answer = try await answered(makesAnswer: makesAnswer)
             // Of a response that was begun, the outcome has the head, whatever comes in between.
             if pausesBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
-            let body = try await handOut(answer)
+            let body = try await deliver(answer)
             outcome = ExchangeOutcome(
                 response: answer.response, body: body, error: answer.error, metrics: answer.metrics)
         } catch {
@@ -107,7 +107,7 @@ final class StubExchange: Exchange {
     }
 
     /// Hands out the head, and the body if there is a receiver for it; returns what of it belongs into the outcome.
-    private func handOut(_ outcome: ExchangeOutcome) async throws -> Data {
+    private func deliver(_ outcome: ExchangeOutcome) async throws -> Data {
         guard pausesBody, let response = outcome.response else {
             if !outcome.body.isEmpty {
                 observer.exchangeDidReceive(
@@ -142,7 +142,7 @@ final class StubExchange: Exchange {
     /// Waits until the exchange is not suspended and has something; throws if it is aborted before.
     private func wait<Value: Sendable>(for value: @escaping @Sendable (State) -> Value?) async throws -> Value {
         try await state.wait { state in
-            if let abortion = state.abortion { return .failure(abortion) }
+            if let abortReason = state.abortReason { return .failure(abortReason) }
             return state.isSuspended ? nil : value(state).map { .success($0) }
         }
     }

@@ -50,9 +50,9 @@ struct ResponseEncoder: Equatable {
             }
             text += "\(field.name): \(field.value)\r\n"
         }
-        let saysLength = response.headers.value(for: "Content-Length") != nil && framing == .none
+        let hasContentLength = response.headers.value(for: "Content-Length") != nil && framing == .none
         switch isBodiless ? .none : sent {
-        case .length(let length) where !saysLength: text += "Content-Length: \(length)\r\n"
+        case .length(let length) where !hasContentLength: text += "Content-Length: \(length)\r\n"
         case .chunked: text += "Transfer-Encoding: chunked\r\n"
         default: break
         }

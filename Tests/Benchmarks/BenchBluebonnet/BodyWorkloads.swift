@@ -24,39 +24,39 @@ struct BodyWorkloads {
         }
     }
 
-    private func count(_ job: Job) async throws -> BenchClient.Answer {
+    private func count(_ job: Job) async throws -> BenchClient.BenchResponse {
         let task = session.streamRequest(job.url).streamTask()
         var length = 0
         for try await chunk in task.bytes { length += chunk.count }
         return .init(status: try await task.response.statusCode, length: length)
     }
 
-    private func decode(_ job: Job) async throws -> BenchClient.Answer {
+    private func decode(_ job: Job) async throws -> BenchClient.BenchResponse {
         let task = session.streamRequest(job.url).streamTask()
         var counter = EventCounter()
         for try await event in task.decodables(of: Event.self) { try counter.add(event) }
         return .init(status: try await task.response.statusCode, length: counter.count)
     }
 
-    private func download(_ job: Job) async throws -> BenchClient.Answer {
+    private func download(_ job: Job) async throws -> BenchClient.BenchResponse {
         guard let file = job.file else { throw BenchFailure("file=PATH?") }
         let response = await session.download(job.url, to: .file(file)).serializingURL().response
         let size = try FileManager.default.attributesOfItem(atPath: try response.result.get().path)[.size]
         return .init(status: response.response?.statusCode, length: (size as? any BinaryInteger).map { Int($0) } ?? -1)
     }
 
-    private func uploadFile(_ job: Job) async throws -> BenchClient.Answer {
+    private func uploadFile(_ job: Job) async throws -> BenchClient.BenchResponse {
         guard let file = job.file else { throw BenchFailure("file=PATH?") }
         return try answer(await session.upload(file, to: job.url).serializingString().response)
     }
 
-    private func uploadSequence(_ job: Job) async throws -> BenchClient.Answer {
+    private func uploadSequence(_ job: Job) async throws -> BenchClient.BenchResponse {
         let upload = session.upload(UploadChunks(length: job.length), length: Int64(job.length), to: job.url)
         return try answer(await upload.serializingString().response)
     }
 
     /// The sink answers with the length of what it has received.
-    private func answer(_ response: DataResponse<String, RequestError>) throws -> BenchClient.Answer {
+    private func answer(_ response: DataResponse<String, RequestError>) throws -> BenchClient.BenchResponse {
         let text = try response.result.get().split(separator: "\n").first ?? ""
         return .init(status: response.response?.statusCode, length: Int(text) ?? -1)
     }

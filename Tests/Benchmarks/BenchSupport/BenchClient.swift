@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// it: as many child tasks as requests in flight, each of which awaits one request after the other.
 public struct BenchClient: Sendable {
     /// A ready response, as far as it is checked.
-    public struct Answer: Sendable {
+    public struct BenchResponse: Sendable {
         let status: Int?
         let length: Int
 
@@ -90,7 +90,7 @@ public struct BenchClient: Sendable {
     ///
     /// - Parameter send: Sends one request and returns its answer.
     /// - Throws: What `send` throws, or ``BenchFailure`` when an answer is wrong.
-    public func run(_ send: @escaping @Sendable (URL) async throws -> Answer) async throws {
+    public func run(_ send: @escaping @Sendable (URL) async throws -> BenchResponse) async throws {
         try await runJobs { try await send($0.url) }
     }
 
@@ -98,7 +98,7 @@ public struct BenchClient: Sendable {
     ///
     /// - Parameter perform: Does one job and returns its answer, with the length of the body that was moved.
     /// - Throws: What `perform` throws, or ``BenchFailure`` when an answer is wrong.
-    public func runJobs(_ perform: @escaping @Sendable (Job) async throws -> Answer) async throws {
+    public func runJobs(_ perform: @escaping @Sendable (Job) async throws -> BenchResponse) async throws {
         try await repeating(warmup, warmupJob, width: warmupConcurrency, perform)
         bench_meter_start()
         try await repeating(requests, job, width: concurrency, perform)
@@ -110,7 +110,7 @@ public struct BenchClient: Sendable {
     /// - Parameter send: Sends one request, and calls its second argument with the answer, once.
     /// - Throws: The error of an answer, or ``BenchFailure`` when one is wrong.
     public func runHandlers(
-        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<BenchResponse, any Error>) -> Void) -> Void
     ) async throws {
         try await repeating(warmup, warmupJob, width: warmupConcurrency, send)
         bench_meter_start()
@@ -120,13 +120,13 @@ public struct BenchClient: Sendable {
 
     private func repeating(
         _ count: Int, _ job: Job, width: Int,
-        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+        _ send: @escaping @Sendable (URL, @escaping @Sendable (Result<BenchResponse, any Error>) -> Void) -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for share in shares(of: count, among: width) where share > 0 {
                 group.addTask {
                     try await withCheckedThrowingContinuation { continuation in
-                        Chain(job: job, send: send) { continuation.resume(with: $0) }.goOn(for: share)
+                        Chain(job: job, send: send) { continuation.resume(with: $0) }.proceed(for: share)
                     }
                 }
             }
@@ -152,7 +152,7 @@ public struct BenchClient: Sendable {
     }
 
     private func repeating(
-        _ count: Int, _ job: Job, width: Int, _ perform: @escaping @Sendable (Job) async throws -> Answer
+        _ count: Int, _ job: Job, width: Int, _ perform: @escaping @Sendable (Job) async throws -> BenchResponse
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for share in shares(of: count, among: width) {
@@ -172,15 +172,15 @@ public struct BenchClient: Sendable {
     /// One request after the other, each made by the handler of the one before.
     private struct Chain: Sendable {
         let job: Job
-        let send: @Sendable (URL, @escaping @Sendable (Result<Answer, any Error>) -> Void) -> Void
+        let send: @Sendable (URL, @escaping @Sendable (Result<BenchResponse, any Error>) -> Void) -> Void
         let finish: @Sendable (Result<Void, any Error>) -> Void
 
-        func goOn(for remaining: Int) {
+        func proceed(for remaining: Int) {
             guard remaining > 0 else { return finish(.success(())) }
             send(job.url) { answer in
                 do {
                     try job.check(try answer.get())
-                    goOn(for: remaining - 1)
+                    proceed(for: remaining - 1)
                 } catch {
                     finish(.failure(error))
                 }
@@ -191,7 +191,7 @@ public struct BenchClient: Sendable {
 
 extension Job {
     /// Finds an answer that is not the expected one.
-    fileprivate func check(_ answer: BenchClient.Answer) throws {
+    fileprivate func check(_ answer: BenchClient.BenchResponse) throws {
         guard answer.status == 200, answer.length == length else {
             throw BenchFailure("the response was wrong: \(answer), not 200 with length \(length)")
         }

@@ -36,12 +36,12 @@ struct BodyWorkloads {
     /// Has the delegate count what a closure makes of each piece of the body.
     private func transfer(
         _ url: URL, _ count: @escaping @Sendable (Data) throws -> Int
-    ) async throws -> BenchClient.Answer {
+    ) async throws -> BenchClient.BenchResponse {
         let (status, length) = try await delegate.result(of: session.dataTask(with: url), count)
         return .init(status: status, length: length)
     }
 
-    private func download(_ job: Job) async throws -> BenchClient.Answer {
+    private func download(_ job: Job) async throws -> BenchClient.BenchResponse {
         guard let file = job.file else { throw BenchFailure("file=PATH?") }
         let (temporary, response) = try await session.download(from: job.url)
         try? FileManager.default.removeItem(at: file)
@@ -50,7 +50,7 @@ struct BodyWorkloads {
         return .init(status: (response as? HTTPURLResponse)?.statusCode, length: length ?? -1)
     }
 
-    private func upload(_ job: Job) async throws -> BenchClient.Answer {
+    private func upload(_ job: Job) async throws -> BenchClient.BenchResponse {
         guard let file = job.file else { throw BenchFailure("file=PATH?") }
         var request = URLRequest(url: job.url)
         request.httpMethod = "PUT"

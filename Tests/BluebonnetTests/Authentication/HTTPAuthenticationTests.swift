@@ -7,7 +7,7 @@ import Testing
 /// httpbin's challenges, for every kind of request, over HTTP/1.1 and HTTP/2.
 @Suite(.timeLimit(.minutes(1))) struct `HTTP authentication` {
     /// Whether and how a request is authenticated.
-    enum Given: CaseIterable, Sendable {
+    enum CredentialCase: CaseIterable, Sendable {
         case right, wrong, none
 
         func credential(_ schemes: Credential.Schemes = [.basic, .digest, .ntlm]) -> Credential? {
@@ -32,7 +32,7 @@ import Testing
     func `httpbin lets in the right user only`(server: TestServers, kind: ChallengedKind) async throws {
         let session = Session(configuration: .conformance)
         for path in Self.paths {
-            for given in Given.allCases {
+            for given in CredentialCase.allCases {
                 let request = HTTPRequest(try server.url(path), credential: given.credential())
                 let answer = await kind.answer(request, in: session)
                 #expect(answer.error == nil, "\(path) \(given): \(String(describing: answer.error))")
@@ -51,7 +51,7 @@ import Testing
     ) async throws {
         let session = Session(configuration: .conformance)
         let url = try server.url("/digest-auth/auth/user/\(Self.password)/SHA-512")
-        for given in Given.allCases {
+        for given in CredentialCase.allCases {
             let answer = await kind.answer(HTTPRequest(url, credential: given.credential()), in: session)
             guard given != .none else {
                 #expect(answer.status == 401 && answer.error == nil)
@@ -70,7 +70,7 @@ import Testing
         let url = try server.url("/digest-auth/auth/user/\(Self.password)/\(algorithm)/1")
         for _ in 1...3 {
             let answer = await ChallengedKind.data.answer(
-                HTTPRequest(url, credential: Given.right.credential()), in: session)
+                HTTPRequest(url, credential: CredentialCase.right.credential()), in: session)
             #expect(answer.status == 200 && answer.heads == [200], "\(answer)")
         }
         await session.shutdown()
@@ -109,7 +109,7 @@ import Testing
         let right = await kind.answer(HTTPRequest(url: url, headers: [.authorization(bearerToken: "abc")]), in: session)
         #expect(right.status == 200 && right.text.contains("abc"))
         // A name and a password do not answer this challenge.
-        let user = await kind.answer(HTTPRequest(url, credential: Given.right.credential()), in: session)
+        let user = await kind.answer(HTTPRequest(url, credential: CredentialCase.right.credential()), in: session)
         #expect(user.status == 401 && user.error == nil)
         #expect(await kind.answer(HTTPRequest(url: url), in: session).status == 401)
         await session.shutdown()

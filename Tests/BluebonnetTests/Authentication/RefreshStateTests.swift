@@ -12,12 +12,12 @@ import Testing
         var state = RefreshState(hasCredential: false, window: nil)
         let adapting = state.adapting(requiresRefresh: false, isFresh: false, now: .zero)
         #expect(adapting == .fail(.missingCredential))
-        let refused = state.refused(isAuthenticated: true, tick: 1, isRepeated: false, now: .zero)
+        let refused = state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero)
         #expect(refused == .fail(.missingCredential))
-        state.replaced(hasCredential: true, tick: 2)
+        state.replaced(hasCredential: true, version: 2)
         let replaced = state.adapting(requiresRefresh: false, isFresh: false, now: .zero)
         #expect(replaced == .proceed)
-        state.replaced(hasCredential: false, tick: 3)
+        state.replaced(hasCredential: false, version: 3)
         let removed = state.adapting(requiresRefresh: true, isFresh: true, now: .zero)
         #expect(removed == .fail(.missingCredential))
     }
@@ -28,18 +28,18 @@ import Testing
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
             state.adapting(requiresRefresh: false, isFresh: false, now: .zero),
-            state.refused(isAuthenticated: true, tick: 1, isRepeated: false, now: .zero),
-            state.refused(isAuthenticated: false, tick: nil, isRepeated: true, now: .zero),
+            state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero),
+            state.refused(isAuthenticated: false, version: nil, isRepeated: true, now: .zero),
         ]
         #expect(actions == [.refresh(1), .wait, .wait, .wait, .wait])
-        let isNews = state.refreshed(1, tick: 5)
+        let isNews = state.refreshed(1, version: 5)
         #expect(isNews && !state.isRefreshing)
     }
 
     @Test func `a refresh that a refusal began holds new requests back, too`() {
         var state = state()
         let actions = [
-            state.refused(isAuthenticated: true, tick: 1, isRepeated: false, now: .zero),
+            state.refused(isAuthenticated: true, version: 1, isRepeated: false, now: .zero),
             state.adapting(requiresRefresh: false, isFresh: false, now: .zero),
         ]
         #expect(actions == [.refresh(1), .wait])
@@ -55,7 +55,7 @@ import Testing
     }
 
     struct Refusal: Sendable {
-        let tick: UInt64?
+        let version: UInt64?
         var failedAt: UInt64?
         var isAuthenticated = true
         var isRepeated = false
@@ -64,35 +64,35 @@ import Testing
 
     /// A credential was replaced at 10, and maybe a refresh failed later.
     static let refusals: [Refusal] = [
-        Refusal(tick: 5, action: .proceed), Refusal(tick: 5, isAuthenticated: false, action: .proceed),
-        Refusal(tick: 15, action: .refresh(2)),
+        Refusal(version: 5, action: .proceed), Refusal(version: 5, isAuthenticated: false, action: .proceed),
+        Refusal(version: 15, action: .refresh(2)),
         // By its looks it has another credential, but it was given this one: no endless retries.
-        Refusal(tick: 15, isAuthenticated: false, action: .refresh(2)),
-        Refusal(tick: nil, action: .refresh(2)), Refusal(tick: nil, isAuthenticated: false, action: .proceed),
-        Refusal(tick: nil, isAuthenticated: false, isRepeated: true, action: .refresh(2)),
-        Refusal(tick: 5, failedAt: 20, action: .proceed), Refusal(tick: 15, failedAt: 20, action: .failAsRefresh),
-        Refusal(tick: 15, failedAt: 20, isAuthenticated: false, isRepeated: true, action: .failAsRefresh),
-        Refusal(tick: 25, failedAt: 20, action: .refresh(3)),
+        Refusal(version: 15, isAuthenticated: false, action: .refresh(2)),
+        Refusal(version: nil, action: .refresh(2)), Refusal(version: nil, isAuthenticated: false, action: .proceed),
+        Refusal(version: nil, isAuthenticated: false, isRepeated: true, action: .refresh(2)),
+        Refusal(version: 5, failedAt: 20, action: .proceed), Refusal(version: 15, failedAt: 20, action: .failAsRefresh),
+        Refusal(version: 15, failedAt: 20, isAuthenticated: false, isRepeated: true, action: .failAsRefresh),
+        Refusal(version: 25, failedAt: 20, action: .refresh(3)),
     ]
 
     @Test(arguments: refusals)
     func `how a refused request is handled`(_ row: Refusal) {
         var state = state(nil)
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        _ = state.refreshed(1, tick: 10)
+        _ = state.refreshed(1, version: 10)
         if let failedAt = row.failedAt {
             _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-            _ = state.refreshFailed(2, tick: failedAt)
+            _ = state.refreshFailed(2, version: failedAt)
         }
         let action = state.refused(
-            isAuthenticated: row.isAuthenticated, tick: row.tick, isRepeated: row.isRepeated, now: .zero)
+            isAuthenticated: row.isAuthenticated, version: row.version, isRepeated: row.isRepeated, now: .zero)
         #expect(action == row.action)
     }
 
     @Test func `a failed refresh is not sticky`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        let isNews = state.refreshFailed(1, tick: 1)
+        let isNews = state.refreshFailed(1, version: 1)
         let next = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         #expect(isNews && next == .refresh(2))
     }
@@ -100,14 +100,14 @@ import Testing
     @Test func `setting a credential ends the refresh, whose outcome is discarded`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        state.replaced(hasCredential: true, tick: 1)
+        state.replaced(hasCredential: true, version: 1)
         let actions = [
             state.adapting(requiresRefresh: false, isFresh: false, now: .zero),
             state.adapting(requiresRefresh: true, isFresh: false, now: .zero),
         ]
         #expect(actions == [.proceed, .refresh(2)])
         var late = state
-        let (succeeded, failed) = (late.refreshed(1, tick: 2), late.refreshFailed(1, tick: 3))
+        let (succeeded, failed) = (late.refreshed(1, version: 2), late.refreshFailed(1, version: 3))
         #expect(!succeeded && !failed && late == state)
     }
 
@@ -117,12 +117,12 @@ import Testing
         for number in 0..<maximum {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: .seconds(number))
             #expect(action == .refresh(number + 1))
-            _ = state.refreshed(number + 1, tick: UInt64(number))
+            _ = state.refreshed(number + 1, version: UInt64(number))
         }
         // The first one still counts after exactly the interval, and no longer.
         for now in [Duration.seconds(max(maximum - 1, 0)), .seconds(30)] {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: now)
-            let refused = state.refused(isAuthenticated: true, tick: 1_000, isRepeated: false, now: now)
+            let refused = state.refused(isAuthenticated: true, version: 1_000, isRepeated: false, now: now)
             #expect(action == .fail(.excessiveRefresh) && refused == .fail(.excessiveRefresh))
         }
         let later = state.adapting(requiresRefresh: true, isFresh: false, now: .milliseconds(30_001))
@@ -134,7 +134,7 @@ import Testing
         for number in 1...100 {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
             #expect(action == .refresh(number))
-            _ = state.refreshed(number, tick: UInt64(number))
+            _ = state.refreshed(number, version: UInt64(number))
         }
     }
 }

@@ -60,7 +60,7 @@ import Testing
 
     // MARK: Forgetting
 
-    enum Forgetting: CaseIterable, Sendable {
+    enum Removal: CaseIterable, Sendable {
         case delete, removeURL, removeAll
 
         func callAsFunction(_ scene: CacheTestSession) async {
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Forgetting.allCases, [0, 16 << 20])
-    func `§4.4: what a read-only file system keeps is not answered`(_ forget: Forgetting, memory: Int) async throws {
+    @Test(arguments: Removal.allCases, [0, 16 << 20])
+    func `§4.4: what a read-only file system keeps is not answered`(_ forget: Removal, memory: Int) async throws {
         let directory = try TestDirectory()
         let scene = Self.scene(directory.url, memory: memory)
         #expect(Self.number(await scene.answer()) == 1)
@@ -89,8 +89,8 @@ import Testing
         #expect(Self.number(await Self.scene(directory.url, begin: 20).answer(policy: .returnCacheElseLoad)) == 21)
     }
 
-    @Test(arguments: Forgetting.allCases, [false, true])
-    func `§4.4: what cannot be removed is not answered`(_ forget: Forgetting, isReadOnly: Bool) async throws {
+    @Test(arguments: Removal.allCases, [false, true])
+    func `§4.4: what cannot be removed is not answered`(_ forget: Removal, isReadOnly: Bool) async throws {
         let directory = try TestDirectory()
         let scene = Self.scene(directory.url)
         _ = await scene.answer()

@@ -42,20 +42,24 @@ struct CacheVerdictTests {
             response: ["ETag": "W/\"1\""], expected: "freshen"),
         Row(
             testDescription: "§4.3.4: a 304 about something else", stored: minute(), status: 304,
-            response: ["ETag": "\"2\""], expected: "fetchAnew"),
+            response: ["ETag": "\"2\""], expected: "refetch"),
         Row(
             testDescription: "a 304 to the user's own condition", request: ["If-None-Match": "\"1\""], status: 304,
             expected: "pass"),
         Row(testDescription: "§4.3.3: 500", stored: minute(), status: 500, expected: "pass"),
-        Row(testDescription: "RFC 5861 §4: 500", stored: minute("stale-if-error=20"), status: 500, expected: "standIn"),
-        Row(testDescription: "RFC 5861 §4: 503", stored: minute("stale-if-error=20"), status: 503, expected: "standIn"),
+        Row(
+            testDescription: "RFC 5861 §4: 500", stored: minute("stale-if-error=20"), status: 500,
+            expected: "serveStale"),
+        Row(
+            testDescription: "RFC 5861 §4: 503", stored: minute("stale-if-error=20"), status: 503,
+            expected: "serveStale"),
         Row(testDescription: "RFC 5861 §4: 404", stored: minute("stale-if-error=20"), status: 404, expected: "store"),
         Row(
             testDescription: "RFC 5861 §4: no connection", stored: minute("stale-if-error=20"),
-            error: .connection(.refused), expected: "standIn"),
+            error: .connection(.refused), expected: "serveStale"),
         Row(
             testDescription: "RFC 5861 §4: no answer in time", stored: minute("stale-if-error=20"),
-            error: .timedOut(.idle), expected: "standIn"),
+            error: .timedOut(.idle), expected: "serveStale"),
         Row(
             testDescription: "RFC 5861 §4: cancelled", stored: minute("stale-if-error=20"), error: .cancelled,
             expected: "pass"),
@@ -64,7 +68,7 @@ struct CacheVerdictTests {
             expected: "pass"),
         Row(
             testDescription: "RFC 5861 §4: the request's", stored: minute(),
-            request: ["Cache-Control": "stale-if-error=20"], error: .connection(.refused), expected: "standIn"),
+            request: ["Cache-Control": "stale-if-error=20"], error: .connection(.refused), expected: "serveStale"),
         Row(
             testDescription: "§4.2.4: must-revalidate", stored: minute("must-revalidate, stale-if-error=20"),
             error: .connection(.refused), expected: "pass"),
@@ -117,8 +121,8 @@ struct CacheVerdictTests {
         case .store: "store"
         case .drop: "drop"
         case .freshen: "freshen"
-        case .fetchAnew: "fetchAnew"
-        case .standIn: "standIn"
+        case .refetch: "refetch"
+        case .serveStale: "serveStale"
         case .compareHead: "compareHead"
         case .forget(let keys): "forget " + keys.map(\.text).joined(separator: " ")
         }
@@ -135,9 +139,10 @@ struct CacheVerdictTests {
         let entry = try CacheFixtures.stored([
             HTTPHeader(name: name, value: "old"), HTTPHeader(name: "X-B", value: "b"),
         ])
-        let news = try CacheFixtures.response([HTTPHeader(name: name.lowercased(), value: "new")], status: 304)
+        let update = try CacheFixtures.response([HTTPHeader(name: name.lowercased(), value: "new")], status: 304)
         let fresh = try #require(
-            Freshening.freshened(entry, by: news, requestTime: CacheFixtures.begin, responseTime: CacheFixtures.begin))
+            Freshening.freshened(entry, by: update, requestTime: CacheFixtures.begin, responseTime: CacheFixtures.begin)
+        )
         #expect(fresh.response.headers.values(for: name) == [isReplaced ? "new" : "old"])
         #expect(fresh.response.headers["X-B"] == "b")
         #expect(fresh.response.statusCode == 200 && fresh.body == entry.body)
@@ -146,8 +151,8 @@ struct CacheVerdictTests {
     @Test func `§4.2.3: how old a response was counts no longer when it is freshened`() throws {
         let entry = try CacheFixtures.stored(["Age": "50", "Cache-Control": "max-age=60"])
         let later = CacheFixtures.begin.addingTimeInterval(100)
-        let news = HTTPResponse(url: entry.response.url, statusCode: 304)
-        let fresh = try #require(Freshening.freshened(entry, by: news, requestTime: later, responseTime: later))
+        let update = HTTPResponse(url: entry.response.url, statusCode: 304)
+        let fresh = try #require(Freshening.freshened(entry, by: update, requestTime: later, responseTime: later))
         #expect(fresh.freshness.age(at: later) == 0)
         #expect(fresh.freshness.lifetime == 60)
     }

@@ -7,7 +7,7 @@ struct CachingExchangeStateTests {
     private static let outcome = ExchangeOutcome(response: nil)
 
     private static func tells(_ action: CachingExchangeState.Action) -> Bool {
-        if case .tell = action { true } else { false }
+        if case .complete = action { true } else { false }
     }
 
     @Test func `a hit is reported once`() {
@@ -60,7 +60,7 @@ struct CachingExchangeStateTests {
         #expect(did5)
         let isInterrupted = state.workBegan {}
         #expect(!isInterrupted)
-        guard case .tell(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
+        guard case .complete(_, let interruption) = state.stopped(with: RequestError(.cancelled)) else {
             Issue.record("nothing is reported")
             return
         }

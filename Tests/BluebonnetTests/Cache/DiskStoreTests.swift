@@ -21,7 +21,7 @@ struct DiskStoreTests {
         let found = DiskStore(directory: path, capacity: 1 << 20).candidates(for: request.key, url: request.url)
         let same = try #require(found.first)
         #expect(found.count == 1)
-        #expect(same.body == entry.body && same.selector == entry.selector && same.variation == entry.variation)
+        #expect(same.body == entry.body && same.selector == entry.selector && same.varyFields == entry.varyFields)
         #expect(same.requestTime == entry.requestTime && same.responseTime == entry.responseTime)
         #expect(same.response.headers == head.headers && same.response.statusCode == 404)
         #expect(same.response.reasonPhrase == "Not here" && same.response.httpVersion == .http1_0)

@@ -16,7 +16,7 @@ import Testing
     }
 
     /// The ways to give the same identity.
-    enum Way: String, CaseIterable {
+    enum IdentitySource: String, CaseIterable {
         case pemFiles, oneEncryptedKey, pemData, encryptedData, oneText, derFiles, derData, pkcs12File, pkcs12Data
 
         func identity() throws -> Identity {
@@ -39,8 +39,10 @@ import Testing
         }
     }
 
-    @Test(arguments: Way.allCases) func `a server that asks learns who the client is`(_ way: Way) async throws {
-        let session = try Self.session(try way.identity())
+    @Test(arguments: IdentitySource.allCases) func `a server that asks learns who the client is`(
+        _ source: IdentitySource
+    ) async throws {
+        let session = try Self.session(try source.identity())
         let url = try TestServers.clientCertificates.url("/tls")
         // Twice with fields, so that a handle is set up again.
         for _ in 1...2 {
@@ -51,7 +53,7 @@ import Testing
     }
 
     @Test func `a server that does not ask gets nothing`() async throws {
-        let session = try Self.session(try Way.pemFiles.identity())
+        let session = try Self.session(try IdentitySource.pemFiles.identity())
         let text = try await session.request(try TestServers.tls1_3.url("/tls")).serializingString().value
         #expect(!text.contains("CN="))
         await session.shutdown()
@@ -89,7 +91,7 @@ import Testing
                 session.request(url).serializingData(), in: session, failsWith: .trust(reason), saying: " alert ")
             await session.shutdown()
         }
-        let session = try Self.session(try Way.pemFiles.identity())
+        let session = try Self.session(try IdentitySource.pemFiles.identity())
         #expect(await session.request(url).serializingData().response.response?.statusCode == 200)
         await session.shutdown()
     }
@@ -98,7 +100,7 @@ import Testing
         let loop = EventLoop()
         let authority = try TestCertificates().authority
         let url = try TestServers.clientCertificates.url("/tls")
-        let identity = try Way.pemFiles.identity()
+        let identity = try IdentitySource.pemFiles.identity()
         let sessions = [identity, nil].map { identity in
             TestHarness.session {
                 $0.eventLoop = loop

@@ -99,11 +99,11 @@ import Testing
     @Test(arguments: flaws) func `a value that cannot be is found`(_ row: Row) {
         var configuration = Configuration()
         row.change(&configuration)
-        let flaw = ConfigurationIssue(in: configuration)
+        let issue = ConfigurationIssue(in: configuration)
         // A libcurl with c-ares would use these servers.
-        if row.option == "dns.servers", Libcurl.asksServers { return #expect(flaw == nil) }
-        #expect(flaw?.option == row.option)
-        #expect(flaw?.words.isEmpty == false)
+        if row.option == "dns.servers", Libcurl.asksServers { return #expect(issue == nil) }
+        #expect(issue?.option == row.option)
+        #expect(issue?.message.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct HSTSTests {
     /// A session to whose requests for `named.test` and the hosts below it a plain server answers at port 80, and one with
     /// TLS at port 443.
-    private struct Scene {
+    private struct FixtureSession {
         let plain: LocalServer
         let session: Session
         let securePort: String
@@ -44,7 +44,7 @@ import Testing
     func `a host that wants TLS is spoken to over TLS from then on, and no other host is`(
         withCookies: Bool
     ) async throws {
-        let scene = try await Scene(.memory, cookies: withCookies)
+        let scene = try await FixtureSession(.memory, cookies: withCookies)
         // A field that was received without TLS does not count.
         #expect(try await scene.get("http://named.test/port") == ("plain", "http://named.test/port"))
         #expect(try await scene.get("http://named.test/port").text == "plain")
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `the server includes the hosts below it, and removes them`() async throws {
-        let scene = try await Scene(.memory)
+        let scene = try await FixtureSession(.memory)
         #expect(try await scene.get("https://named.test/hsts/all").text == "remembered\n")
         #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
         #expect(try await scene.get("https://named.test/hsts/none").text == "forgotten\n")
@@ -67,14 +67,14 @@ import Testing
     }
 
     @Test func `an address cannot require TLS`() async throws {
-        let scene = try await Scene(.memory)
+        let scene = try await FixtureSession(.memory)
         #expect(try await scene.get("https://127.0.0.1/hsts").text == "remembered\n")
         #expect(try await scene.get("http://127.0.0.1/port").text == "plain")
         try await scene.end()
     }
 
     @Test func `a request without cookies is made over TLS, too, and still has none`() async throws {
-        let scene = try await Scene(.memory)
+        let scene = try await FixtureSession(.memory)
         _ = try await scene.get("http://named.test/")
         _ = try await scene.get("http://other.test/")
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
@@ -109,26 +109,26 @@ import Testing
         // The transport has it, most likely; it goes to the same server in any case.
         for _ in 0..<100_000 where request.requests.isEmpty { await Task.yield() }
         _ = try await session.cookies.all()
-        let told = await session.request("https://named.test/hsts").serializingString().response
-        #expect(told.value == "remembered\n")
+        let announced = await session.request("https://named.test/hsts").serializingString().response
+        #expect(announced.value == "remembered\n")
         request.resume()
         let answer = await task.response
         made.withLock { $0 = nil }
         #expect(answer.value == "\(port)\n" && answer.response?.url.scheme == "https", "\(answer)")
         #expect(answer.metrics?.isReusedConnection == true)
-        #expect(answer.response?.httpVersion == told.response?.httpVersion)
+        #expect(answer.response?.httpVersion == announced.response?.httpVersion)
         await session.shutdown()
     }
 
     @Test func `nothing is remembered unless it is to be`() async throws {
-        let scene = try await Scene(.off)
+        let scene = try await FixtureSession(.off)
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
         #expect(try await scene.get("http://named.test/port").text == "plain")
         try await scene.end()
     }
 
     @Test func `another session does not know`() async throws {
-        let (first, second) = (try await Scene(.memory), try await Scene(.memory))
+        let (first, second) = (try await FixtureSession(.memory), try await FixtureSession(.memory))
         #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
         #expect(try await second.get("http://named.test/port").text == "plain")
         try await first.end()
@@ -139,14 +139,14 @@ import Testing
     func `a file hands the hosts on to the next session`(withCookies: Bool) async throws {
         let directory = try TestDirectory()
         let file = directory.path("hsts.txt")
-        let first = try await Scene(.file(file), cookies: withCookies)
+        let first = try await FixtureSession(.file(file), cookies: withCookies)
         #expect(try await first.get("http://named.test/port").text == "plain")
         #expect(try await first.get("https://named.test/hsts").text == "remembered\n")
         try await first.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
         // A session that makes no request leaves the file as it is.
-        try await Scene(.file(file)).end()
-        let second = try await Scene(.file(file), cookies: withCookies)
+        try await FixtureSession(.file(file)).end()
+        let second = try await FixtureSession(.file(file), cookies: withCookies)
         #expect(try await second.get("http://named.test/port").text == second.securePort)
         try await second.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
@@ -160,7 +160,7 @@ import Testing
             try directory.write("", to: "hsts.txt")
             _ = unsafe chmod(file, mode)
         }
-        let scene = try await Scene(.file(file))
+        let scene = try await FixtureSession(.file(file))
         #expect(try await scene.get("https://named.test/hsts").text == "remembered\n")
         try await scene.end()
         #expect(directory.text("hsts.txt")?.contains("\nnamed.test \"") == true)
@@ -170,7 +170,7 @@ import Testing
     @Test func `hosts in a file of the user's are known from the first request on`() async throws {
         let directory = try TestDirectory()
         try directory.write(".named.test \"unlimited\"\n", to: "hsts.txt")
-        let scene = try await Scene(.file(directory.path("hsts.txt")))
+        let scene = try await FixtureSession(.file(directory.path("hsts.txt")))
         #expect(try await scene.get("http://a.named.test/port").text == scene.securePort)
         try await scene.end()
     }

@@ -19,7 +19,7 @@ import Testing
 
     @Test func `more waits in libcurl until what is here is decoded`() {
         var state = state(isHeld: false)
-        #expect(!state.isHeldUp, "it is our turn")
+        #expect(!state.isPaused, "it is our turn")
         #expect(state.codedBytesReceived() == .pause)
         #expect(state.bodyBytesReceived(3) == .accept, "decoded bytes go on")
         #expect(state.codedBytesDecoded() == .unpause)
@@ -29,10 +29,10 @@ import Testing
 
     @Test func `a reader that makes room gets what is here first`() {
         var state = state(isHeld: true)
-        #expect(state.isHeldUp && !state.takesBody)
+        #expect(state.isPaused && !state.takesBody)
         #expect(state.codedBytesReceived() == .pause)
         #expect(state.bodyReleased() == .nothing)
-        #expect(state.takesBody && !state.isHeldUp && state.isReceivingPaused)
+        #expect(state.takesBody && !state.isPaused && state.isReceivingPaused)
         #expect(state.codedBytesDecoded() == .unpause)
         #expect(!state.isReceivingPaused)
     }

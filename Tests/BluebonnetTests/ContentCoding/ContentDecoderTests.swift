@@ -56,13 +56,13 @@ import Testing
         ("gzip", gzip, "there are"), ("deflate", zlib, "bytes behind the end"), ("br", brotli, "bytes behind the end"),
         ("zstd", zstd, "nknown"), ("gzip, br", brotliOfGzip, "bytes behind the end"),
     ])
-    func `bytes behind the end are an error`(_ codings: String, bytes: [UInt8], words: String) {
+    func `bytes behind the end are an error`(_ codings: String, bytes: [UInt8], message: String) {
         for size in [1, bytes.count, bytes.count + 10] {
             guard case .failed(let said) = Self.decode(bytes + Array("not a gzip".utf8), codings, by: size) else {
                 Issue.record("\(codings) by \(size)")
                 continue
             }
-            #expect(codings == "gzip" ? said.contains("incorrect header") : said.contains(words), "\(said)")
+            #expect(codings == "gzip" ? said.contains("incorrect header") : said.contains(message), "\(said)")
         }
     }
 
@@ -75,13 +75,13 @@ import Testing
         ("nonsense", "not known"), ("gzip, compress", "not known"), ("exi", "not known"), ("chunked", "not known"),
         ("gzip,gzip,gzip,gzip,gzip,gzip", "more than 5"), (String(repeating: "br,", count: 50_000), "more than 5"),
     ])
-    func `what cannot be decoded is found at the first byte`(_ codings: String, words: String) {
+    func `what cannot be decoded is found at the first byte`(_ codings: String, message: String) {
         #expect(Self.decode([], codings, by: 1) == .whole([]))
         guard case .failed(let said) = Self.decode([0x41], codings, by: 1) else {
             Issue.record("there is no error")
             return
         }
-        #expect(said.contains(words))
+        #expect(said.contains(message))
     }
 
     @Test func `a zstd window of more than 8 MiB is refused`() {
@@ -107,15 +107,15 @@ import Testing
                 case .output(let put):
                     #expect(put <= ContentDecoder.stepSize)
                     count += put
-                case .restsForOthers:
+                case .yieldsTurn:
                     #expect(before <= 0 && before > -2 * ContentDecoder.stepSize)
                     turns += 1
                     allowance = 1 << 20
                     continue
                 case .needsInput:
                     return
-                case .failed(let words):
-                    return _ = Issue.record("\(words)")
+                case .failed(let message):
+                    return _ = Issue.record("\(message)")
                 }
             }
         }
@@ -134,7 +134,7 @@ import Testing
         unsafe coded.withUnsafeBytes { bytes in
             var input = unsafe bytes
             var allowance = 1 << 20
-            while case .restsForOthers = unsafe decoder.step(&input, allowance: &allowance) {
+            while case .yieldsTurn = unsafe decoder.step(&input, allowance: &allowance) {
                 turns += 1
                 allowance = 1 << 20
             }
@@ -166,9 +166,9 @@ import Testing
             while true {
                 switch unsafe decoder.step(&input, allowance: &left) {
                 case .output(let count): unsafe output.append(contentsOf: decoder.output(count))
-                case .restsForOthers: return .part([])
+                case .yieldsTurn: return .part([])
                 case .needsInput: return nil
-                case .failed(let words): return .failed(words)
+                case .failed(let message): return .failed(message)
                 }
             }
         }

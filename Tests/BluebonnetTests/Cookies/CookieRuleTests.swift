@@ -26,8 +26,8 @@ import Testing
         #expect(try await scene.get(row.asked) == row.sent)
         // The store lists exactly the cookies that are sent.
         let url = try #require(URL(string: row.asked))
-        let told = try await scene.session.cookies.cookies(for: url).map { "\($0.name)=\($0.value)" }
-        #expect(told.joined(separator: "; ") == row.sent ?? "")
+        let reported = try await scene.session.cookies.cookies(for: url).map { "\($0.name)=\($0.value)" }
+        #expect(reported.joined(separator: "; ") == row.sent ?? "")
         try await scene.end()
     }
 

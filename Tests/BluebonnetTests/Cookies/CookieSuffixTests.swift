@@ -62,8 +62,8 @@ import Testing
             try await scene.get("http://\(name.host)", setting: ["n\(first)=1; Domain=\(domain)"])
             let isOwn = name.site.map { domain.hasSuffix($0) } ?? false
             let url = try #require(URL(string: "http://beside.\(domain)/"))
-            let told = try await scene.session.cookies.cookies(for: url)
-            #expect(told.contains { $0.name == "n\(first)" } == isOwn, "\(domain)")
+            let reported = try await scene.session.cookies.cookies(for: url)
+            #expect(reported.contains { $0.name == "n\(first)" } == isOwn, "\(domain)")
         }
         // Beside the host, only what the site has for all.
         let site = name.site ?? name.host

@@ -4,7 +4,7 @@ import Testing
 @testable import Bluebonnet
 
 @Suite struct ResumeDecisionTests {
-    typealias Answer = ResumeDecision.Answer
+    typealias ResponseMeaning = ResumeDecision.ResponseMeaning
 
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
@@ -40,11 +40,11 @@ import Testing
         var validator = ResumeValidator.entityTag("\"a\"")
         let status: Int
         var headers: HTTPHeaders = [:]
-        let answer: Answer
+        let answer: ResponseMeaning
 
         static func part(
             _ contentRange: String?, size: Int64 = 100, total: Int64? = 1000, adding headers: HTTPHeaders = [:],
-            _ answer: Answer
+            _ answer: ResponseMeaning
         ) -> Row {
             var headers = headers
             if let contentRange { headers.append(name: "Content-Range", value: contentRange) }

@@ -8,19 +8,19 @@ import Testing
 /// transfers under way are ended by a signal.
 @Suite(.timeLimit(.minutes(3))) struct ExitTests {
     /// How a program ends; `Tests/Support/ExitProgram` says more.
-    enum Way: String, CaseIterable, Sendable {
+    enum ExitMoment: String, CaseIterable, Sendable {
         case `return`, exit, loop, done
     }
 
     private static let count = Sanitizer.current == nil ? 4 : 1
 
-    @Test(arguments: Way.allCases, [[], ["first"], ["late"], ["first", "late"]])
-    func `no program is ended by a signal`(_ way: Way, _ circumstances: [String]) async throws {
+    @Test(arguments: ExitMoment.allCases, [[], ["first"], ["late"], ["first", "late"]])
+    func `no program is ended by a signal`(_ moment: ExitMoment, _ circumstances: [String]) async throws {
         let url = try TestServers.nginxTLS.url("/small.json").absoluteString
         let authority = try TestCertificates().authority
         for seed in 1...Self.count {
             let program = try RunningProgram(
-                "ExitProgram", [url, authority, "\(seed)"] + circumstances + [way.rawValue])
+                "ExitProgram", [url, authority, "\(seed)"] + circumstances + [moment.rawValue])
             #expect(await program.outcome().code == 0, "seed \(seed)")
         }
     }

@@ -17,7 +17,7 @@ import Testing
         let testDescription: String
         var time: Int64 = 60_000_000
         var read: [Int32: UInt64] = [5: 1_000_000]
-        var told: UInt64 = 0
+        var reportedBytes: UInt64 = 0
         var call: UInt64 = 7
         let cut: Int32?
     }
@@ -26,31 +26,32 @@ import Testing
         Row(testDescription: "much received, nothing reported", cut: 5),
         Row(testDescription: "not for long yet", time: 49_000_000, cut: nil),
         Row(testDescription: "another call", call: 9, cut: nil),
-        Row(testDescription: "a body came in", told: 900_000, cut: nil),
-        Row(testDescription: "a body in small frames came in", told: 70_000, cut: nil),
-        Row(testDescription: "a byte now and then", told: 1000, cut: 5),
+        Row(testDescription: "a body came in", reportedBytes: 900_000, cut: nil),
+        Row(testDescription: "a body in small frames came in", reportedBytes: 70_000, cut: nil),
+        Row(testDescription: "a byte now and then", reportedBytes: 1000, cut: 5),
         Row(testDescription: "busy with something else than the socket", read: [5: 1000], cut: nil),
         Row(testDescription: "the one of two that sends", read: [5: 1000, 6: 500_000], cut: 6),
         Row(testDescription: "no socket", read: [:], cut: nil),
     ]
 
     @Test(arguments: rows) func `a connection is cut off when much was received and little was reported`(_ row: Row) {
-        let first = FloodGuard.FloodSample(call: 7, told: 0, time: 0, read: [5: 0])
-        let now = FloodGuard.FloodSample(call: row.call, told: row.told, time: row.time, read: row.read)
+        let first = FloodGuard.FloodSample(call: 7, reportedBytes: 0, time: 0, read: [5: 0])
+        let now = FloodGuard.FloodSample(
+            call: row.call, reportedBytes: row.reportedBytes, time: row.time, read: row.read)
         #expect(FloodGuard.flooded(since: first, now: now) == row.cut)
     }
 
     /// Libcurl before 8.2 closes sockets silently, and a file may have the number then.
     @Test func `a descriptor that belongs to another file by now is left alone`() throws {
-        let watch = FloodMonitor(told: ReportedByteCounts())
+        let monitor = FloodMonitor(reportedBytes: ReportedByteCounts())
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        watch.opened(descriptor)
+        monitor.opened(descriptor)
         let file = unsafe open("/dev/zero", O_RDONLY)
         try #require(descriptor >= 0 && file >= 0 && dup2(file, descriptor) == descriptor)
-        #expect(!watch.end(descriptor))
+        #expect(!monitor.end(descriptor))
         var byte: UInt8 = 1
         #expect(unsafe read(descriptor, &byte, 1) == 1 && byte == 0)
-        _ = watch.close(descriptor)
+        _ = monitor.close(descriptor)
         close(file)
     }
 
@@ -122,7 +123,7 @@ import Testing
         let error = await session.request(try TestServers.misbehavingHTTP2.url("/flood?kind=priority"))
             .serializingString().response.error
         #expect(error?.kind == .connection(.http2))
-        #expect(error?.description.contains(FloodGuard.words) == true)
+        #expect(error?.description.contains(FloodGuard.message) == true)
         await session.shutdown()
     }
 

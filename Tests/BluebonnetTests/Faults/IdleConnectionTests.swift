@@ -15,7 +15,7 @@ import Testing
     private static let rows: [(IdleConnections.Version, Readiness, IdleConnections.Action)] = [
         (.http1, .readable, .end), (.http1, [.readable, .peerClosed], .end), (.http1, .hangup, .end),
         (.http1, .error, .end),
-        (.http1Secure, .readable, .lookLater), (.http1Secure, [.readable, .peerClosed], .end),
+        (.http1Secure, .readable, .inspectBeforeUse), (.http1Secure, [.readable, .peerClosed], .end),
         (.http2, .readable, .nothing), (.http2, [.readable, .peerClosed], .end), (.http2, .hangup, .end),
     ]
 
@@ -100,18 +100,18 @@ import Testing
         let answer = head + "Transfer-Encoding: chunked\r\n\r\n3\r\nfir\r\n2\r\nst\r\n0\r\n\r\n"
         let evil = head + "Content-Length: 4\r\n\r\nevil"
         for _ in 1...10 {
-            let (judged, sent) = (Gate(), Gate())
+            let (validated, sent) = (Gate(), Gate())
             let server = try await LocalServer { router in
                 router.get("/", .text("right"))
                 router.get(
                     "/first",
                     .script(
-                        .bytes(answer), .wait { await judged.wait() }, .bytes(evil), .wait { sent.open() },
+                        .bytes(answer), .wait { await validated.wait() }, .bytes(evil), .wait { sent.open() },
                         closes ? .close : .stall))
             }
             let session = TestHarness.session()
             let task = session.streamRequest(server.url("/first")).validate { _, _ in
-                judged.open()
+                validated.open()
                 // It comes before the head is accepted, unless the server has no thread for that long.
                 for _ in 0..<20_000 where !sent.isOpen { sched_yield() }
                 return .success(())
@@ -262,7 +262,7 @@ import Testing
         let seconds = Int((clock.now - start).components.seconds)
         // Libcurl 8.0 to 8.14.1 drops an idle connection on which any byte waits, a ticket's too; 8.23 does so once a second,
         // when it looks for connections that have ended.
-        let drops = Libcurl.version < 0x08_00_00 ? 0 : IdleConnections.readsSurplus ? seconds : 99
+        let drops = Libcurl.version < 0x08_00_00 ? 0 : IdleConnections.readsUnsolicitedBytes ? seconds : 99
         #expect(connections.count <= 1 + drops, "\(connections.count) in \(seconds) s")
     }
 

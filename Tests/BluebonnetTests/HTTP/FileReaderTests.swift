@@ -42,7 +42,7 @@ struct FileReaderTests {
         ]
         for (path, expected) in cases {
             #expect(throws: expected) { try FileReader(path: path) }
-            #expect(!expected.words.isEmpty)
+            #expect(!expected.message.isEmpty)
         }
     }
 

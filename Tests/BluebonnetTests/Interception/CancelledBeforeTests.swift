@@ -14,7 +14,7 @@ import Testing
     }
 
     /// A session, and how often the user's code was called.
-    private struct Scene {
+    private struct FixtureSession {
         let calls = Counter()
         let session: Session
         private let part: Part
@@ -77,7 +77,7 @@ import Testing
     func `a request that was cancelled before it was started is answered, and nothing of the user's runs`(
         _ part: Part
     ) async {
-        let scene = Scene(part)
+        let scene = FixtureSession(part)
         // Otherwise the code is called.
         #expect(await scene.data().serializingData().response.error == nil)
         #expect(scene.calls.value == 1)
@@ -95,7 +95,7 @@ import Testing
     func `a stream that was cancelled before it was started is answered, and nothing of the user's runs`(
         _ part: Part
     ) async {
-        let scene = Scene(part)
+        let scene = FixtureSession(part)
         let requests = (0..<10).map { _ in scene.stream() }
         await scene.session.cancelAllRequests()
         for request in requests {
@@ -110,7 +110,7 @@ import Testing
     func `a download that was cancelled before it was started is answered, and nothing of the user's runs`(
         _ part: Part
     ) async {
-        let scene = Scene(part)
+        let scene = FixtureSession(part)
         let requests = (0..<10).map { _ in scene.download() }
         await scene.session.cancelAllRequests()
         for request in requests { #expect(await request.serializingURL().response.error?.kind == .cancelled) }

@@ -73,7 +73,7 @@ private struct TrappingRedirects: RedirectHandler {
 }
 
 /// A session whose requests come to a point and stay there.
-private struct Scene {
+private struct FixtureSession {
     let trap = Trap()
     let session: Session
     private let interceptor: Interceptor?
@@ -165,7 +165,7 @@ private struct Scene {
     ) async throws {
         // A stream has no serializers that fail.
         guard point != .retrierOfSerializer || kind != .stream else { return }
-        let scene = Scene(point)
+        let scene = FixtureSession(point)
         let (request, ending) = scene.request(kind)
         await scene.trap.reached()
         request.cancel()
@@ -185,7 +185,7 @@ private struct Scene {
     }
 
     @Test func `Code that comes back after the request was cancelled changes nothing`() async throws {
-        let scene = Scene(.requestAdapter)
+        let scene = FixtureSession(.requestAdapter)
         let (request, ending) = scene.request(.data)
         await scene.trap.reached()
         request.cancel()
@@ -197,7 +197,7 @@ private struct Scene {
     }
 
     @Test func `Shutting down with a cancelled task ends requests that are being intercepted`() async throws {
-        let scene = Scene(.delay)
+        let scene = FixtureSession(.delay)
         let (_, ending) = scene.request(.data)
         await scene.trap.reached()
         let session = scene.session
@@ -209,7 +209,7 @@ private struct Scene {
     }
 
     @Test func `Cancelling all requests reaches those that are being intercepted`() async throws {
-        let scene = Scene(.retrier)
+        let scene = FixtureSession(.retrier)
         let endings = (0..<10).map { _ in scene.request(.data).1 }
         await scene.trap.reached()
         await scene.session.cancelAllRequests()

@@ -9,7 +9,7 @@ import Testing
     typealias Proxy = Session.Configuration.Proxy
 
     /// A proxy, and the way in which the user is named to it.
-    enum Way: CaseIterable {
+    enum CredentialSource: CaseIterable {
         case http, userInfo, credential, secure, socks, socksUserInfo, socksCredential, socksLocalNames
 
         var isTransparent: Bool {
@@ -35,25 +35,25 @@ import Testing
         }
     }
 
-    @Test(arguments: Way.allCases, TestServers.httpbins)
-    func `a session's requests go through its proxy`(way: Way, server: TestServers) async throws {
-        let session = try ProxyFixture.session(try way.proxy())
+    @Test(arguments: CredentialSource.allCases, TestServers.httpbins)
+    func `a session's requests go through its proxy`(source: CredentialSource, server: TestServers) async throws {
+        let session = try ProxyFixture.session(try source.proxy())
         for number in 0..<3 {
             let echo = try await ProxyFixture.echo(try ProxyFixture.request(server), in: session)
             #expect(echo.origin == ProxyFixture.address)
             #expect(!echo.fields.keys.contains { $0.lowercased().hasPrefix("proxy-") })
             // As an HTTP proxy, tinyproxy speaks HTTP/1.0; as a tunnel, it lets both ends speak.
-            guard way.isTransparent || server == .httpbinHTTP2 else { continue }
+            guard source.isTransparent || server == .httpbinHTTP2 else { continue }
             #expect(echo.answer.head.httpVersion == server.spokenVersion)
             if number > 0 { #expect(echo.answer.metrics.isReusedConnection) }
         }
         await session.shutdown()
     }
 
-    @Test(arguments: Way.allCases, TestServers.httpbins)
-    func `a request's own proxy is for that request alone`(way: Way, server: TestServers) async throws {
+    @Test(arguments: CredentialSource.allCases, TestServers.httpbins)
+    func `a request's own proxy is for that request alone`(source: CredentialSource, server: TestServers) async throws {
         let session = try ProxyFixture.session(.none)
-        let through = try ProxyFixture.request(server, through: try way.proxy())
+        let through = try ProxyFixture.request(server, through: try source.proxy())
         for (request, origin) in [
             (try ProxyFixture.request(server), "127.0.0.1"), (through, ProxyFixture.address),
             (try ProxyFixture.request(server), "127.0.0.1"), (through, ProxyFixture.address),

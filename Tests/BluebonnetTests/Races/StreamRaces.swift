@@ -9,7 +9,7 @@ import Testing
 /// Streams that are left, cancelled, held back and shut down at any moment.
 @Suite(.timeLimit(.minutes(10 * raceMultiplier))) struct StreamRaces {
     /// Where the races are run: on the engine against `LocalServer`, and without a network.
-    enum Track: CaseIterable {
+    enum StreamRaceTransport: CaseIterable {
         case engine, stub
 
         // Not read as text, which it is not: Swift Testing takes its time over every byte that is repaired.
@@ -73,12 +73,14 @@ import Testing
         if let error = answer.error {
             #expect(kinds.contains(error.kind), "\(error)", sourceLocation: sourceLocation)
         } else {
-            #expect(answer.data.count == Track.size, sourceLocation: sourceLocation)
+            #expect(answer.data.count == StreamRaceTransport.size, sourceLocation: sourceLocation)
         }
     }
 
-    @Test(arguments: Track.allCases)
-    func `Cancelling against a body answers every reader once, and all the same`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Cancelling against a body answers every reader once, and all the same`(track: StreamRaceTransport)
+        async throws
+    {
         let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -111,8 +113,8 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: Track.allCases)
-    func `Leaving at any moment ends the request, or lets it end`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Leaving at any moment ends the request, or lets it end`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         let requests = Locked<[(DataStreamRequest, cancels: Bool)]>([])
         try await race(groups: 20, of: 30) { iteration in
@@ -138,8 +140,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Track.allCases)
-    func `Cancelling the task of a loop answers it, and ends the request`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Cancelling the task of a loop answers it, and ends the request`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -154,8 +156,8 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: Track.allCases)
-    func `Storms of suspending and resuming lose nothing`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Storms of suspending and resuming lose nothing`(track: StreamRaceTransport) async throws {
         let scene = try await track.scene()
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -179,8 +181,10 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: Track.allCases)
-    func `Slow and quick readers, and some that leave, do not disturb each other`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Slow and quick readers, and some that leave, do not disturb each other`(track: StreamRaceTransport)
+        async throws
+    {
         let scene = try await track.scene(startRequestsImmediately: false)
         try await race(groups: 20, of: 30) { iteration in
             let task = scene.task()
@@ -209,8 +213,8 @@ import Testing
         try await scene.end()
     }
 
-    @Test(arguments: Track.allCases)
-    func `Shutting down against streams answers them all`(track: Track) async throws {
+    @Test(arguments: StreamRaceTransport.allCases)
+    func `Shutting down against streams answers them all`(track: StreamRaceTransport) async throws {
         for round in 0..<100 * raceMultiplier {
             let scene = try await track.scene()
             try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -184,7 +184,7 @@ import Testing
         for count in 1..<row.bytes.count {
             let datagram = NetlinkDatagram(Array(row.bytes.prefix(count)))
             #expect(datagram.isDamaged && datagram.messages.isEmpty)
-            #expect(datagram.mayTellOfChange)
+            #expect(datagram.mayReportChange)
         }
         let body = row.bytes.dropFirst(16)
         for count in 0...body.count {
@@ -231,12 +231,12 @@ import Testing
         let datagram = NetlinkDatagram(done + route + [0] + done)
         #expect(datagram.messages.map(\.type) == [bb_nlmsg_done, bb_rtm_new_route, bb_nlmsg_done])
         #expect(datagram.messages.map(\.sequence) == [5, 0, 5] && datagram.messages[1].body == [1, 2, 3])
-        #expect(datagram.mayTellOfChange)
-        #expect(!NetlinkDatagram(done).mayTellOfChange && !NetlinkDatagram([]).mayTellOfChange)
-        #expect(NetlinkDatagram(NetlinkMessage.question(bb_nlmsg_overrun, sequence: 0, body: [])).mayTellOfChange)
-        #expect(NetlinkDatagram(done + [9]).mayTellOfChange)
+        #expect(datagram.mayReportChange)
+        #expect(!NetlinkDatagram(done).mayReportChange && !NetlinkDatagram([]).mayReportChange)
+        #expect(NetlinkDatagram(NetlinkMessage.question(bb_nlmsg_overrun, sequence: 0, body: [])).mayReportChange)
+        #expect(NetlinkDatagram(done + [9]).mayReportChange)
         for type: UInt16 in 16...21 {
-            #expect(NetlinkDatagram(NetlinkMessage.question(type, sequence: 0, body: [])).mayTellOfChange)
+            #expect(NetlinkDatagram(NetlinkMessage.question(type, sequence: 0, body: [])).mayReportChange)
         }
     }
 

@@ -32,12 +32,12 @@ import Testing
         let manager = makeManager()
         var statuses = manager.statuses.makeAsyncIterator()
         #expect(await statuses.next() == .notReachable)
-        for (way, status) in [
+        for (path, status) in [
             (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
             (.unknown, .unknown), (.none, .notReachable),
         ] {
             await unchangedChange()
-            routes.set(way)
+            routes.set(path)
             kernel.change()
             #expect(await statuses.next() == status)
         }
@@ -97,7 +97,7 @@ import Testing
                 #expect(status == .reachable(.ethernetOrWiFi))
                 break
             }
-            await until { kernel.watcher.listenerCount == 0 }
+            await until { kernel.changeMonitor.listenerCount == 0 }
         }
         manager.stopListening()
         for await status in statuses {
@@ -115,38 +115,38 @@ import Testing
         #expect(await iterator?.next() == nil)
         var late = begun?.makeAsyncIterator()
         #expect(await late?.next() == nil)
-        #expect(kernel.watcher.listenerCount == 0)
+        #expect(kernel.changeMonitor.listenerCount == 0)
     }
 
     @Test func `listening ends when the last observer has left`() async {
         let manager = makeManager()
         let unread = manager.statuses
-        #expect(kernel.watcher.listenerCount == 0)
+        #expect(kernel.changeMonitor.listenerCount == 0)
         let begun = unread.makeAsyncIterator()
         for await _ in manager.statuses { break }
-        #expect(kernel.watcher.listenerCount == 1)
+        #expect(kernel.changeMonitor.listenerCount == 1)
         withExtendedLifetime(begun) {}
         let task = Task { for await _ in manager.statuses {} }
         task.cancel()
         await task.value
-        await until { kernel.watcher.listenerCount <= 1 }
+        await until { kernel.changeMonitor.listenerCount <= 1 }
     }
 
     // MARK: Handlers
 
     @Test func `a handler is called in order, and no longer after it was stopped`() async {
         let manager = makeManager()
-        let heard = Heard<Status>()
+        let heard = RecordedValues<Status>()
         manager.startListening { status in heard.append(status) }
         await until { heard.all == [.notReachable] }
         routes.set(.ethernet)
         kernel.change()
         await until { heard.all == [.notReachable, .reachable(.ethernetOrWiFi)] }
         manager.stopListening()
-        #expect(kernel.watcher.listenerCount == 0)
+        #expect(kernel.changeMonitor.listenerCount == 0)
         routes.set(.modem)
         kernel.change()
-        let late = Heard<Status>()
+        let late = RecordedValues<Status>()
         manager.startListening { status in late.append(status) }
         await until { late.all == [.reachable(.cellular)] }
         #expect(heard.all.count == 2)
@@ -155,7 +155,7 @@ import Testing
 
     @Test func `a second handler takes the place of the first`() async {
         let manager = makeManager()
-        let heard = Heard<Int>()
+        let heard = RecordedValues<Int>()
         manager.startListening { _ in heard.append(1) }
         await until { heard.all == [1] }
         manager.startListening { _ in heard.append(2) }
@@ -174,7 +174,7 @@ import Testing
         await gate.wait()
         manager = nil
         #expect(reference == nil)
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     // MARK: Without netlink
@@ -214,21 +214,21 @@ import Testing
     @Test func `a task that waits for a network resumes when there is one, although a listener stopped`() async throws {
         let manager = makeManager()
         let waiting = Task { try await manager.waitUntilConnected() }
-        await until { kernel.watcher.listenerCount == 1 }
+        await until { kernel.changeMonitor.listenerCount == 1 }
         manager.stopListening()
         routes.set(.modem)
         kernel.change()
         try await waiting.value
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     @Test func `cancelling ends the wait at once`() async {
         let manager = makeManager()
         let waiting = Task { try await manager.waitUntilConnected() }
-        await until { kernel.watcher.listenerCount == 1 }
+        await until { kernel.changeMonitor.listenerCount == 1 }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     @Test(arguments: [

@@ -17,7 +17,7 @@ import Testing
         return value
     }
 
-    private static let ways: [(NetworkPath, IPAddress, Status, internet: Status)] = [
+    private static let paths: [(NetworkPath, IPAddress, Status, internet: Status)] = [
         (.none, host, .notReachable, .notReachable),
         (.unknown, host, .unknown, .unknown),
         (.ethernet, host, .reachable(.ethernetOrWiFi), .reachable(.ethernetOrWiFi)),
@@ -37,12 +37,12 @@ import Testing
         (.through(local, changed(lo) { $0.isUp = false }), .loopback4, .notReachable, .notReachable),
     ]
 
-    @Test(arguments: ways)
+    @Test(arguments: paths)
     func `a way is worth what its route and its link are`(
-        _ way: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
+        _ path: NetworkPath, _ address: IPAddress, _ status: Status, _ internet: Status
     ) {
-        #expect(way.status(of: address) == status)
-        #expect(way.statusOfInternet == internet)
+        #expect(path.status(of: address) == status)
+        #expect(path.statusOfInternet == internet)
     }
 
     @Test(
@@ -89,23 +89,23 @@ import Testing
         #expect(IPAddress("fe80::1%nothing-of-that-name")?.zoneNumber == 0)
         #expect(IPAddress("fe80::1")?.zoneNumber == nil)
         #expect(
-            NetworkPath.ways(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
+            NetworkPath.paths(to: [IPAddress("fe80::1%nothing-of-that-name")].compactMap(\.self)) == [
                 .none
             ])
     }
 
     @Test func `a burst of changes is looked at when it is over, or has gone on for too long`() {
-        var gate = ChangeDebouncer()
-        func opens(at now: Int64) -> Bool { gate.opens(at: now) }
-        #expect(gate.deadline == nil && !opens(at: .max))
-        gate.changed(at: 1_000)
-        #expect(gate.deadline == 1_000 + ChangeDebouncer.quiet)
+        var debouncer = ChangeDebouncer()
+        func opens(at now: Int64) -> Bool { debouncer.opens(at: now) }
+        #expect(debouncer.deadline == nil && !opens(at: .max))
+        debouncer.changed(at: 1_000)
+        #expect(debouncer.deadline == 1_000 + ChangeDebouncer.quiet)
         #expect(!opens(at: 999 + ChangeDebouncer.quiet))
-        for step: Int64 in 0...20 { gate.changed(at: 1_000 + step * 30_000_000) }
-        #expect(gate.deadline == 1_000 + ChangeDebouncer.longest)
+        for step: Int64 in 0...20 { debouncer.changed(at: 1_000 + step * 30_000_000) }
+        #expect(debouncer.deadline == 1_000 + ChangeDebouncer.longest)
         #expect(opens(at: 1_000 + ChangeDebouncer.longest))
-        #expect(gate.deadline == nil && !opens(at: .max))
-        gate.changed(at: 7)
-        #expect(gate.deadline == 7 + ChangeDebouncer.quiet)
+        #expect(debouncer.deadline == nil && !opens(at: .max))
+        debouncer.changed(at: 7)
+        #expect(debouncer.deadline == 7 + ChangeDebouncer.quiet)
     }
 }

@@ -19,18 +19,18 @@ final class FakeRoutes: Sendable {
     /// The number of questions so far.
     var questions: Int { asked.withLock { $0 } }
 
-    func ways(to addresses: [IPAddress]) -> [NetworkPath] {
+    func paths(to addresses: [IPAddress]) -> [NetworkPath] {
         asked.withLock { $0 += 1 }
         return answers.withLock { answers in addresses.map { answers[$0] ?? .none } }
     }
 
-    func set(_ way: NetworkPath, to address: IPAddress) {
-        answers.withLock { $0[address] = way }
+    func set(_ path: NetworkPath, to address: IPAddress) {
+        answers.withLock { $0[address] = path }
     }
 
     /// Sets the way to the Internet at large.
-    func set(_ way: NetworkPath) {
-        for address in IPAddress.internet { set(way, to: address) }
+    func set(_ path: NetworkPath) {
+        for address in IPAddress.internet { set(path, to: address) }
     }
 }
 
@@ -84,7 +84,7 @@ final class FakeNameResolver: Sendable {
     }
 }
 
-/// A watcher whose messages a test writes, in the place of the kernel.
+/// A monitor whose messages a test writes, in the place of the kernel.
 final class FakeKernel: Sendable {
     private enum Sockets {
         case good
@@ -116,12 +116,12 @@ final class FakeKernel: Sendable {
     }
 
     private let state: Locked<State>
-    let watcher: NetworkChangeMonitor
+    let changeMonitor: NetworkChangeMonitor
 
     init() {
         let state = Locked(State())
         self.state = state
-        watcher = NetworkChangeMonitor(patience: .milliseconds(1)) { state.withLock { $0.open() } }
+        changeMonitor = NetworkChangeMonitor(retryDelay: .milliseconds(1)) { state.withLock { $0.open() } }
     }
 
     deinit {
@@ -157,7 +157,7 @@ final class FakeKernel: Sendable {
 }
 
 /// What a handler was called with.
-final class Heard<Element: Sendable>: Sendable {
+final class RecordedValues<Element: Sendable>: Sendable {
     private let elements = Locked<[Element]>([])
 
     var all: [Element] { elements.withLock { $0 } }
@@ -178,6 +178,8 @@ extension NetworkReachabilityManager {
         _ destination: ReachabilityDestination = .internet, _ routes: FakeRoutes, _ kernel: FakeKernel,
         _ names: FakeNameResolver = FakeNameResolver()
     ) {
-        self.init(ReachabilityTarget(destination, ways: routes.ways, resolve: names.lookUp), watcher: kernel.watcher)
+        self.init(
+            ReachabilityTarget(destination, paths: routes.paths, resolve: names.lookUp),
+            changeMonitor: kernel.changeMonitor)
     }
 }

@@ -57,10 +57,10 @@ import Testing
         let internet = makeManager()
         var others = internet.statuses.makeAsyncIterator()
         #expect(await others.next() == .notReachable)
-        for (way, status) in [
+        for (path, status) in [
             (NetworkPath.ethernet, Status.reachable(.ethernetOrWiFi)), (.modem, .reachable(.cellular)),
         ] {
-            routes.set(way)
+            routes.set(path)
             kernel.change()
             // With the second change, all listeners have received the first.
             #expect(await others.next() == status)

@@ -36,7 +36,7 @@ import Testing
             }
         }
         manager.stopListening()
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     @Test func `a manager that goes while the network changes ends all who observe it`() async throws {
@@ -71,24 +71,24 @@ import Testing
         changes.cancel()
         await changes.value
         keeper.stopListening()
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     @Test func `the last status that is observed is the last that was, whatever came between`() async throws {
         let routes = FakeRoutes()
         let kernel = FakeKernel()
         let manager = NetworkReachabilityManager(.internet, routes, kernel)
-        let ways: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
-        let heard = Heard<Status>()
+        let paths: [NetworkPath] = [.none, .ethernet, .modem, .unknown]
+        let heard = RecordedValues<Status>()
         manager.startListening { heard.append($0) }
         for round in 0..<(Sanitizer.current == nil ? 60 : 20) * raceMultiplier {
             for number in 0..<20 {
-                routes.set(ways[(round + number) % 4])
+                routes.set(paths[(round + number) % 4])
                 kernel.change()
                 await dawdle(number)
             }
-            for (way, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
-                routes.set(way)
+            for (path, status) in [(NetworkPath.modem, Status.reachable(.cellular)), (.none, .notReachable)] {
+                routes.set(path)
                 kernel.change()
                 await until { heard.all.last == status }
             }
@@ -124,7 +124,7 @@ import Testing
         }
         answers.cancel()
         await answers.value
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 
     @Test func `the real kernel is listened to and left any number of times`() async throws {
@@ -157,7 +157,7 @@ import Testing
             #expect(await answer.error?.isCancellation == true)
         }
         await session.shutdown()
-        await until { kernel.watcher.listenerCount == 0 }
+        await until { kernel.changeMonitor.listenerCount == 0 }
     }
 }
 

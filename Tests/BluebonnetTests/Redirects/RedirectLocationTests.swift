@@ -8,7 +8,7 @@ import Testing
     private static let base = "http://u@h.example:8080/a/b/c;d?q=1#f"
     private static let origin = "http://u@h.example:8080"
 
-    private func read(_ values: String..., base: String = base) throws -> RedirectLocation.Reading {
+    private func read(_ values: String..., base: String = base) throws -> RedirectLocation.ParsedLocation {
         RedirectLocation.read(values, of: try #require(URL(string: base)))
     }
 

@@ -14,11 +14,11 @@ import Testing
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let released = Gate()
-            let task = Locked<DataTask<Touch>?>(nil)
+            let task = Locked<DataTask<DeinitAction>?>(nil)
             let request = try Release.request()
             let first = request.serializingResponse(
                 using: ClosureResponseSerializer { _ in
-                    Touch {
+                    DeinitAction {
                         task.withLock { $0 }?.onCompletion { _ in }
                         task.withLock { $0 }?.cancel()
                         released.open()
@@ -36,12 +36,12 @@ import Testing
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
             let released = Gate()
-            let task = Locked<DataTask<Touch>?>(nil)
+            let task = Locked<DataTask<DeinitAction>?>(nil)
             let request = try Release.request().retry { request, _, _ in request.retryCount == 0 ? .retry : .doNotRetry
             }
             let first = request.serializingResponse(
                 using: ClosureResponseSerializer { _ in
-                    Touch {
+                    DeinitAction {
                         task.withLock { $0 }?.onCompletion { _ in }
                         released.open()
                     }
@@ -70,8 +70,8 @@ import Testing
             Release.endOnDeadlock()
             let request = try Release.request()
             for _ in 0..<2 {
-                request.redirect(using: DeinitHandler(touch: Touch { _ = request.state }))
-                request.cacheResponse(using: DeinitHandler(touch: Touch { request.cancel() }))
+                request.redirect(using: DeinitHandler(touch: DeinitAction { _ = request.state }))
+                request.cacheResponse(using: DeinitHandler(touch: DeinitAction { request.cancel() }))
             }
         }
     }
@@ -81,7 +81,7 @@ import Testing
             Release.endOnDeadlock()
             let monitor = ClosureEventMonitor()
             for _ in 0..<2 {
-                let touch = Touch { [weak monitor] in _ = monitor?.requestDidFinish }
+                let touch = DeinitAction { [weak monitor] in _ = monitor?.requestDidFinish }
                 monitor.requestDidFinish = { _ in withExtendedLifetime(touch) {} }
             }
         }
@@ -90,12 +90,12 @@ import Testing
     @Test func `Values that make room for newer ones may use their broadcast`() async {
         await #expect(processExitsWith: .success) {
             Release.endOnDeadlock()
-            let broadcast = Broadcast<Touch>(replaysLatest: false)
-            let replaying = Broadcast<Touch>()
+            let broadcast = Broadcast<DeinitAction>(replaysLatest: false)
+            let replaying = Broadcast<DeinitAction>()
             let values = broadcast.stream(bufferingPolicy: .newest(1)).makeAsyncIterator()
             for _ in 0..<3 {
-                broadcast.send(Touch { [weak broadcast] in _ = broadcast?.latest })
-                replaying.send(Touch { [weak replaying] in _ = replaying?.latest })
+                broadcast.send(DeinitAction { [weak broadcast] in _ = broadcast?.latest })
+                replaying.send(DeinitAction { [weak replaying] in _ = replaying?.latest })
             }
             withExtendedLifetime(values) {}
         }
@@ -106,7 +106,7 @@ import Testing
             Release.endOnDeadlock()
             let body = BodyFanOut(highWatermark: 1, lowWatermark: 0)
             for _ in 0..<2 {
-                let touch = Touch { [weak body] in body?.taskBegan() }
+                let touch = DeinitAction { [weak body] in body?.taskBegan() }
                 body.onDemand { withExtendedLifetime(touch) {} }
                 body.onAbandonment { withExtendedLifetime(touch) {} }
             }
@@ -144,7 +144,7 @@ import Testing
             Release.endOnDeadlock()
             let transport = StubTransport()
             for _ in 0..<2 {
-                let touch = Touch { [weak transport] in _ = transport?.requestCount }
+                let touch = DeinitAction { [weak transport] in _ = transport?.requestCount }
                 transport.stub(.get, "/") { _ in
                     withExtendedLifetime(touch) { .status(200) }
                 }
@@ -169,7 +169,7 @@ private enum Release {
     static func replaceAttempts() {
         let machine = Locked(RequestMachine<Int>())
         for _ in 0..<2 {
-            let touch = Touch { _ = machine.withLock { $0.state } }
+            let touch = DeinitAction { _ = machine.withLock { $0.state } }
             let error = RequestError(.validation(.customValidationFailed), underlying: TouchingError(touch: touch))
             let attempt = CompletedAttempt(request: nil, outcome: nil, error: error, attempts: 1)
             _ = machine.withLock { $0.record.came(to: attempt) }
@@ -192,7 +192,7 @@ private enum Release {
 }
 
 /// Does something when it goes.
-private final class Touch: Sendable {
+private final class DeinitAction: Sendable {
     private let touch: @Sendable () -> Void
 
     init(_ touch: @escaping @Sendable () -> Void) { self.touch = touch }
@@ -201,11 +201,11 @@ private final class Touch: Sendable {
 }
 
 private struct TouchingError: Error {
-    let touch: Touch
+    let touch: DeinitAction
 }
 
 private struct DeinitHandler: RedirectHandler, CachedResponseHandler {
-    let touch: Touch
+    let touch: DeinitAction
 
     func request(
         _ request: any Request, willBeRedirectedTo newRequest: HTTPRequest, for response: HTTPResponse

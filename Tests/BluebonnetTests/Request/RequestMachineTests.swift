@@ -7,7 +7,7 @@ import Testing
 @Suite struct RequestMachineTests {
     typealias Machine = RequestMachine<Int>
 
-    /// A combination of phase, driver and wish, and how a request comes there.
+    /// A combination of phase, driver and requested state, and how a request comes there.
     enum PhaseCase: String, CaseIterable, Sendable {
         case idle, heldBack, beginning, called, preparing, adapting
         case sending, driverSending, underWay, suspended, awaited, hasHead, judging, hasOutcome, unheard
@@ -158,7 +158,7 @@ extension RequestMachine<Int> {
         case .sent, .redirectSent:
             let attempts = record.attempts
             let sending = sent(Self.request, isRedirect: event == .redirectSent, now: 0)
-            return "send\(sending.wish == .cancelled ? " not" : "") as attempt +\(sending.attempt - attempts)"
+            return "send\(sending.requestedState == .cancelled ? " not" : "") as attempt +\(sending.attempt - attempts)"
         case .awaited: return name(awaited(by: 7))
         case .accepted: return accepted(Self.response, fileBody: nil).0 == nil ? "no exchange" : "exchange"
         case .retried: return retried() == nil ? "do not retry" : "retry"
@@ -194,7 +194,7 @@ extension RequestMachine<Int> {
         }
     }
 
-    /// Phase, driver and wish as text.
+    /// Phase, driver and requested state as text.
     fileprivate var place: String {
         let phase =
             switch phase {
@@ -213,7 +213,7 @@ extension RequestMachine<Int> {
             }
         let driver =
             switch driver {
-            case .nobody: "nobody"
+            case .none: "none"
             case .called: "called"
             case .running: "running"
             case .waiting: "waiting"
@@ -251,30 +251,30 @@ extension RequestMachineTests {
 
     /// For each situation its place, what each event leads to, which ones are ignored, and which cannot occur.
     static let table = """
-        idle: idle, nobody, initialized
-          resumed: begin | beginning, nobody, resumed
-          suspended: nothing | idle, nobody, suspended
-          cancelled: settle with cancelled | settled, nobody, cancelled
-          attached: begin | beginning, nobody, resumed
-          refused: settle with sessionShutDown | settled, nobody, finished
+        idle: idle, none, initialized
+          resumed: begin | beginning, none, resumed
+          suspended: nothing | idle, none, suspended
+          cancelled: settle with cancelled | settled, none, cancelled
+          attached: begin | beginning, none, resumed
+          refused: settle with sessionShutDown | settled, none, finished
           ignored: attachedWaiting headReceived outcomeReceived claimed answered accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
-        heldBack: idle, nobody, suspended
-          resumed: begin | beginning, nobody, resumed
-          cancelled: settle with cancelled | settled, nobody, cancelled
-          refused: settle with sessionShutDown | settled, nobody, finished
+        heldBack: idle, none, suspended
+          resumed: begin | beginning, none, resumed
+          cancelled: settle with cancelled | settled, none, cancelled
+          refused: settle with sessionShutDown | settled, none, finished
           ignored: suspended attached attachedWaiting headReceived outcomeReceived claimed answered
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
-        beginning: beginning, nobody, resumed
-          suspended: align | beginning, nobody, suspended
-          cancelled: interrupt | beginning, nobody, cancelled
+        beginning: beginning, none, resumed
+          suspended: align | beginning, none, suspended
+          cancelled: interrupt | beginning, none, cancelled
           registered: call driver | preparing, called, resumed
-          registrationRefused: settle with sessionShutDown | settled, nobody, finished
+          registrationRefused: settle with sessionShutDown | settled, none, finished
           notSent: call driver | ended, called, resumed
-          sent: send as attempt +1 | starting, nobody, resumed
+          sent: send as attempt +1 | starting, none, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
           never: exchangeReturned asked preparationFailed redirectSent awaited retried serializationBegan
@@ -303,10 +303,10 @@ extension RequestMachineTests {
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
-        sending: starting, nobody, resumed
-          suspended: align | starting, nobody, suspended
-          cancelled: interrupt | starting, nobody, cancelled
-          exchangeReturned: nothing | under way, nobody, resumed
+        sending: starting, none, resumed
+          suspended: align | starting, none, suspended
+          cancelled: interrupt | starting, none, cancelled
+          exchangeReturned: nothing | under way, none, resumed
           notSent: call driver | ended, called, resumed
           claimed: await | starting, running, resumed
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived answered accepted
@@ -323,23 +323,23 @@ extension RequestMachineTests {
           ignored: accepted
           never: registered registrationRefused preparationFailed sent redirectSent retried
           never: serializationBegan served
-        underWay: under way, nobody, resumed
-          suspended: align | under way, nobody, suspended
-          cancelled: interrupt the exchange | under way, nobody, cancelled
+        underWay: under way, none, resumed
+          suspended: align | under way, none, suspended
+          cancelled: interrupt the exchange | under way, none, cancelled
           headReceived: call driver | under way, called, resumed
           outcomeReceived: call driver, let the exchange go | ended, called, resumed
           claimed: await | under way, running, resumed
-          accepted: exchange | under way, nobody, resumed
+          accepted: exchange | under way, none, resumed
           ignored: resumed attached attachedWaiting refused answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
-        suspended: under way, nobody, suspended
-          resumed: align | under way, nobody, resumed
-          cancelled: interrupt the exchange | under way, nobody, cancelled
+        suspended: under way, none, suspended
+          resumed: align | under way, none, resumed
+          cancelled: interrupt the exchange | under way, none, cancelled
           headReceived: call driver | under way, called, suspended
           outcomeReceived: call driver, let the exchange go | ended, called, suspended
           claimed: await | under way, running, suspended
-          accepted: exchange | under way, nobody, suspended
+          accepted: exchange | under way, none, suspended
           ignored: suspended attached attachedWaiting refused answered
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
@@ -419,21 +419,21 @@ extension RequestMachineTests {
           asked: ask | serializing, asking, resumed
           retried: retry | preparing, running, resumed
           serializationBegan: serve 0 | serializing, running, resumed
-          served: over | settled, nobody, finished
+          served: over | settled, none, finished
           ignored: resumed attached attachedWaiting refused headReceived outcomeReceived claimed answered
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent preparationFailed sent
           never: redirectSent awaited
-        settled: settled, nobody, finished
-          attached: serialize the outcome | settled, nobody, finished
-          attachedWaiting: serialize the outcome | settled, nobody, finished
+        settled: settled, none, finished
+          attached: serialize the outcome | settled, none, finished
+          attachedWaiting: serialize the outcome | settled, none, finished
           ignored: resumed suspended cancelled refused headReceived outcomeReceived claimed answered
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent
           never: redirectSent awaited retried serializationBegan served
-        settledUnbegun: settled, nobody, cancelled
-          attached: serialize the outcome | settled, nobody, cancelled
-          attachedWaiting: serialize the outcome | settled, nobody, cancelled
+        settledUnbegun: settled, none, cancelled
+          attached: serialize the outcome | settled, none, cancelled
+          attachedWaiting: serialize the outcome | settled, none, cancelled
           ignored: resumed suspended cancelled refused headReceived outcomeReceived claimed answered
           ignored: accepted
           never: registered registrationRefused exchangeReturned notSent asked preparationFailed sent

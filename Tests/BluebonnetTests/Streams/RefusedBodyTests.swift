@@ -65,7 +65,7 @@ import Testing
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: size, status: 503) } }
         let (began, ended) = (Locked(0), Gate())
         let session = Self.session {
-            $0.patience = {
+            $0.bodyGracePeriod = {
                 began.withLock { $0 += 1 }
                 defer { ended.open() }
                 // Until the task is cancelled.
@@ -85,7 +85,7 @@ import Testing
         let server = try await LocalServer.scripted(.waitForRequest, .bytes(Self.head + "late"), .waitForClose)
         let (asked, over) = (Gate(), Gate())
         let session = Self.session {
-            $0.patience = {
+            $0.bodyGracePeriod = {
                 asked.open()
                 await over.wait()
                 try Task.checkCancellation()

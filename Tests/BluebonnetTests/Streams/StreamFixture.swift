@@ -47,7 +47,7 @@ enum StreamFixture {
     }
 
     /// The result of reading a sequence to its end.
-    struct Reading<Element: Sendable>: Sendable {
+    struct SequenceResult<Element: Sendable>: Sendable {
         var elements: [Element] = []
         var error: RequestError?
     }
@@ -55,8 +55,8 @@ enum StreamFixture {
     /// Reads a sequence to its end.
     static func read<Sequence: AsyncSequence & Sendable>(
         _ sequence: Sequence
-    ) async -> Reading<Sequence.Element> where Sequence.Failure == RequestError {
-        var reading = Reading<Sequence.Element>()
+    ) async -> SequenceResult<Sequence.Element> where Sequence.Failure == RequestError {
+        var reading = SequenceResult<Sequence.Element>()
         do throws(RequestError) {
             for try await element in sequence { reading.elements.append(element) }
         } catch {

@@ -40,102 +40,102 @@ import Testing
 
     struct Row: Sendable {
         let code: CURLcode
-        let circumstances: @Sendable (inout FailureContext) -> Void
+        let context: @Sendable (inout FailureContext) -> Void
         let kind: RequestError.Kind
     }
 
     static let rows: [Row] = [
-        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { _ in }, kind: .timedOut(.connect)),
-        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.wasSent = true }, kind: .timedOut(.total)),
-        Row(code: CURLE_BAD_FUNCTION_ARGUMENT, circumstances: { _ in }, kind: .internal),
+        Row(code: CURLE_OPERATION_TIMEDOUT, context: { _ in }, kind: .timedOut(.connect)),
+        Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.wasSent = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_BAD_FUNCTION_ARGUMENT, context: { _ in }, kind: .internal),
         Row(
-            code: CURLE_BAD_FUNCTION_ARGUMENT, circumstances: { $0.wasSent = true },
+            code: CURLE_BAD_FUNCTION_ARGUMENT, context: { $0.wasSent = true },
             kind: .invalidResponse(.malformed)),
-        Row(code: CURLE_OPERATION_TIMEDOUT, circumstances: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
-        Row(code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { _ in }, kind: .trust(.hostMismatch)),
+        Row(code: CURLE_OPERATION_TIMEDOUT, context: { $0.isTotalTimeOver = true }, kind: .timedOut(.total)),
+        Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { _ in }, kind: .trust(.hostMismatch)),
         Row(
-            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 10 },
+            code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 10 },
             kind: .trust(.certificateExpired)),
         Row(
-            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 9 },
+            code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 9 },
             kind: .trust(.certificateExpired)),
-        Row(code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 18 }, kind: .trust(.selfSigned)),
+        Row(code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 18 }, kind: .trust(.selfSigned)),
         Row(
-            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 20 },
+            code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 20 },
             kind: .trust(.untrustedIssuer)),
         Row(
-            code: CURLE_PEER_FAILED_VERIFICATION, circumstances: { $0.verifyResult = 23 },
+            code: CURLE_PEER_FAILED_VERIFICATION, context: { $0.verifyResult = 23 },
             kind: .trust(.certificateRefused)),
-        Row(code: CURLE_UNSUPPORTED_PROTOCOL, circumstances: { $0.wasSent = true }, kind: .invalidResponse(.malformed)),
+        Row(code: CURLE_UNSUPPORTED_PROTOCOL, context: { $0.wasSent = true }, kind: .invalidResponse(.malformed)),
         Row(
             code: CURLE_OUT_OF_MEMORY,
-            circumstances: {
+            context: {
                 $0.wasSent = true
                 $0.headLimit = 7
             }, kind: .invalidResponse(.headTooLarge(limit: 7))),
         Row(
             code: CURLcode(100),
-            circumstances: {
+            context: {
                 $0.wasSent = true
                 $0.headLimit = 1 << 30
             }, kind: .invalidResponse(.headTooLarge(limit: 100 * 1024))),
         Row(
             code: CURLcode(100),
-            circumstances: {
+            context: {
                 $0.wasSent = true
                 $0.headLimit = 1 << 30
                 $0.message = "Too many response headers, 5000 is max"
             }, kind: .invalidResponse(.headTooLarge(limit: 300 * 1024))),
         Row(
-            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Illegal or missing hexadecimal sequence in chunk" },
+            code: CURLE_RECV_ERROR, context: { $0.message = "Illegal or missing hexadecimal sequence in chunk" },
             kind: .invalidResponse(.malformed)),
         Row(
-            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Proxy CONNECT aborted" }, kind: .connection(.proxy)),
+            code: CURLE_RECV_ERROR, context: { $0.message = "Proxy CONNECT aborted" }, kind: .connection(.proxy)),
         Row(
-            code: CURLE_RECV_ERROR, circumstances: { $0.message = "Connection reset by peer" },
+            code: CURLE_RECV_ERROR, context: { $0.message = "Connection reset by peer" },
             kind: .connection(.lost)),
         Row(
             code: CURLE_RECV_ERROR,
-            circumstances: {
+            context: {
                 $0.message = "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"
             }, kind: .trust(.clientCertificateRequired)),
         Row(
             code: CURLE_SSL_CONNECT_ERROR,
-            circumstances: { $0.message = "error:0A000418:SSL routines::tlsv1 alert unknown ca" },
+            context: { $0.message = "error:0A000418:SSL routines::tlsv1 alert unknown ca" },
             kind: .trust(.clientCertificateRefused)),
         Row(
             code: CURLE_SSL_CONNECT_ERROR,
-            circumstances: { $0.message = "error:0A000410:SSL routines::sslv3 alert handshake failure" },
+            context: { $0.message = "error:0A000410:SSL routines::sslv3 alert handshake failure" },
             kind: .trust(.handshake)),
         Row(
-            code: CURLE_SEND_ERROR, circumstances: { $0.message = "SSL_write() error:SSL routines::an alert came" },
+            code: CURLE_SEND_ERROR, context: { $0.message = "SSL_write() error:SSL routines::an alert came" },
             kind: .trust(.handshake)),
         Row(
-            code: CURLE_RECV_ERROR, circumstances: { $0.message = "SSL routines::unexpected eof while reading" },
+            code: CURLE_RECV_ERROR, context: { $0.message = "SSL routines::unexpected eof while reading" },
             kind: .connection(.lost)),
         Row(
             code: CURLE_HTTP2,
-            circumstances: {
+            context: {
                 $0.message = "nghttp2 recv error -905: Too many CONTINUATION frames following a HEADER frame"
                 $0.headLimit = 1 << 30
             }, kind: .invalidResponse(.headTooLarge(limit: 128 * 1024))),
-        Row(code: CURLE_HTTP2, circumstances: { $0.message = "nghttp2 recv error" }, kind: .connection(.http2)),
+        Row(code: CURLE_HTTP2, context: { $0.message = "nghttp2 recv error" }, kind: .connection(.http2)),
         Row(
-            code: CURLE_HTTP2, circumstances: { _ in },
+            code: CURLE_HTTP2, context: { _ in },
             kind: Libcurl.version < 0x08_01_00 ? .connection(.http2) : .connection(.lost)),
         Row(
-            code: CURLE_INTERFACE_FAILED, circumstances: { $0.message = "Couldn't bind to interface 'a'" },
+            code: CURLE_INTERFACE_FAILED, context: { $0.message = "Couldn't bind to interface 'a'" },
             kind: .connection(.interface)),
         Row(
-            code: CURLE_WRITE_ERROR, circumstances: { $0.message = "Error while processing content unencoding: x" },
+            code: CURLE_WRITE_ERROR, context: { $0.message = "Error while processing content unencoding: x" },
             kind: .invalidResponse(.undecodableContent)),
     ]
 
     @Test(arguments: rows)
     func `FailureContext tell apart what one code can mean`(row: Row) {
-        var circumstances = FailureContext()
-        row.circumstances(&circumstances)
-        #expect(CurlErrorTable.kind(of: row.code, in: circumstances) == row.kind)
+        var context = FailureContext()
+        row.context(&context)
+        #expect(CurlErrorTable.kind(of: row.code, in: context) == row.kind)
     }
     @Test(
         arguments: [
@@ -163,7 +163,7 @@ import Testing
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by server (error 0x2)", 0x08_17_00, nil),
             // The value of a field is the server's text, not libcurl's.
             (CURLE_HTTP2_STREAM, "a field, stream: 1, name: [a], value: [reset by curl (error 0xb)]", 0x08_17_00, nil),
-            (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", 0x07_58_01, .sentInVain),
+            (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", 0x07_58_01, .resendsExhausted),
             (CURLE_COULDNT_RESOLVE_PROXY, "Unsupported proxy syntax in 'a'", 0x07_58_01, .unsupportedProxy),
             (CURLE_OPERATION_TIMEDOUT, "Connection died, tried 5 times before giving up", 0x07_58_01, nil),
             (CURLE_RECV_ERROR, "", 0x07_58_01, nil),

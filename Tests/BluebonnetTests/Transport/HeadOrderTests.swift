@@ -31,10 +31,10 @@ import Testing
         // Work that submits work has the loop look at its sockets in between.
         loop.submit {
             let wasInTime: Bool? = engine.assumeIsolated { engine in
-                guard let transfer = engine.transfers.values.first, transfer.hasAnnouncedHead else { return nil }
+                guard let transfer = engine.transfers.values.first, transfer.hasReportedHead else { return nil }
                 let isInTime = !engine.shared.withHeads.isEmpty
                 engine.finish(transfer, with: RequestError(.cancelled))
-                engine.tellObservers()
+                engine.notifyObservers()
                 return isInTime
             }
             guard let wasInTime else { return endBehindHead(engine, loop, whenDone: whenDone) }

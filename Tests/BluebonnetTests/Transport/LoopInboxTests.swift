@@ -63,31 +63,33 @@ import Testing
     // MARK: The process's end
 
     /// What the thread is doing when the process begins to end.
-    enum Doing: CaseIterable, Sendable { case nothing, working, sleeping, wakingUp }
+    enum ThreadActivity: CaseIterable, Sendable { case nothing, working, sleeping, wakingUp }
 
-    private func inbox(_ doing: Doing) -> LoopInbox {
+    private func inbox(_ activity: ThreadActivity) -> LoopInbox {
         var inbox = LoopInbox()
         _ = inbox.attached()
-        guard doing != .nothing else { return inbox }
+        guard activity != .nothing else { return inbox }
         _ = inbox.accepted(work)
-        guard doing != .working else { return inbox }
+        guard activity != .working else { return inbox }
         _ = taken(&inbox)
         _ = inbox.willWait()
-        if doing == .wakingUp { _ = inbox.accepted(work) }
+        if activity == .wakingUp { _ = inbox.accepted(work) }
         return inbox
     }
 
-    @Test(arguments: Doing.allCases) func `The thread does nothing more when the process ends`(_ doing: Doing) {
-        var inbox = inbox(doing)
+    @Test(arguments: ThreadActivity.allCases) func `The thread does nothing more when the process ends`(
+        _ activity: ThreadActivity
+    ) {
+        var inbox = inbox(activity)
         inbox.exits()
-        let isBusy = doing == .working || doing == .wakingUp
-        #expect(inbox.isParked(threads: doing == .nothing ? 0 : 1) == !isBusy)
-        switch doing {
+        let isBusy = activity == .working || activity == .wakingUp
+        #expect(inbox.isParked(threads: activity == .nothing ? 0 : 1) == !isBusy)
+        switch activity {
         case .nothing: break
         case .working: #expect(inbox.willWait() == .park)
         case .sleeping, .wakingUp: #expect(inbox.woke() == false)
         }
-        #expect(inbox.isParked(threads: doing == .nothing ? 0 : 1))
+        #expect(inbox.isParked(threads: activity == .nothing ? 0 : 1))
         #expect(inbox.accepted(work) == .nothing)
         #expect(inbox.detached() == .nothing)
     }

@@ -10,7 +10,7 @@ import Testing
         let timeouts: Timeouts
         var isWaiting = false
         var isInMemory = false
-        let situation: TransferSnapshot
+        let snapshot: TransferSnapshot
         let verdict: TransferLimits.Verdict
     }
 
@@ -18,55 +18,55 @@ import Testing
     static let rows: [Row] = [
         // pool: from when libcurl was given the transfer, until a connection is opened for it
         Row(
-            timeouts: .limits(pool: 3, connect: 2), isWaiting: true, situation: .at(4),
-            verdict: .within(lookAgain: seconds(5))),
-        Row(timeouts: .limits(pool: 3, connect: 2), isWaiting: true, situation: .at(5), verdict: .exceeded(.pool)),
-        Row(timeouts: .limits(connect: 2), isWaiting: true, situation: .at(99), verdict: .within(lookAgain: nil)),
-        Row(timeouts: .limits(pool: 3, total: 4), isWaiting: true, situation: .at(5), verdict: .exceeded(.total)),
-        Row(timeouts: .limits(pool: 3), situation: .at(99), verdict: .within(lookAgain: nil)),
+            timeouts: .limits(pool: 3, connect: 2), isWaiting: true, snapshot: .at(4),
+            verdict: .within(nextCheck: seconds(5))),
+        Row(timeouts: .limits(pool: 3, connect: 2), isWaiting: true, snapshot: .at(5), verdict: .exceeded(.pool)),
+        Row(timeouts: .limits(connect: 2), isWaiting: true, snapshot: .at(99), verdict: .within(nextCheck: nil)),
+        Row(timeouts: .limits(pool: 3, total: 4), isWaiting: true, snapshot: .at(5), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(pool: 3), snapshot: .at(99), verdict: .within(nextCheck: nil)),
         // connect: from when a connection is looked up or opened
-        Row(timeouts: .limits(connect: 3), situation: .at(4), verdict: .within(lookAgain: seconds(5))),
-        Row(timeouts: .limits(connect: 3), situation: .at(5), verdict: .exceeded(.connect)),
-        Row(timeouts: .limits(connect: 3), situation: .at(9, isSuspended: true), verdict: .within(lookAgain: nil)),
-        Row(timeouts: .limits(connect: 3), situation: .at(9, wasSent: true), verdict: .within(lookAgain: nil)),
+        Row(timeouts: .limits(connect: 3), snapshot: .at(4), verdict: .within(nextCheck: seconds(5))),
+        Row(timeouts: .limits(connect: 3), snapshot: .at(5), verdict: .exceeded(.connect)),
+        Row(timeouts: .limits(connect: 3), snapshot: .at(9, isSuspended: true), verdict: .within(nextCheck: nil)),
+        Row(timeouts: .limits(connect: 3), snapshot: .at(9, wasSent: true), verdict: .within(nextCheck: nil)),
         // idle: from the last bytes, once the request is out
-        Row(timeouts: .limits(idle: 8), situation: .at(9), verdict: .within(lookAgain: seconds(10))),
+        Row(timeouts: .limits(idle: 8), snapshot: .at(9), verdict: .within(nextCheck: seconds(10))),
         Row(
-            timeouts: .limits(idle: 8), situation: .at(9, wasSent: true, lastActivity: 2),
-            verdict: .within(lookAgain: seconds(10))),
-        Row(timeouts: .limits(idle: 8), situation: .at(10, wasSent: true, lastActivity: 2), verdict: .exceeded(.idle)),
+            timeouts: .limits(idle: 8), snapshot: .at(9, wasSent: true, lastActivity: 2),
+            verdict: .within(nextCheck: seconds(10))),
+        Row(timeouts: .limits(idle: 8), snapshot: .at(10, wasSent: true, lastActivity: 2), verdict: .exceeded(.idle)),
         Row(
-            timeouts: .limits(idle: 8), situation: .at(99, isSuspended: true, wasSent: true, lastActivity: 2),
-            verdict: .within(lookAgain: nil)),
+            timeouts: .limits(idle: 8), snapshot: .at(99, isSuspended: true, wasSent: true, lastActivity: 2),
+            verdict: .within(nextCheck: nil)),
         // total: from the start, whatever happens
-        Row(timeouts: .limits(total: 4), situation: .at(4), verdict: .within(lookAgain: seconds(5))),
-        Row(timeouts: .limits(total: 4), situation: .at(5), verdict: .exceeded(.total)),
-        Row(timeouts: .limits(total: 4), situation: .at(5, isSuspended: true), verdict: .exceeded(.total)),
-        Row(timeouts: .limits(total: 4), situation: .at(5, wasSent: true), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(total: 4), snapshot: .at(4), verdict: .within(nextCheck: seconds(5))),
+        Row(timeouts: .limits(total: 4), snapshot: .at(5), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(total: 4), snapshot: .at(5, isSuspended: true), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(total: 4), snapshot: .at(5, wasSent: true), verdict: .exceeded(.total)),
         // total, not set: 10 minutes where both bodies are in memory
         Row(
-            timeouts: Timeouts(connect: nil, idle: nil), isInMemory: true, situation: .at(600),
-            verdict: .within(lookAgain: seconds(601))),
-        Row(timeouts: Timeouts(), isInMemory: true, situation: .at(601, wasSent: true), verdict: .exceeded(.total)),
+            timeouts: Timeouts(connect: nil, idle: nil), isInMemory: true, snapshot: .at(600),
+            verdict: .within(nextCheck: seconds(601))),
+        Row(timeouts: Timeouts(), isInMemory: true, snapshot: .at(601, wasSent: true), verdict: .exceeded(.total)),
         Row(
-            timeouts: Timeouts(idle: nil), situation: .at(9999, wasSent: true),
-            verdict: .within(lookAgain: nil)),
+            timeouts: Timeouts(idle: nil), snapshot: .at(9999, wasSent: true),
+            verdict: .within(nextCheck: nil)),
         Row(
-            timeouts: Timeouts(idle: nil, total: nil), isInMemory: true, situation: .at(9999, wasSent: true),
-            verdict: .within(lookAgain: nil)),
+            timeouts: Timeouts(idle: nil, total: nil), isInMemory: true, snapshot: .at(9999, wasSent: true),
+            verdict: .within(nextCheck: nil)),
         // together
-        Row(timeouts: .limits(connect: 3, total: 4), situation: .at(5), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(connect: 3, total: 4), snapshot: .at(5), verdict: .exceeded(.total)),
         Row(
-            timeouts: .limits(connect: 2, idle: 80, total: 9), situation: .at(3),
-            verdict: .within(lookAgain: seconds(4))),
-        Row(timeouts: .limits(), situation: .at(99, wasSent: true), verdict: .within(lookAgain: nil)),
+            timeouts: .limits(connect: 2, idle: 80, total: 9), snapshot: .at(3),
+            verdict: .within(nextCheck: seconds(4))),
+        Row(timeouts: .limits(), snapshot: .at(99, wasSent: true), verdict: .within(nextCheck: nil)),
     ]
 
     @Test(arguments: rows)
     func `A limit runs out as the table says`(row: Row) {
         var limits = TransferLimits(timeouts: row.timeouts, isInMemory: row.isInMemory, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: row.isWaiting)
-        #expect(limits.verdict(in: row.situation) == row.verdict)
+        #expect(limits.verdict(in: row.snapshot) == row.verdict)
     }
 
     @Test func `Connecting is timed from when the wait for a connection ends`() {
@@ -74,10 +74,10 @@ import Testing
         limits.added(at: seconds(2), mayWait: true)
         limits.connectionBegan(at: seconds(7))
         limits.connectionBegan(at: seconds(8))
-        #expect(limits.verdict(in: .at(9)) == .within(lookAgain: seconds(10)))
+        #expect(limits.verdict(in: .at(9)) == .within(nextCheck: seconds(10)))
         #expect(limits.verdict(in: .at(10)) == .exceeded(.connect))
         limits.added(at: seconds(10), mayWait: true)
-        #expect(limits.verdict(in: .at(18)) == .within(lookAgain: seconds(19)))
+        #expect(limits.verdict(in: .at(18)) == .within(nextCheck: seconds(19)))
     }
 
     @Test func `A request's limits override those of the session field by field`() {

@@ -170,7 +170,7 @@ import Testing
         idle.bodyBytesMissing()
         idle.bodyRefused()
         #expect(idle.upload == .refused)
-        #expect(!idle.isHeldUp)
+        #expect(!idle.isPaused)
         #expect(idle.bodyBytesArrived() == .nothing)
         var busy = state(streamed: true)
         busy.bodyBytesSent(5)

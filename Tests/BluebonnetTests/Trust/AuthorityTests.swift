@@ -11,7 +11,7 @@ import Testing
     typealias TLS = Session.Configuration.TLS
 
     /// The ways to name authorities.
-    enum Way: String, CaseIterable {
+    enum AuthoritySource: String, CaseIterable {
         case file, directory, hashedDirectory, certificates
 
         /// Has the settings name the authorities of PEM files in this way, with a directory of the test's own.
@@ -77,27 +77,31 @@ import Testing
         }
     }
 
-    @Test(arguments: Way.allCases) func `what is named is trusted, and nothing else`(_ way: Way) async throws {
+    @Test(arguments: AuthoritySource.allCases) func `what is named is trusted, and nothing else`(
+        _ source: AuthoritySource
+    ) async throws {
         let files = try TestCertificates()
         try await Self.withFolder { folder in
             var tls = TLS()
-            try await way.name([files.authority], in: &tls, folder)
+            try await source.name([files.authority], in: &tls, folder)
             try await Self.expect(tls, trusts: (true, false))
         }
         try await Self.withFolder { folder in
             var tls = TLS()
-            try await way.name([files.untrustedAuthority], in: &tls, folder)
+            try await source.name([files.untrustedAuthority], in: &tls, folder)
             try await Self.expect(tls, trusts: (false, true))
         }
         try await Self.withFolder { folder in
             var tls = TLS()
-            try await way.name([files.authority, files.untrustedAuthority], in: &tls, folder)
+            try await source.name([files.authority, files.untrustedAuthority], in: &tls, folder)
             try await Self.expect(tls, trusts: (true, true))
         }
     }
 
-    @Test(arguments: [(Way.file, Way.certificates), (.file, .directory), (.hashedDirectory, .certificates)])
-    func `what is named in two ways is trusted`(_ one: Way, _ other: Way) async throws {
+    @Test(arguments: [
+        (AuthoritySource.file, AuthoritySource.certificates), (.file, .directory), (.hashedDirectory, .certificates),
+    ])
+    func `what is named in two ways is trusted`(_ one: AuthoritySource, _ other: AuthoritySource) async throws {
         let files = try TestCertificates()
         try await Self.withFolder { folder in
             var tls = TLS()
@@ -114,14 +118,14 @@ import Testing
     }
 
     /// No server here has a certificate by one of the system's authorities, so a root itself is looked at.
-    @Test(arguments: Way.allCases)
-    func `the system's authorities count only where they are asked for`(_ way: Way) async throws {
+    @Test(arguments: AuthoritySource.allCases)
+    func `the system's authorities count only where they are asked for`(_ source: AuthoritySource) async throws {
         let root = try Self.systemRoot()
         let files = try TestCertificates()
         try await Self.withFolder { folder in
             var tls = TLS()
             #expect(try Self.knows(root, tls))
-            try await way.name([files.authority], in: &tls, folder)
+            try await source.name([files.authority], in: &tls, folder)
             #expect(try !Self.knows(root, tls))
             tls.includesSystemAuthorities = true
             #expect(try Self.knows(root, tls))

@@ -61,11 +61,13 @@ import Testing
         Row(server: .commonNameBesideAddress, host: "a.example.test", isForHost: false),
     ]
 
-    @Test(arguments: rows, TrustFixture.Judge.allCases)
-    func `the result of each evaluator for a chain`(_ row: Row, _ judge: TrustFixture.Judge) async throws {
-        let expected = Self.reason(judge, row)
+    @Test(arguments: rows, TrustFixture.EvaluatorKind.allCases)
+    func `the result of each evaluator for a chain`(_ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind)
+        async throws
+    {
+        let expected = Self.reason(evaluatorKind, row)
         for version in [HTTPVersionPreference.automatic, .http1_1] {
-            let response = try await Self.response(row, judge, version)
+            let response = try await Self.response(row, evaluatorKind, version)
             #expect(response.error?.kind == expected.map { .trust($0) }, "\(version)")
             guard expected == nil else {
                 #expect(response.error?.isTrustFailure == true && response.response == nil)
@@ -75,17 +77,19 @@ import Testing
         }
     }
 
-    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.Judge.allCases)
-    func `old TLS versions are refused in each case`(_ server: ChainServer, _ judge: TrustFixture.Judge) async throws {
-        let response = try await Self.response(Row(server: server), judge, .automatic)
+    @Test(arguments: [ChainServer.oldTLS, .earlyTLS], TrustFixture.EvaluatorKind.allCases)
+    func `old TLS versions are refused in each case`(_ server: ChainServer, _ evaluatorKind: TrustFixture.EvaluatorKind)
+        async throws
+    {
+        let response = try await Self.response(Row(server: server), evaluatorKind, .automatic)
         #expect(response.error?.kind == .trust(.handshake))
     }
 
     @Test(arguments: rows + [Row(server: .oldTLS, chain: .handshake), Row(server: .earlyTLS, chain: .handshake)])
     func `the default evaluator, a session without a manager and curl agree`(_ row: Row) async throws {
-        let judged = try await Self.response(row, .default, .automatic).error
+        let evaluated = try await Self.response(row, .default, .automatic).error
         let session = Session(configuration: try Self.configuration(for: row))
-        let unjudged = await session.request(try row.url("/")).serializingData().response.error
+        let withoutManager = await session.request(try row.url("/")).serializingData().response.error
         await session.shutdown()
         let curl = try await Subprocess.run(
             "/usr/bin/curl",
@@ -95,17 +99,17 @@ import Testing
             ])
         let isAccepted = row.chain == nil && row.isForHost
         #expect((curl.code == 0) == isAccepted, "curl says \(curl.code)")
-        #expect((judged == nil) == isAccepted)
-        #expect((unjudged == nil) == isAccepted)
+        #expect((evaluated == nil) == isAccepted)
+        #expect((withoutManager == nil) == isAccepted)
         #expect(isAccepted || [35, 60].contains(curl.code))
-        #expect(judged?.kind == unjudged?.kind)
+        #expect(evaluated?.kind == withoutManager?.kind)
     }
 
     // MARK: What is expected
 
-    private static func reason(_ judge: TrustFixture.Judge, _ row: Row) -> Reason? {
+    private static func reason(_ evaluatorKind: TrustFixture.EvaluatorKind, _ row: Row) -> Reason? {
         let host: Reason? = row.isForHost ? nil : .hostMismatch
-        switch judge {
+        switch evaluatorKind {
         case .default, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .revocation, .ocsp:
             return row.chain ?? host
         case .positiveRevocation: return row.chain ?? host ?? .revocationCheckFailed(.noResponse)
@@ -136,9 +140,9 @@ import Testing
     }
 
     private static func response(
-        _ row: Row, _ judge: TrustFixture.Judge, _ version: HTTPVersionPreference
+        _ row: Row, _ evaluatorKind: TrustFixture.EvaluatorKind, _ version: HTTPVersionPreference
     ) async throws -> DataResponse<Data, RequestError> {
-        let evaluator = try TrustFixture.evaluator(judge, for: row.server)
+        let evaluator = try TrustFixture.evaluator(evaluatorKind, for: row.server)
         var configuration = try configuration(for: row)
         configuration.httpVersion = version
         let manager = ServerTrustManager(evaluators: [row.host: evaluator])

@@ -22,7 +22,7 @@ import Testing
     }
 
     /// How pins are looked for.
-    enum Way: CaseIterable, Sendable {
+    enum PinSearch: CaseIterable, Sendable {
         case certificates, certificatesAlone, certificatesAsAuthorities, keys, keysAlone
 
         func evaluator(_ pins: [Certificate]) -> any ServerTrustEvaluating {
@@ -55,41 +55,43 @@ import Testing
         return response.error?.kind
     }
 
-    @Test(arguments: Pin.allCases, Way.allCases)
-    func `a pin of any certificate of the chain will do`(_ pin: Pin, _ way: Way) async throws {
-        let kind = try await Self.kind(way.evaluator([try pin.certificate()]), .threeLevels)
-        #expect(kind == (pin.isOfTheChain ? nil : .trust(way.reason)))
+    @Test(arguments: Pin.allCases, PinSearch.allCases)
+    func `a pin of any certificate of the chain will do`(_ pin: Pin, _ search: PinSearch) async throws {
+        let kind = try await Self.kind(search.evaluator([try pin.certificate()]), .threeLevels)
+        #expect(kind == (pin.isOfTheChain ? nil : .trust(search.reason)))
         // In what order the authorities are shown, if at all, does not matter.
         guard pin == .intermediate || pin == .root else { return }
-        #expect(try await Self.kind(way.evaluator([try pin.certificate()]), .reversed) == nil)
+        #expect(try await Self.kind(search.evaluator([try pin.certificate()]), .reversed) == nil)
     }
 
-    @Test(arguments: Way.allCases)
-    func `one pin of several is enough, wherever it stands`(_ way: Way) async throws {
+    @Test(arguments: PinSearch.allCases)
+    func `one pin of several is enough, wherever it stands`(_ search: PinSearch) async throws {
         let (right, wrong) = (try Pin.intermediate.certificate(), try Pin.otherIntermediate.certificate())
-        #expect(try await Self.kind(way.evaluator([wrong, right]), .threeLevels) == nil)
-        #expect(try await Self.kind(way.evaluator([right, wrong]), .threeLevels) == nil)
+        #expect(try await Self.kind(search.evaluator([wrong, right]), .threeLevels) == nil)
+        #expect(try await Self.kind(search.evaluator([right, wrong]), .threeLevels) == nil)
     }
 
     /// These servers send the pinned certificate, which has signed nothing in their chain.
-    @Test(arguments: [Pin.intermediate, .root], Way.allCases)
-    func `a pinned certificate that is shown and has signed nothing is no pin`(_ pin: Pin, _ way: Way) async throws {
-        let kind = try await Self.kind(way.evaluator([try pin.certificate()]), .impostor)
-        #expect(kind == .trust(way == .keys || way == .certificates ? .untrustedIssuer : way.reason))
+    @Test(arguments: [Pin.intermediate, .root], PinSearch.allCases)
+    func `a pinned certificate that is shown and has signed nothing is no pin`(_ pin: Pin, _ search: PinSearch)
+        async throws
+    {
+        let kind = try await Self.kind(search.evaluator([try pin.certificate()]), .impostor)
+        #expect(kind == .trust(search == .keys || search == .certificates ? .untrustedIssuer : search.reason))
     }
 
-    @Test(arguments: Way.allCases)
-    func `what is shown beside a good chain is no pin`(_ way: Way) async throws {
-        let kind = try await Self.kind(way.evaluator([try Pin.otherIntermediate.certificate()]), .extra)
-        #expect(kind == .trust(way.reason))
+    @Test(arguments: PinSearch.allCases)
+    func `what is shown beside a good chain is no pin`(_ search: PinSearch) async throws {
+        let kind = try await Self.kind(search.evaluator([try Pin.otherIntermediate.certificate()]), .extra)
+        #expect(kind == .trust(search.reason))
     }
 
     /// Otherwise the owner of a certificate by the pinned authority could issue more of them.
-    @Test(arguments: [Way.certificatesAlone, .keysAlone])
-    func `a pin is not reached by way of one who is no authority`(_ way: Way) async throws {
+    @Test(arguments: [PinSearch.certificatesAlone, .keysAlone])
+    func `a pin is not reached by way of one who is no authority`(_ search: PinSearch) async throws {
         let middle = try TrustFixture.chainCertificate("leaf-authority")
-        let kind = try await Self.kind(way.evaluator([middle]), .notAuthority)
-        #expect(kind == .trust(way.reason))
+        let kind = try await Self.kind(search.evaluator([middle]), .notAuthority)
+        #expect(kind == .trust(search.reason))
     }
 
     @Test func `a server with a new key is refused when it is connected to again, and at no other time`() async throws {
@@ -192,9 +194,9 @@ import Testing
         configuration.tls.maximumVersion = version
         configuration.httpVersion = .http1_1
         configuration.proxy = .none
-        let unjudged = try await Self.answers(5, from: Session(configuration: configuration))
-        #expect(unjudged.contains { $0[1] == "r" })
-        #expect(unjudged.allSatisfy { $0[2] == "early" })
+        let withoutManager = try await Self.answers(5, from: Session(configuration: configuration))
+        #expect(withoutManager.contains { $0[1] == "r" })
+        #expect(withoutManager.allSatisfy { $0[2] == "early" })
     }
 
     /// A server's answers on so many connections, one after the other.

@@ -2,7 +2,7 @@
 actor EvaluationGate {
     private var isOpen = false
     private var arrivals = 0
-    private var judges: [CheckedContinuation<Void, Never>] = []
+    private var evaluators: [CheckedContinuation<Void, Never>] = []
     private var watchers: [(count: Int, CheckedContinuation<Void, Never>)] = []
 
     /// How many have come.
@@ -13,7 +13,7 @@ actor EvaluationGate {
         arrivals += 1
         for watcher in watchers where watcher.count <= arrivals { watcher.1.resume() }
         watchers.removeAll { $0.count <= arrivals }
-        if !isOpen { await withCheckedContinuation { judges.append($0) } }
+        if !isOpen { await withCheckedContinuation { evaluators.append($0) } }
     }
 
     /// Waits until so many have come.
@@ -23,7 +23,7 @@ actor EvaluationGate {
 
     func open() {
         isOpen = true
-        for judge in judges { judge.resume() }
-        judges.removeAll()
+        for evaluator in evaluators { evaluator.resume() }
+        evaluators.removeAll()
     }
 }

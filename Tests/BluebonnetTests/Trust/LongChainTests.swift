@@ -77,7 +77,7 @@ import Testing
     // MARK: On the wire
 
     /// How evaluators come to look for a chain of their own.
-    enum Way: CaseIterable, Sendable {
+    enum PinSearch: CaseIterable, Sendable {
         case ownAuthorities, certificatesAlone, keysAlone, closure, awaitedClosure, composite, revocation
 
         func evaluator(_ pins: [Certificate]) -> any ServerTrustEvaluating {
@@ -113,11 +113,11 @@ import Testing
     @Test(arguments: ["line", "names"])
     func `a server that shows 210 certificates is refused, and nothing is sent`(_ shape: String) async throws {
         try await Self.withServer(shape, 209) { server, root in
-            for way in Way.allCases {
-                let session = try TrustFixture.session(way.evaluator([root]))
+            for search in PinSearch.allCases {
+                let session = try TrustFixture.session(search.evaluator([root]))
                 for _ in 1...2 {
                     let error = await session.request(server.url()).serializingData().response.error
-                    #expect(error?.kind == .trust(.chainTooLong), "\(way): \(error.map { "\($0)" } ?? "no error")")
+                    #expect(error?.kind == .trust(.chainTooLong), "\(search): \(error.map { "\($0)" } ?? "no error")")
                     #expect(error?.detail == "210 certificates were shown, and no more than 100 signatures are checked")
                 }
                 await session.shutdown()
@@ -145,13 +145,13 @@ import Testing
             #expect(await session.request(server.url()).serializingData().response.error == nil)
             await session.shutdown()
             let pin = try #require(last.withLock { $0 })
-            for way in [Way.ownAuthorities, .certificatesAlone, .keysAlone] {
-                let session = try TrustFixture.session(way.evaluator([pin]))
+            for search in [PinSearch.ownAuthorities, .certificatesAlone, .keysAlone] {
+                let session = try TrustFixture.session(search.evaluator([pin]))
                 let error = await session.request(server.url()).serializingData().response.error
-                #expect(error == nil, "\(way): \(error.map { "\($0)" } ?? "")")
+                #expect(error == nil, "\(search): \(error.map { "\($0)" } ?? "")")
                 await session.shutdown()
             }
-            let session2 = try TrustFixture.session(Way.ownAuthorities.evaluator([root]))
+            let session2 = try TrustFixture.session(PinSearch.ownAuthorities.evaluator([root]))
             #expect(await session2.request(server.url()).serializingData().response.error == nil)
             await session2.shutdown()
         }

@@ -8,7 +8,7 @@ import Testing
 /// The behavior while a responder delays its answer.
 @Suite(.timeLimit(.minutes(1))) struct OCSPWaitingTests {
     /// A responder that is asked, and answers when it is let.
-    private struct Scene {
+    private struct FixtureSession {
         let server: LocalServer
         let asker: Session
         let asked = Latch()
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `a request whose server is asked about is cancelled at once, and so is the question`() async throws {
-        let scene = try await Scene()
+        let scene = try await FixtureSession()
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         let request = session.request(try RevocationFiles().address(of: "none"))
         let task = request.serializingData()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `other requests go on meanwhile, and one that leaves does not take the answer along`() async throws {
-        let scene = try await Scene()
+        let scene = try await FixtureSession()
         let files = try RevocationFiles()
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         let url = files.address(of: "none")
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `the responder may take as long as it was given`() async throws {
-        let scene = try await Scene()
+        let scene = try await FixtureSession()
         let files = try RevocationFiles()
         for failure in [OCSPTrustEvaluator.Failure.soft, .hard] {
             let session = try RevocationFixture.session(
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `a request's own limits hold while its server is asked about`() async throws {
-        let scene = try await Scene()
+        let scene = try await FixtureSession()
         let url = try RevocationFiles().address(of: "none")
         let session = try RevocationFixture.session(.ocsp(session: scene.asker))
         for (timeouts, stage) in [
@@ -119,7 +119,7 @@ import Testing
 
     @Test func `a request that was suspended meanwhile goes out when it is resumed`() async throws {
         for isDecidedBefore in [true, false] {
-            let scene = try await Scene()
+            let scene = try await FixtureSession()
             let session = try RevocationFixture.session(.ocsp(session: scene.asker))
             let url = try RevocationFiles().address(of: "none")
             let request = session.request(url)
@@ -192,19 +192,19 @@ import Testing
                 protocolVersion: version, cipher: cipher, builtChain: built, securityLevel: 0)
         }
         var now: Int64 = 0
-        let memory = TrustCache(now: { now })
-        memory.accept(trust(good))
-        #expect(memory.hasAccepted(trust(good)))
-        #expect(!memory.hasAccepted(trust(good, host: "b.test")))
-        #expect(!memory.hasAccepted(trust(other)))
+        let cache = TrustCache(now: { now })
+        cache.accept(trust(good))
+        #expect(cache.hasAccepted(trust(good)))
+        #expect(!cache.hasAccepted(trust(good, host: "b.test")))
+        #expect(!cache.hasAccepted(trust(other)))
         // It may say meanwhile that it was revoked, or be no longer valid.
-        #expect(!memory.hasAccepted(trust(good, staple: Data([1]))))
-        #expect(!memory.hasAccepted(trust(good, code: 10)))
+        #expect(!cache.hasAccepted(trust(good, staple: Data([1]))))
+        #expect(!cache.hasAccepted(trust(good, code: 10)))
         // An evaluator may have checked the version, the cipher and the authorities.
-        #expect(!memory.hasAccepted(trust(good, version: "TLSv1.2")))
-        #expect(!memory.hasAccepted(trust(good, cipher: "CHACHA20")))
-        #expect(!memory.hasAccepted(trust(good, built: good + other)))
+        #expect(!cache.hasAccepted(trust(good, version: "TLSv1.2")))
+        #expect(!cache.hasAccepted(trust(good, cipher: "CHACHA20")))
+        #expect(!cache.hasAccepted(trust(good, built: good + other)))
         now = TrustCache.lifetime
-        #expect(!memory.hasAccepted(trust(good)))
+        #expect(!cache.hasAccepted(trust(good)))
     }
 }

@@ -9,10 +9,10 @@ import Testing
     @Test(arguments: [TestServers.proxy, .socks])
     func `through a proxy, the server is evaluated`(_ proxy: TestServers) async throws {
         let route = Session.Configuration.Proxy.url(try proxy.proxyURL())
-        for (judge, reason) in [
-            (TrustFixture.Judge.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
+        for (evaluatorKind, reason) in [
+            (TrustFixture.EvaluatorKind.leafKey, nil), (.otherKey, RequestError.TrustReason.publicKeyPinningFailed),
         ] {
-            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS)) {
+            let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: .nginxTLS)) {
                 $0.proxy = route
             }
             let response = await session.request(try TestServers.nginxTLS.url("/small.json")).serializingData().response
@@ -40,10 +40,10 @@ import Testing
     @Test func `a redirect leads to a host with a pin of its own`() async throws {
         let target = try TestServers.nginxTLS.url("/small.json")
         let url = try TestServers.httpbin.url("/redirect-to?url=\(target.absoluteString)")
-        for (judge, kind) in [
-            (TrustFixture.Judge.leafKey, nil), (.otherKey, RequestError.Kind.trust(.publicKeyPinningFailed)),
+        for (evaluatorKind, kind) in [
+            (TrustFixture.EvaluatorKind.leafKey, nil), (.otherKey, RequestError.Kind.trust(.publicKeyPinningFailed)),
         ] {
-            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS))
+            let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: .nginxTLS))
             let response = await session.request(url).serializingData().response
             #expect(response.error?.kind == kind)
             await session.shutdown()

@@ -11,7 +11,7 @@ import Testing
     typealias Version = Session.Configuration.TLS.Version
 
     /// A file that names one authority or another, and a session that goes by it.
-    private struct Scene {
+    private struct FixtureSession {
         let file: URL
         let session: Session
 
@@ -71,7 +71,7 @@ import Testing
     ) async throws {
         let files = try TestCertificates()
         let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
-        let scene = try Scene(version)
+        let scene = try FixtureSession(version)
         try scene.trust(files.authority)
         // The control: sessions are resumed while nothing changes.
         let first = await scene.outcomes(8, url, atOnce: atOnce) + scene.outcomes(2, url)
@@ -92,7 +92,7 @@ import Testing
         let files = try TestCertificates()
         let proxy = try TestServers.secureProxy.proxyURL()
         let url = try TestServers.nginx.url("/small.json").absoluteString
-        let scene = try Scene(version) { $0.proxy = .url(proxy) }
+        let scene = try FixtureSession(version) { $0.proxy = .url(proxy) }
         for _ in 1...2 {
             try scene.trust(files.authority)
             #expect(await scene.outcomes(4, url) == Array(repeating: .full, count: 4))

@@ -7,7 +7,7 @@ import Testing
 /// What the tests of revocation have in common: evaluators by name, sessions, and an OCSP responder that does as told.
 enum RevocationFixture {
     /// An evaluator: what it goes by, and with a plus whether it has to know.
-    enum Judge: String, CaseIterable, Sendable {
+    enum EvaluatorKind: String, CaseIterable, Sendable {
         case `default`, ocsp, crl, any, prefer
         case ocspPlus = "ocsp+"
         case crlPlus = "crl+"
@@ -17,9 +17,9 @@ enum RevocationFixture {
     }
 
     /// Creates an evaluator, with the lists of all authorities and a session that asks responders.
-    static func evaluator(_ judge: Judge, _ session: Session) throws -> any ServerTrustEvaluating {
+    static func evaluator(_ evaluatorKind: EvaluatorKind, _ session: Session) throws -> any ServerTrustEvaluating {
         let lists = try CertificateRevocationList.all(inFile: try RevocationFiles().url("crls/all.pem"))
-        switch judge {
+        switch evaluatorKind {
         case .default: return .default()
         case .ocsp: return .revocation(options: .ocsp, lists: lists)
         case .crl: return .revocation(options: .crl, lists: lists)

@@ -5,7 +5,7 @@ import Testing
 
 /// Which evaluator accepts which stapled response, certificate or list, on the wire.
 @Suite(.timeLimit(.minutes(1))) struct RevocationMatrixTests {
-    typealias Judge = RevocationFixture.Judge
+    typealias EvaluatorKind = RevocationFixture.EvaluatorKind
 
     /// A server, and the verdicts of the evaluators in their order: accepted (-), or refused because it was revoked
     /// (R), is unknown (U), or because the revocation information is stale (S), not trusted (T) or missing (N).
@@ -20,8 +20,8 @@ import Testing
 
         var testDescription: String { name }
 
-        var reasons: [(Judge, RequestError.RevocationReason?)] {
-            zip(Judge.allCases, verdicts).map { ($0, RevocationMatrixTests.reason($1)) }
+        var reasons: [(EvaluatorKind, RequestError.RevocationReason?)] {
+            zip(EvaluatorKind.allCases, verdicts).map { ($0, RevocationMatrixTests.reason($1)) }
         }
     }
 
@@ -63,15 +63,15 @@ import Testing
     func `a server's staple, by every evaluator`(_ row: Row, _ version: HTTPVersionPreference) async throws {
         let files = try RevocationFiles()
         let asker = try RevocationFixture.asker()
-        #expect(row.reasons.count == Judge.allCases.count)
-        for (judge, reason) in row.reasons {
-            let session = try RevocationFixture.session(try RevocationFixture.evaluator(judge, asker), version)
+        #expect(row.reasons.count == EvaluatorKind.allCases.count)
+        for (evaluatorKind, reason) in row.reasons {
+            let session = try RevocationFixture.session(try RevocationFixture.evaluator(evaluatorKind, asker), version)
             let response = await session.request(files.address(of: row.name)).serializingData().response
             if let reason {
-                #expect(response.error?.kind == .trust(.revocationCheckFailed(reason)), "\(judge)")
+                #expect(response.error?.kind == .trust(.revocationCheckFailed(reason)), "\(evaluatorKind)")
                 #expect(response.response == nil && response.error?.isTrustFailure == true)
             } else {
-                #expect(response.error == nil, "\(judge)")
+                #expect(response.error == nil, "\(evaluatorKind)")
                 #expect(response.response?.statusCode == 200)
                 #expect(response.response?.httpVersion == (version == .http1_1 ? .http1_1 : .http2))
             }
@@ -88,13 +88,13 @@ import Testing
         let server = try await Recorder(row: row.name, protocols: version == .http1_1 ? "http/1.1" : "h2")
         let asker = try RevocationFixture.asker()
         var before = try await server.counts()
-        for (judge, reason) in row.reasons {
-            let evaluator = try RevocationFixture.evaluator(judge, asker)
+        for (evaluatorKind, reason) in row.reasons {
+            let evaluator = try RevocationFixture.evaluator(evaluatorKind, asker)
             let error = try await RevocationFixture.error(of: row.name, at: server, evaluator, version)
-            #expect(error?.kind == reason.map { .trust(.revocationCheckFailed($0)) }, "\(judge)")
+            #expect(error?.kind == reason.map { .trust(.revocationCheckFailed($0)) }, "\(evaluatorKind)")
             let counts = try await server.finalCounts()
-            #expect((counts.bytes == before.bytes) == (reason != nil), "\(judge)")
-            #expect(counts.requests.count == before.requests.count + (reason == nil ? 1 : 0), "\(judge)")
+            #expect((counts.bytes == before.bytes) == (reason != nil), "\(evaluatorKind)")
+            #expect(counts.requests.count == before.requests.count + (reason == nil ? 1 : 0), "\(evaluatorKind)")
             // The server was there, and showed its certificate.
             #expect(counts.connections > before.connections)
             before = counts

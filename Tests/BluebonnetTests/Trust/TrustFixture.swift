@@ -5,20 +5,20 @@ import TestSupport
 /// What the tests of trust have in common: evaluators by name, and sessions that use them.
 enum TrustFixture {
     /// An evaluator, and what it pins if anything.
-    enum Judge: String, CaseIterable, Sendable {
+    enum EvaluatorKind: String, CaseIterable, Sendable {
         case `default`, anyHost, pinnedLeaf, pinnedAuthority, ownAuthority, ownAuthorityOnAnyHost, leafAlone, otherLeaf
         case leafKey, authorityKey, otherKey, keyAlone, revocation, positiveRevocation, ocsp, disabled, accepting
         case refusing, nobody
     }
 
     /// Creates an evaluator for a server, whose certificate and authority are what the pins are about.
-    static func evaluator(_ judge: Judge, for server: TestServers) throws -> any ServerTrustEvaluating {
-        try evaluator(judge, leaf: try certificate(of: server))
+    static func evaluator(_ evaluatorKind: EvaluatorKind, for server: TestServers) throws -> any ServerTrustEvaluating {
+        try evaluator(evaluatorKind, leaf: try certificate(of: server))
     }
 
     /// The same for a server of special chains.
-    static func evaluator(_ judge: Judge, for server: ChainServer) throws -> any ServerTrustEvaluating {
-        try evaluator(judge, leaf: try chainCertificate(server.rawValue))
+    static func evaluator(_ evaluatorKind: EvaluatorKind, for server: ChainServer) throws -> any ServerTrustEvaluating {
+        try evaluator(evaluatorKind, leaf: try chainCertificate(server.rawValue))
     }
 
     /// One of the certificates of the special chains.
@@ -26,10 +26,11 @@ enum TrustFixture {
         try Certificate.all(inFile: URL(filePath: try ChainServer.file(name)))[0]
     }
 
-    private static func evaluator(_ judge: Judge, leaf: Certificate) throws -> any ServerTrustEvaluating {
+    private static func evaluator(_ evaluatorKind: EvaluatorKind, leaf: Certificate) throws -> any ServerTrustEvaluating
+    {
         let authority = try Certificate.all(inFile: URL(filePath: try TestCertificates().authority))[0]
         let other = try Certificate.all(inFile: URL(filePath: try TestCertificates().client))[0]
-        switch judge {
+        switch evaluatorKind {
         case .default: return .default()
         case .anyHost: return .default(validateHost: false)
         case .pinnedLeaf: return .pinnedCertificates([other, leaf])

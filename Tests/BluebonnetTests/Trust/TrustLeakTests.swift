@@ -5,10 +5,10 @@ import Testing
 
 /// A server that is not accepted gets nothing of the request, by its own account.
 @Suite(.timeLimit(.minutes(2))) struct TrustLeakTests {
-    typealias Judge = TrustFixture.Judge
+    typealias EvaluatorKind = TrustFixture.EvaluatorKind
 
     /// How a request is made.
-    enum Way: CaseIterable, Sendable {
+    enum RequestPath: CaseIterable, Sendable {
         case http2, http1_1, expectingContinue, streamed, delayed
 
         var isOverHTTP2: Bool { self != .http1_1 && self != .expectingContinue }
@@ -50,22 +50,22 @@ import Testing
 
     @Test(arguments: rows)
     func `who is refused has decrypted nothing, and who is accepted has`(_ row: ChainServer) async throws {
-        for (protocols, way) in [("h2,http/1.1", Way.http2), ("http/1.1", .http1_1)] {
+        for (protocols, path) in [("h2,http/1.1", RequestPath.http2), ("http/1.1", .http1_1)] {
             let server = try await Recorder(row, protocols: protocols)
-            var (refused, accepting): (Int, [Judge]) = (0, [])
-            for judge in Judge.allCases {
-                let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row)) {
-                    way.configure(&$0)
+            var (refused, accepting): (Int, [EvaluatorKind]) = (0, [])
+            for evaluatorKind in EvaluatorKind.allCases {
+                let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: row)) {
+                    path.configure(&$0)
                 }
                 // An earlier acceptance would hide a leak: only evaluators that refuse are tried while nothing has been
                 // received.
-                let isTried = try await Self.isRefused(row, by: judge)
+                let isTried = try await Self.isRefused(row, by: evaluatorKind)
                 if isTried {
-                    let response = await way.send(to: server.url("/?secret"), with: session)
-                    #expect(response.error?.isTrustFailure == true, "\(judge)")
+                    let response = await path.send(to: server.url("/?secret"), with: session)
+                    #expect(response.error?.isTrustFailure == true, "\(evaluatorKind)")
                     refused += 1
                 } else {
-                    accepting.append(judge)
+                    accepting.append(evaluatorKind)
                 }
                 await session.shutdown()
             }
@@ -76,14 +76,14 @@ import Testing
             // The test can tell: each that accepts sends something.
             #expect(accepting.contains(.disabled))
             var bytes = 0
-            for judge in accepting {
-                let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row)) {
-                    way.configure(&$0)
+            for evaluatorKind in accepting {
+                let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: row)) {
+                    path.configure(&$0)
                 }
-                #expect(await way.send(to: server.url("/?secret"), with: session).error == nil, "\(judge)")
+                #expect(await path.send(to: server.url("/?secret"), with: session).error == nil, "\(evaluatorKind)")
                 await session.shutdown()
                 let now = try await server.counts().bytes
-                #expect(now > bytes, "\(judge)")
+                #expect(now > bytes, "\(evaluatorKind)")
                 bytes = now
             }
             try await server.stop()
@@ -91,8 +91,8 @@ import Testing
     }
 
     /// Whether an evaluator refuses the nginx with the same chain; that it refuses what it should is tested elsewhere.
-    private static func isRefused(_ row: ChainServer, by judge: Judge) async throws -> Bool {
-        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row))
+    private static func isRefused(_ row: ChainServer, by evaluatorKind: EvaluatorKind) async throws -> Bool {
+        let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: row))
         let error = await session.request("https://127.0.0.1:\(try row.port())/").serializingData().response.error
         await session.shutdown()
         return error != nil
@@ -101,35 +101,35 @@ import Testing
     @Test(arguments: [ChainServer.oldTLS, .earlyTLS])
     func `a server of old versions of TLS has decrypted nothing`(_ row: ChainServer) async throws {
         let server = try await Recorder(row)
-        for judge in Judge.allCases {
-            let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: row))
+        for evaluatorKind in EvaluatorKind.allCases {
+            let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: row))
             let response = await session.request(server.url("/?secret"), method: .post).serializingData().response
             #expect(response.error?.kind == .trust(.handshake))
             await session.shutdown()
         }
         let counts = try await server.finalCounts()
-        #expect(counts.bytes == 0 && counts.handshakes == 0 && counts.connections == Judge.allCases.count)
+        #expect(counts.bytes == 0 && counts.handshakes == 0 && counts.connections == EvaluatorKind.allCases.count)
         try await server.stop()
     }
 
     /// For evaluators that await, the handshake is aborted first, and made again if they accept.
-    @Test(arguments: Way.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    @Test(arguments: RequestPath.allCases, [Session.Configuration.TLS.Version.v1_2, .v1_3])
     func `nothing is sent before a verdict that is awaited`(
-        _ way: Way, _ version: Session.Configuration.TLS.Version
+        _ path: RequestPath, _ version: Session.Configuration.TLS.Version
     ) async throws {
         for isAccepted in [false, true] {
-            let server = try await Recorder(.threeLevels, protocols: way.isOverHTTP2 ? "h2" : "http/1.1")
+            let server = try await Recorder(.threeLevels, protocols: path.isOverHTTP2 ? "h2" : "http/1.1")
             let gate = EvaluationGate()
             let evaluator = AsyncClosureTrustEvaluator { _, _ in
                 await gate.pass()
                 if !isAccepted { throw TestFailure("not this one") }
             }
             let session = try TrustFixture.session(evaluator) {
-                way.configure(&$0)
+                path.configure(&$0)
                 $0.tls.minimumVersion = version
                 $0.tls.maximumVersion = version
             }
-            async let response = way.send(to: server.url("/?secret"), with: session)
+            async let response = path.send(to: server.url("/?secret"), with: session)
             await gate.arrival()
             #expect(try await server.finalCounts().bytes == 0)
             await gate.open()

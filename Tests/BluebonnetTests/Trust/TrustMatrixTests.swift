@@ -7,10 +7,12 @@ import Testing
     typealias Reason = RequestError.TrustReason
 
     /// A server that is right, over both versions of TLS and of HTTP.
-    @Test(arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3], TrustFixture.Judge.allCases)
-    func `a server that is right`(_ server: TestServers, _ judge: TrustFixture.Judge) async throws {
+    @Test(
+        arguments: [TestServers.nginxTLS, .nghttpd, .httpbinHTTP2, .tls1_2, .tls1_3],
+        TrustFixture.EvaluatorKind.allCases)
+    func `a server that is right`(_ server: TestServers, _ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
         let reason: Reason? =
-            switch judge {
+            switch evaluatorKind {
             case .otherLeaf: .certificatePinningFailed
             case .otherKey: .publicKeyPinningFailed
             case .positiveRevocation: .revocationCheckFailed(.noResponse)
@@ -18,35 +20,36 @@ import Testing
             case .nobody: .notEvaluated
             default: nil
             }
-        try await expect(server, judge, reason)
+        try await expect(server, evaluatorKind, reason)
     }
 
-    @Test(arguments: TrustFixture.Judge.allCases)
-    func `a certificate that has expired`(_ judge: TrustFixture.Judge) async throws {
-        try await expect(.expiredCertificate, judge, reason(judge, .certificateExpired, pinned: .certificateExpired))
+    @Test(arguments: TrustFixture.EvaluatorKind.allCases)
+    func `a certificate that has expired`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+        try await expect(
+            .expiredCertificate, evaluatorKind, reason(evaluatorKind, .certificateExpired, pinned: .certificateExpired))
     }
 
-    @Test(arguments: TrustFixture.Judge.allCases)
-    func `a certificate for another host`(_ judge: TrustFixture.Judge) async throws {
-        var expected = reason(judge, .hostMismatch, pinned: .hostMismatch)
-        if judge == .anyHost || judge == .ownAuthorityOnAnyHost { expected = nil }
-        try await expect(.wrongHost, judge, expected)
+    @Test(arguments: TrustFixture.EvaluatorKind.allCases)
+    func `a certificate for another host`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+        var expected = reason(evaluatorKind, .hostMismatch, pinned: .hostMismatch)
+        if evaluatorKind == .anyHost || evaluatorKind == .ownAuthorityOnAnyHost { expected = nil }
+        try await expect(.wrongHost, evaluatorKind, expected)
     }
 
-    @Test(arguments: TrustFixture.Judge.allCases)
-    func `a certificate that signs itself`(_ judge: TrustFixture.Judge) async throws {
-        try await expect(.selfSigned, judge, reason(judge, .selfSigned, pinned: nil))
+    @Test(arguments: TrustFixture.EvaluatorKind.allCases)
+    func `a certificate that signs itself`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+        try await expect(.selfSigned, evaluatorKind, reason(evaluatorKind, .selfSigned, pinned: nil))
     }
 
-    @Test(arguments: TrustFixture.Judge.allCases)
-    func `a certificate of an authority that is not trusted`(_ judge: TrustFixture.Judge) async throws {
-        try await expect(.untrustedAuthority, judge, reason(judge, .untrustedIssuer, pinned: nil))
+    @Test(arguments: TrustFixture.EvaluatorKind.allCases)
+    func `a certificate of an authority that is not trusted`(_ evaluatorKind: TrustFixture.EvaluatorKind) async throws {
+        try await expect(.untrustedAuthority, evaluatorKind, reason(evaluatorKind, .untrustedIssuer, pinned: nil))
     }
 
     /// An evaluator's reason for refusing a server whose chain or name is wrong; `pinned` is the reason of evaluators
     /// for which the server's own certificate is the authority.
-    private func reason(_ judge: TrustFixture.Judge, _ flaw: Reason, pinned: Reason?) -> Reason? {
-        switch judge {
+    private func reason(_ evaluatorKind: TrustFixture.EvaluatorKind, _ flaw: Reason, pinned: Reason?) -> Reason? {
+        switch evaluatorKind {
         case .default, .anyHost, .pinnedLeaf, .pinnedAuthority, .leafKey, .authorityKey, .otherKey, .revocation,
             .positiveRevocation, .ocsp:
             flaw
@@ -58,8 +61,10 @@ import Testing
         }
     }
 
-    private func expect(_ server: TestServers, _ judge: TrustFixture.Judge, _ reason: Reason?) async throws {
-        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: server))
+    private func expect(_ server: TestServers, _ evaluatorKind: TrustFixture.EvaluatorKind, _ reason: Reason?)
+        async throws
+    {
+        let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: server))
         let response = await session.request(try server.url("/?token=hidden")).serializingData().response
         if let reason {
             let error = try #require(response.error)

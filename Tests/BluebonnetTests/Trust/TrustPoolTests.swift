@@ -18,7 +18,7 @@ import Testing
     }
 
     /// What the sessions have in common.
-    enum Sharing: CaseIterable, Sendable {
+    enum SharedState: CaseIterable, Sendable {
         case nothing, loop
     }
 
@@ -55,9 +55,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Sharing.allCases, [HTTPVersionPreference.automatic, .http1_1])
+    @Test(arguments: SharedState.allCases, [HTTPVersionPreference.automatic, .http1_1])
     func `1,000 requests of sessions with managers of their own, interleaved`(
-        _ sharing: Sharing, _ version: HTTPVersionPreference
+        _ sharing: SharedState, _ version: HTTPVersionPreference
     ) async throws {
         let loop = sharing == .loop ? EventLoop() : nil
         let (one, other) = (CountingEvaluator(), CountingEvaluator())

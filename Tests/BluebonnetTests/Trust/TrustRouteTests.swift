@@ -53,10 +53,10 @@ import Testing
         let secure = try TestServers.nginxTLS.url("/small.json").absoluteString
         guard case .url(let url, _, _) = try Self.secureProxy() else { return }
         let refused = RequestError.Kind.trust(.publicKeyPinningFailed)
-        for (judge, kind) in [(TrustFixture.Judge.leafKey, nil), (.otherKey, refused)] {
+        for (evaluatorKind, kind) in [(TrustFixture.EvaluatorKind.leafKey, nil), (.otherKey, refused)] {
             let manager = ServerTrustManager(
                 allHostsMustBeEvaluated: false,
-                evaluators: ["localhost": try TrustFixture.evaluator(judge, for: .nginxTLS)])
+                evaluators: ["localhost": try TrustFixture.evaluator(evaluatorKind, for: .nginxTLS)])
             let session = try TrustFixture.session(manager) { $0.proxy = .url(url.replacing("https://", with: scheme)) }
             #expect(await session.request(plain).serializingData().response.error?.kind == kind)
             #expect(await session.request(secure).serializingData().response.error?.kind == kind)
@@ -65,13 +65,17 @@ import Testing
     }
 
     /// Addresses are not named in handshakes, but here there is only one.
-    @Test(arguments: [TrustFixture.Judge.leafKey, .otherKey])
-    func `an https proxy and a host without TLS may both be addresses`(_ judge: TrustFixture.Judge) async throws {
+    @Test(arguments: [TrustFixture.EvaluatorKind.leafKey, .otherKey])
+    func `an https proxy and a host without TLS may both be addresses`(_ evaluatorKind: TrustFixture.EvaluatorKind)
+        async throws
+    {
         let proxy = try Self.secureProxy(host: "127.0.0.1")
-        let session = try TrustFixture.session(try TrustFixture.evaluator(judge, for: .nginxTLS)) { $0.proxy = proxy }
+        let session = try TrustFixture.session(try TrustFixture.evaluator(evaluatorKind, for: .nginxTLS)) {
+            $0.proxy = proxy
+        }
         // No server listens there, which the proxy reports with a response.
         let response = await session.request("http://127.0.0.2:1/").serializingData().response
-        if judge == .leafKey {
+        if evaluatorKind == .leafKey {
             #expect(response.response?.statusCode ?? 0 >= 500)
         } else {
             #expect(response.error?.kind == .trust(.publicKeyPinningFailed))
@@ -162,10 +166,10 @@ import Testing
     ])
     func `an evaluator is for the host that is contacted, however that is written`(_ host: String) async throws {
         let proxy = try await LocalServer { $0.fallback { .text($0.headers["Host"] ?? "") } }
-        let told = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
-        let contacted = try await told.request("http://\(host)/").serializingString().value
+        let proxied = TestHarness.session { $0.proxy = .url("http://127.0.0.1:\(proxy.port)") }
+        let contacted = try await proxied.request("http://\(host)/").serializingString().value
         #expect(contacted.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") })
-        try await TestHarness.end(told, proxy)
+        try await TestHarness.end(proxied, proxy)
         let server = try await Recorder(.threeLevels)
         let refusing = ClosureTrustEvaluator { _, _ in throw TestFailure("not this one") }
         let manager = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [contacted: refusing])

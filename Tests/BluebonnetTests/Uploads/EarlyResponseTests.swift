@@ -10,7 +10,7 @@ import Testing
 /// a server of HTTP/2 often closes the connection for a body that it has refused.
 @Suite(.timeLimit(.minutes(1))) struct EarlyResponseTests {
     /// What a server does after it has answered.
-    enum Afterwards: CaseIterable {
+    enum ConnectionEnd: CaseIterable {
         case readsOn, resets, halfCloses, stalls
 
         var steps: [LocalServer.Script.Step] {
@@ -28,21 +28,23 @@ import Testing
         """
 
     /// Starts a server that reads some of a body and answers then.
-    private static func server(reading limit: Int = 2 << 20, then afterwards: Afterwards) async throws -> LocalServer {
+    private static func server(reading limit: Int = 2 << 20, then connectionEnd: ConnectionEnd) async throws
+        -> LocalServer
+    {
         try await LocalServer { router in
             router.streaming("/a") { _, body in
                 while body.bytesRead < limit, try await body.read() != nil {}
-                return .script(LocalServer.Script([.bytes(answer)] + afterwards.steps))
+                return .script(LocalServer.Script([.bytes(answer)] + connectionEnd.steps))
             }
             router.get("/", .text("still here"))
         }
     }
 
-    @Test(arguments: Afterwards.allCases, BodyForm.allCases)
+    @Test(arguments: ConnectionEnd.allCases, BodyForm.allCases)
     func `the answer comes through, whatever the server does then`(
-        afterwards: Afterwards, form: BodyForm
+        connectionEnd: ConnectionEnd, form: BodyForm
     ) async throws {
-        let server = try await Self.server(then: afterwards)
+        let server = try await Self.server(then: connectionEnd)
         let directory = try TestDirectory()
         let session = TestHarness.session()
         let body = try form.body(20_000_000, in: directory)

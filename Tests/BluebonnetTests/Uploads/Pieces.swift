@@ -71,7 +71,7 @@ struct Pieces: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
 
     struct Iterator: AsyncIteratorProtocol {
-        private final class Life: Sendable {
+        private final class DeinitToken: Sendable {
             let record: Record
 
             init(_ record: Record) {
@@ -84,13 +84,13 @@ struct Pieces: AsyncSequence, Sendable {
 
         private let pieces: Pieces
         private let pattern: Data
-        private let life: Life
+        private let life: DeinitToken
         private var number = 0
 
         fileprivate init(pieces: Pieces) {
             self.pieces = pieces
             pattern = Pieces.bytes(pieces.size + 251)
-            life = Life(pieces.record)
+            life = DeinitToken(pieces.record)
         }
 
         mutating func next() async throws -> Data? { try await next(isolation: nil) }

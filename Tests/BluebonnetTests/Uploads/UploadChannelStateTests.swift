@@ -28,7 +28,7 @@ import Testing
 
     @Test func `the reader waits at the high watermark and goes on at the low one, once`() {
         var state = state()
-        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .proceed, false)
         expect(state.written(ten), .wait, false)
         #expect(state.keepsReaderWaiting)
         expect(take(12, from: &state), .took(12, resumesReader: false), Array(0..<10) + [0, 1])
@@ -41,8 +41,8 @@ import Testing
     @Test func `a loop that waits is woken once, by bytes, by the end or by a failure`() {
         var bytes = state()
         expect(take(1, from: &bytes), .wait, [])
-        expect(bytes.written(Data()), .goOn, false)
-        expect(bytes.written(ten), .goOn, true)
+        expect(bytes.written(Data()), .proceed, false)
+        expect(bytes.written(ten), .proceed, true)
         expect(bytes.written(ten), .wait, false)
         var end = state()
         _ = take(1, from: &end)
@@ -65,7 +65,7 @@ import Testing
 
     @Test func `more bytes than announced are never handed over`() {
         var state = state(length: 15)
-        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .proceed, false)
         expect(state.written(ten), .stop, false)
         #expect(state.failure?.kind == .requestBody(.lengthMismatch(expected: 15, actual: 20)))
         expect(take(100, from: &state), .fail, [])
@@ -73,10 +73,10 @@ import Testing
 
     @Test func `the last announced byte waits for the end`() {
         var state = state(length: 30)
-        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .proceed, false)
         expect(state.written(ten), .wait, false)
         expect(take(15, from: &state), .took(15, resumesReader: true), Array(0..<10) + Array(0..<5))
-        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .proceed, false)
         expect(take(100, from: &state), .took(14, resumesReader: false), Array(5..<10) + Array(0..<9))
         expect(take(100, from: &state), .wait, [])
         #expect(state.ended() == true)
@@ -87,19 +87,19 @@ import Testing
     @Test func `one announced byte, and a piece beyond the high watermark, do not stop the upload`() {
         var one = state(length: 1)
         _ = take(1, from: &one)
-        expect(one.written(Data([7])), .goOn, false)
+        expect(one.written(Data([7])), .proceed, false)
         expect(take(1, from: &one), .wait, [])
         #expect(one.ended() == true)
         expect(take(1, from: &one), .took(1, resumesReader: false), [7])
         var many = state(length: 100)
-        expect(many.written(Data(repeating: 1, count: 100)), .goOn, false)
+        expect(many.written(Data(repeating: 1, count: 100)), .proceed, false)
         #expect(many.ended() == false)
         expect(take(200, from: &many), .took(100, resumesReader: false), [UInt8](repeating: 1, count: 100))
     }
 
     @Test func `bytes beyond the announced ones are found before the last of those is sent`() {
         var state = state(length: 10)
-        expect(state.written(ten), .goOn, false)
+        expect(state.written(ten), .proceed, false)
         expect(take(100, from: &state), .took(9, resumesReader: false), Array(0..<9))
         expect(take(100, from: &state), .wait, [])
         expect(state.written(Data([1])), .stop, true)

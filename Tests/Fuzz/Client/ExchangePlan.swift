@@ -39,7 +39,7 @@ enum Interference: Sendable {
 /// One exchange, as its seed decides it: both sides of it.
 struct ExchangePlan: Sendable {
     let seed: UInt64
-    let mark: Mark
+    let mark: ExchangeMark
     /// Who may own the marks of its answer: exchanges with the same resource share them.
     let resource: UInt64
     let kind: Kind
@@ -51,7 +51,7 @@ struct ExchangePlan: Sendable {
     /// The places to which a redirect may lead.
     let targets: [Place]
     /// Secrets of hosts, for their cookies.
-    let secrets: [String: Mark]
+    let secrets: [String: ExchangeMark]
 
     var url: String { place.origin + path }
 

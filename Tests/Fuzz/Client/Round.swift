@@ -1,19 +1,19 @@
 import Bluebonnet
 import Foundation
 
-/// Some exchanges at once on a life's session, and then requests to peers that behave.
+/// Some exchanges at once on a fuzz session, and then requests to peers that behave.
 struct Round: Sendable {
     let seed: UInt64
     let name: String
-    let life: Life
+    let fuzzSession: FuzzSession
     let peer: Peer
-    let book: ExchangeTable
+    let table: ExchangeTable
     let directory: String
     let settings: SessionSettings
 
-    private var world: World { life.world }
-    private var families: Families { world.options.families }
-    private var reporter: Reporter { Reporter(findings: world.findings, place: name) }
+    private var context: FuzzContext { fuzzSession.context }
+    private var families: Families { context.options.families }
+    private var reporter: Reporter { Reporter(findings: context.findings, place: name) }
 
     /// Runs the round; true when the session was shut down.
     func run(_ session: Session) async -> Bool {
@@ -42,14 +42,14 @@ struct Round: Sendable {
         let place = random.pick(peer.places.filter { !$0.isControl })
         var kind = random.pick(Kind.allCases)
         if kind == .eventSource, !families.has(.events) { kind = .data }
-        let mark = Mark(value: random.next())
+        let mark = ExchangeMark(value: random.next())
         var path = "/x/\(String(mark.value, radix: 16))"
         var resource = mark.value
         if settings.cache != .none, !kind.hasBody, random.chance(60) {
             let number = random.below(6)
             path = "/c/\(number)"
-            // All marks that a path's answers have carried in this life may come back, at whatever place.
-            resource = Random.derive(life.seed, 5000 + number)
+            // All marks that a path's answers have carried in this session may come back, at whatever place.
+            resource = Random.derive(fuzzSession.seed, 5000 + number)
         }
         var interference = Interference.none
         if families.has(.interference), random.chance(30) {
@@ -69,7 +69,7 @@ struct Round: Sendable {
 
     /// A plain request to a place from which only right answers come.
     private func control(_ random: inout Random, seed: UInt64) -> ExchangePlan {
-        let mark = Mark(value: random.next())
+        let mark = ExchangeMark(value: random.next())
         return note(
             ExchangePlan(
                 seed: seed, mark: mark, resource: mark.value, kind: .data,
@@ -79,14 +79,17 @@ struct Round: Sendable {
     }
 
     private func note(_ plan: ExchangePlan) -> ExchangePlan {
-        world.registry.note(plan.mark, resource: plan.resource)
-        for (host, secret) in plan.secrets { world.registry.note(secret: secret, for: host) }
-        book.add(plan)
+        context.registry.note(plan.mark, resource: plan.resource)
+        for (host, secret) in plan.secrets { context.registry.note(secret: secret, for: host) }
+        table.add(plan)
         return plan
     }
 
-    private var secrets: [String: Mark] {
-        ["a.test": Mark(value: Random.derive(life.seed, 7001)), "b.test": Mark(value: Random.derive(life.seed, 7002))]
+    private var secrets: [String: ExchangeMark] {
+        [
+            "a.test": ExchangeMark(value: Random.derive(fuzzSession.seed, 7001)),
+            "b.test": ExchangeMark(value: Random.derive(fuzzSession.seed, 7002)),
+        ]
     }
 
     private enum Disturbance: Equatable {
@@ -108,10 +111,10 @@ struct Round: Sendable {
         case .none: break
         case .cancelAll(let milliseconds):
             try? await Task.sleep(for: .milliseconds(milliseconds))
-            await life.watched("cancelAllRequests") { await session.cancelAllRequests() }
+            await fuzzSession.watched("cancelAllRequests") { await session.cancelAllRequests() }
         case .shutdown(let milliseconds):
             try? await Task.sleep(for: .milliseconds(milliseconds))
-            await life.watched("shutdown") { await session.shutdown() }
+            await fuzzSession.watched("shutdown") { await session.shutdown() }
         }
     }
 
@@ -119,30 +122,30 @@ struct Round: Sendable {
 
     private func perform(_ plan: ExchangePlan, _ session: Session) async {
         let start = now()
-        let limit = settings.longest + world.options.slack
-        let book = book
+        let limit = settings.longest + context.options.slack
+        let table = table
         let name = name
-        let item = world.watchdog.begin(milliseconds: limit) {
+        let item = context.watchdog.begin(milliseconds: limit) {
             "--round \(name): \(plan.kind) \(plan.url) \(plan.interference) unanswered after \(limit) ms\n"
-                + book.served(plan.mark).map { $0.text() }.joined()
+                + table.served(plan.mark).map { $0.text() }.joined()
         }
         let outcome = await RequestSender(session: session, plan: plan, directory: directory).perform()
-        world.watchdog.end(item)
+        context.watchdog.end(item)
         let took = now() - start
-        let scripts = book.served(plan.mark)
-        let isMixed = book.isMixed(plan.mark)
-        book.remove(plan.mark)
-        if world.options.isVerbose {
+        let scripts = table.served(plan.mark)
+        let isMixed = table.isMixed(plan.mark)
+        table.remove(plan.mark)
+        if context.options.isVerbose {
             let result =
                 outcome.error.map { "\($0)" } ?? "\(outcome.response?.statusCode ?? 0), \(outcome.bytes.count) bytes"
             Output.print(
                 "\(name): \(plan.kind) \(plan.url) \(plan.interference): \(result) after \(took) ms\n"
                     + scripts.map { $0.text(bytes: 20_000) }.joined())
         }
-        Judge(
-            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, milliseconds: took, world: world,
+        RequestOutcomeChecker(
+            plan: plan, outcome: outcome, scripts: scripts, isMixed: isMixed, milliseconds: took, context: context,
             reporter: reporter
-        ).judge()
+        ).check()
     }
 }
 

@@ -13,7 +13,7 @@ struct Body: Sendable {
 
 /// Makes bodies whose pieces carry the mark of their exchange.
 struct BodyGrammar {
-    let mark: Mark
+    let mark: ExchangeMark
     let families: Families
 
     /// A body of about so many bytes in the form that a kind of request reads.

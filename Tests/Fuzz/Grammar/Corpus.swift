@@ -1,6 +1,6 @@
 /// Answers of real servers, as they were recorded; each carries the mark of its exchange in place of some of its text.
 enum Corpus {
-    static func answer(_ random: inout Random, mark: Mark) -> [UInt8] {
+    static func answer(_ random: inout Random, mark: ExchangeMark) -> [UInt8] {
         let (head, body) = random.pick(recorded)
         let text = body.joined(separator: "\r\n").replacing("MARK", with: mark.text)
         let fields = head.map { $0.replacing("LENGTH", with: "\(text.utf8.count)").replacing("MARK", with: mark.text) }

@@ -1,6 +1,6 @@
 /// Generates what a peer sends over HTTP/1.1 for an exchange.
 struct HTTP1Grammar {
-    let mark: Mark
+    let mark: ExchangeMark
     let families: Families
     /// Whether nothing may be sent that a client need not understand.
     let isTame: Bool
@@ -11,8 +11,8 @@ struct HTTP1Grammar {
         var message = HTTP1Message(answer, isHead: spec.isHead)
         message.vary(&random)
         var script = Script("http/1.1 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
-        if !isTame, let twist = message.twist(&random, families: families) {
-            script.label += ", " + twist
+        if !isTame, let mutation = message.mutate(&random, families: families) {
+            script.label += ", " + mutation
             script.expectation = .anything
             script.isClean = false
         }

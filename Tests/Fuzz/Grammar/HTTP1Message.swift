@@ -12,7 +12,7 @@ struct HTTP1Message {
 
     var headLength: Int { bytes.count - body.count }
 
-    init(_ answer: Answer, isHead: Bool) {
+    init(_ answer: PlannedResponse, isHead: Bool) {
         statusLine = "HTTP/1.1 \(answer.status) \(answer.reason)"
         lines = answer.fields.map { Array("\($0.0): \($0.1)".utf8) }
         interim = answer.interim.map { fields in

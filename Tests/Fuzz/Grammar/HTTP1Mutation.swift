@@ -1,7 +1,7 @@
 /// What can be wrong with a message of HTTP/1.1.
 extension HTTP1Message {
     /// Makes one thing wrong; says which.
-    mutating func twist(_ random: inout Random, families: Families) -> String? {
+    mutating func mutate(_ random: inout Random, families: Families) -> String? {
         guard random.chance(45) else { return nil }
         switch random.below(20) {
         case 0 where families.has(.prevhead):

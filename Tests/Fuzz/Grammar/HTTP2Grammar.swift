@@ -1,6 +1,6 @@
 /// Generates what a peer sends over HTTP/2 for an exchange.
 struct HTTP2Grammar {
-    let mark: Mark
+    let mark: ExchangeMark
     let families: Families
     /// Whether nothing may be sent that a client need not understand.
     let isTame: Bool
@@ -14,19 +14,19 @@ struct HTTP2Grammar {
         var frames = frames(for: answer, spec: spec, tellsLength: tellsLength, &random)
         var script = Script("http/2 \(answer.label)", expectation: answer.expectation(spec), isClean: true)
         if !isTame, random.chance(45) {
-            var twist = HTTP2Mutation(mark: mark, families: families, stream: stream)
-            if let name = twist.apply(to: &frames, &random) {
+            var mutation = HTTP2Mutation(mark: mark, families: families, stream: stream)
+            if let name = mutation.apply(to: &frames, &random) {
                 script.label += ", " + name
-                script.expectation = twist.makesIncomplete && !tellsLength ? .failure : .anything
+                script.expectation = mutation.makesIncomplete && !tellsLength ? .failure : .anything
                 script.isClean = false
-                script.misdirects = twist.misdirects
+                script.misdirects = mutation.misdirects
             }
-            if twist.flood != nil || !twist.after.isEmpty {
+            if mutation.flood != nil || !mutation.after.isEmpty {
                 script.steps = pieces(frames.flatMap(\.bytes), &random)
-                if let flood = twist.flood {
+                if let flood = mutation.flood {
                     script.steps.insert(flood, at: random.chance(50) ? 0 : script.steps.count)
                 }
-                script.steps += twist.after
+                script.steps += mutation.after
                 return script
             }
         }
@@ -62,7 +62,7 @@ struct HTTP2Grammar {
 
     // MARK: Frames
 
-    private func frames(for answer: Answer, spec: ResponseSpec, tellsLength: Bool, _ random: inout Random)
+    private func frames(for answer: PlannedResponse, spec: ResponseSpec, tellsLength: Bool, _ random: inout Random)
         -> [HTTP2Frame]
     {
         var frames: [HTTP2Frame] = []

@@ -1,6 +1,6 @@
 /// One thing that is wrong, or odd, with the frames of an answer.
 struct HTTP2Mutation {
-    let mark: Mark
+    let mark: ExchangeMark
     let families: Families
     let stream: UInt32
     /// The answer cannot be mistaken for a complete one.
@@ -12,7 +12,7 @@ struct HTTP2Mutation {
     /// What is done when the frames are sent.
     var after: [Step] = []
 
-    init(mark: Mark, families: Families, stream: UInt32) {
+    init(mark: ExchangeMark, families: Families, stream: UInt32) {
         self.mark = mark
         self.families = families
         self.stream = stream

@@ -15,7 +15,7 @@ struct ResponseSpec: Sendable {
     /// The host that a cookie is for.
     var host: String
     /// A secret that only this host may get back.
-    var secret: Mark?
+    var secret: ExchangeMark?
     /// The resource may be stored, and the request may be a conditional one.
     var isCacheable = false
     /// Redirects that were made already.
@@ -30,7 +30,7 @@ enum Framing: Sendable {
 }
 
 /// An answer before it becomes bytes of one version of HTTP or another.
-struct Answer: Sendable {
+struct PlannedResponse: Sendable {
     var status: Int
     var reason: String
     var fields: [(String, String)] = []
@@ -52,12 +52,12 @@ struct Answer: Sendable {
 
 /// Generates answers: those that are right, and those that only the application can find wrong.
 struct ResponseGrammar {
-    let mark: Mark
+    let mark: ExchangeMark
     let families: Families
 
-    func make(_ random: inout Random, spec: ResponseSpec) -> Answer {
+    func make(_ random: inout Random, spec: ResponseSpec) -> PlannedResponse {
         let bodies = BodyGrammar(mark: mark, families: families)
-        var answer = Answer(
+        var answer = PlannedResponse(
             status: 200, reason: random.pick(["OK", "", "Fine indeed", "é"]),
             body: bodies.make(&random, form: spec.form, decodes: spec.decodes, isSmall: spec.isSmall))
         answer.label = "answer"
@@ -83,7 +83,7 @@ struct ResponseGrammar {
         return answer
     }
 
-    private func makeEmpty(_ answer: inout Answer) {
+    private func makeEmpty(_ answer: inout PlannedResponse) {
         answer.status = 204
         answer.body.plain = []
         answer.body.coded = []
@@ -91,7 +91,7 @@ struct ResponseGrammar {
         answer.fields.removeAll { $0.0 == "Content-Encoding" }
     }
 
-    private func frame(_ answer: inout Answer, _ random: inout Random) {
+    private func frame(_ answer: inout PlannedResponse, _ random: inout Random) {
         switch random.below(10) {
         case 0..<5: answer.framing = .length
         case 5..<9:
@@ -104,7 +104,7 @@ struct ResponseGrammar {
         }
     }
 
-    private func redirect(_ answer: inout Answer, _ spec: ResponseSpec, _ random: inout Random) {
+    private func redirect(_ answer: inout PlannedResponse, _ spec: ResponseSpec, _ random: inout Random) {
         answer.isRedirect = true
         answer.label = "redirect"
         answer.status = random.pick([301, 302, 303, 307, 308, 300, 304, 305])
@@ -124,7 +124,7 @@ struct ResponseGrammar {
         if random.chance(10) { answer.fields.append(("Location", random.pick(spec.targets))) }
     }
 
-    private func cookies(_ answer: inout Answer, _ spec: ResponseSpec, _ random: inout Random) {
+    private func cookies(_ answer: inout PlannedResponse, _ spec: ResponseSpec, _ random: inout Random) {
         let value = spec.secret?.text ?? "v"
         if families.has(.cookieflood), random.chance(5) {
             for number in 0..<random.pick([50, 300]) {
@@ -147,7 +147,7 @@ struct ResponseGrammar {
         }
     }
 
-    private func policies(_ answer: inout Answer, _ random: inout Random) {
+    private func policies(_ answer: inout PlannedResponse, _ random: inout Random) {
         switch random.below(3) {
         case 0:
             let value = random.pick([
@@ -170,9 +170,9 @@ struct ResponseGrammar {
 
 /// Generates fields that control caches.
 struct CacheGrammar {
-    let mark: Mark
+    let mark: ExchangeMark
 
-    func add(to answer: inout Answer, _ random: inout Random) {
+    func add(to answer: inout PlannedResponse, _ random: inout Random) {
         func maybe(_ percent: Int, _ name: String, _ values: [String]) {
             if random.chance(percent) { answer.fields.append((name, random.pick(values))) }
         }

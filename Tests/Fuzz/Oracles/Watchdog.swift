@@ -21,12 +21,12 @@ final class Watchdog: Sendable {
 
     private let state = Locked(State())
     private let findings: Findings
-    private let goesOn: Bool
+    private let continuesAfterFailure: Bool
 
     /// Starts the thread that watches.
-    init(findings: Findings, goesOn: Bool) {
+    init(findings: Findings, continuesAfterFailure: Bool) {
         self.findings = findings
-        self.goesOn = goesOn
+        self.continuesAfterFailure = continuesAfterFailure
         Thread.detachNewThread { [self] in
             while true {
                 let before = now()
@@ -67,7 +67,7 @@ final class Watchdog: Sendable {
         }
         guard !overdue.isEmpty else { return }
         for item in overdue { findings.add(.hang, item.description()) }
-        guard !goesOn else { return }
+        guard !continuesAfterFailure else { return }
         Output.print(ProcessState.threads())
         // By a signal, so that the watching process gets the stacks of all threads.
         abort()

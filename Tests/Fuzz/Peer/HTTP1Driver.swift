@@ -11,7 +11,7 @@ final class HTTP1Driver: Driver {
     }
 
     private let place: Place
-    private let book: ExchangeTable
+    private let table: ExchangeTable
     private var random: Random
     private var state = State.head
     private var buffer: [UInt8] = []
@@ -23,19 +23,19 @@ final class HTTP1Driver: Driver {
     private var isUnclean = false
     private var lastSent = 0
     /// Of the last exchange whose answer has more than an answer.
-    private var mark: Mark?
+    private var mark: ExchangeMark?
     /// A request that comes so soon after unsolicited bytes may have been on its way already: the order is unknown
     /// then.
     private static let flight = 10
 
-    init(place: Place, book: ExchangeTable, random: Random) {
+    init(place: Place, table: ExchangeTable, random: Random) {
         self.place = place
-        self.book = book
+        self.table = table
         self.random = random
     }
 
     func opening() -> [Step] {
-        guard !place.isTame, book.families.has(.surplus), random.chance(2) else { return [] }
+        guard !place.isTame, table.families.has(.surplus), random.chance(2) else { return [] }
         let text = random.pick([
             "HTTP/1.1 408 Request Timeout\r\nX-Greeting:\r\nContent-Length: 0\r\n\r\n", "\r\n", "x",
             "HTTP/1.1 200 OK\r\nX-Greeting:\r\n\r\nevil",
@@ -64,7 +64,7 @@ final class HTTP1Driver: Driver {
             if let action = runs[0].next(at: time) {
                 if case .send = action {
                     lastSent = time
-                    mark.map { book.noteUnasked($0, at: time) }
+                    mark.map { table.noteUnasked($0, at: time) }
                 }
                 return action
             }
@@ -119,10 +119,10 @@ final class HTTP1Driver: Driver {
     private func begin(_ head: [UInt8], _ reply: inout [UInt8]) {
         let text = String(decoding: head, as: UTF8.self).lowercased()
         let isHead = text.hasPrefix("head ")
-        let answer = book.answer(marks: Mark.all(in: head), at: place, stream: nil, isHead: isHead)
+        let answer = table.answer(marks: ExchangeMark.all(in: head), at: place, stream: nil, isHead: isHead)
         let script = answer?.script
         if isUnclean, let answer, hasOpened || !runs.isEmpty || now() - lastSent < Self.flight {
-            book.mix([answer.mark])
+            table.mix([answer.mark])
         }
         hasOpened = false
         isUnclean = isUnclean || script?.isClean == false

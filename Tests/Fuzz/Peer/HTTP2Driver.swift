@@ -1,7 +1,7 @@
 /// The peer's side of HTTP/2: finds requests, and runs the scripts of all streams side by side.
 final class HTTP2Driver: Driver {
     private let place: Place
-    private let book: ExchangeTable
+    private let table: ExchangeTable
     private var random: Random
     private var buffer: [UInt8] = []
     private var isBegun = false
@@ -15,12 +15,12 @@ final class HTTP2Driver: Driver {
     private var holder: UInt32?
     private var boundary = FrameBoundary()
     /// The exchanges that were here, and whether frames of one may have been sent to another.
-    private var marks: Set<Mark> = []
+    private var marks: Set<ExchangeMark> = []
     private var isMixed = false
 
-    init(place: Place, book: ExchangeTable, random: Random) {
+    init(place: Place, table: ExchangeTable, random: Random) {
         self.place = place
-        self.book = book
+        self.table = table
         self.random = random
     }
 
@@ -138,13 +138,13 @@ final class HTTP2Driver: Driver {
     private func begin() {
         guard let block else { return }
         self.block = nil
-        let answer = book.answer(
-            marks: Mark.all(in: block.bytes), at: place, stream: block.stream,
+        let answer = table.answer(
+            marks: ExchangeMark.all(in: block.bytes), at: place, stream: block.stream,
             isHead: block.bytes.firstRange(of: Array("HEAD".utf8)) != nil)
         if let answer {
             marks.insert(answer.mark)
             isMixed = isMixed || answer.script.misdirects
-            if isMixed { book.mix(marks) }
+            if isMixed { table.mix(marks) }
         }
         // A path that was sent before on the connection may be an index (RFC 7541 §2.3.2), and its mark is not seen.
         let unknown = HTTP2Frame(

@@ -4,7 +4,7 @@ import Foundation
 /// The scripted peer: sockets on 127.0.0.1, and a thread for each connection that does what the scripts say.
 final class Peer: Sendable {
     let places: [Place]
-    let book: ExchangeTable
+    let table: ExchangeTable
     private let seed: UInt64
     private let listeners: [Int32]
     private let tls: TLSIdentity?
@@ -19,12 +19,12 @@ final class Peer: Sendable {
 
     /// Opens the places and begins to accept.
     init(
-        seed: UInt64, wishes: [(host: String, speech: Place.Speech, isTame: Bool, isControl: Bool)],
-        book: ExchangeTable,
+        seed: UInt64, wishes: [(host: String, speech: Place.SpokenProtocol, isTame: Bool, isControl: Bool)],
+        table: ExchangeTable,
         tls: TLSIdentity?
     ) {
         self.seed = seed
-        self.book = book
+        self.table = table
         self.tls = tls
         let sockets = wishes.map { _ in PeerSocket.listening() }
         listeners = sockets.map(\.descriptor)
@@ -68,17 +68,17 @@ final class Peer: Sendable {
     private func serve(_ descriptor: Int32, at place: Place, number: Int) {
         let socket = PeerSocket(descriptor: descriptor)
         var random = Random(seed: Random.derive(seed, number))
-        let speaksHTTP2: Bool? = book.families.has(.mixedversions) ? nil : (seed >> UInt64(place.index)) & 1 == 0
-        let accepted: (any Wire, Bool)? =
+        let speaksHTTP2: Bool? = table.families.has(.mixedversions) ? nil : (seed >> UInt64(place.index)) & 1 == 0
+        let accepted: (any ByteChannel, Bool)? =
             place.speech == .tls
             ? tls?.accept(socket, random: &random, isTame: place.isTame, speaksHTTP2: speaksHTTP2) : (socket, false)
-        if let wire = accepted {
-            let isHTTP2 = place.speech == .h2c || wire.1
+        if let channel = accepted {
+            let isHTTP2 = place.speech == .h2c || channel.1
             let driver: any Driver =
                 isHTTP2
-                ? HTTP2Driver(place: place, book: book, random: random)
-                : HTTP1Driver(place: place, book: book, random: random)
-            PeerConnection(wire: wire.0, driver: driver) { self.isStopping }.run()
+                ? HTTP2Driver(place: place, table: table, random: random)
+                : HTTP1Driver(place: place, table: table, random: random)
+            PeerConnection(channel: channel.0, driver: driver) { self.isStopping }.run()
         }
         state.withLock { _ = $0.connections.remove(descriptor) }
         PeerSocket.close(descriptor)

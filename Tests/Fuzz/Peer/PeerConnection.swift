@@ -85,7 +85,7 @@ struct ScriptRun {
 
 /// One connection of the peer, on a thread of its own: sends what its driver says, and hands it what comes in.
 struct PeerConnection {
-    let wire: any Wire
+    let channel: any ByteChannel
     let driver: any Driver
     let isStopping: () -> Bool
 
@@ -105,13 +105,13 @@ struct PeerConnection {
                 case .wait(let time):
                     if readEnded { return }
                     deadline = min(deadline, time)
-                case .halfClose: PeerSocket.halfClose(wire.descriptor)
+                case .halfClose: PeerSocket.halfClose(channel.descriptor)
                 case .close: return
-                case .reset: return PeerSocket.resetOnClose(wire.descriptor)
+                case .reset: return PeerSocket.resetOnClose(channel.descriptor)
                 }
             }
             writing: while sent < output.count {
-                switch wire.write(output[sent...]) {
+                switch channel.write(output[sent...]) {
                 case .done(let count):
                     sent += count
                     // The next step may have something to send as well.
@@ -123,9 +123,10 @@ struct PeerConnection {
             let isBusy = sent < output.count
             // Input from the client is checked between any two pieces.
             let ready = PeerSocket.wait(
-                for: [(readEnded ? -1 : wire.descriptor, isBusy)], milliseconds: isBusy ? 20 : max(0, deadline - now()))
-            guard !readEnded, !ready.isEmpty || wire is TLSWire else { continue }
-            switch wire.read(into: &input) {
+                for: [(readEnded ? -1 : channel.descriptor, isBusy)],
+                milliseconds: isBusy ? 20 : max(0, deadline - now()))
+            guard !readEnded, !ready.isEmpty || channel is TLSChannel else { continue }
+            switch channel.read(into: &input) {
             case .done(let count):
                 output += driver.received(input[..<count])
             case .ended: readEnded = true

@@ -2,7 +2,7 @@ import CSystem
 import Glibc
 
 /// What a call that moves bytes came to.
-enum WireOutcome {
+enum ChannelOutcome {
     case done(Int)
     /// Nothing can be done before the socket is readable, or before it is writable.
     case wantsRead
@@ -15,15 +15,15 @@ enum WireOutcome {
 /// A way on which bytes go to a client: a socket, or TLS on one.
 ///
 /// Confined to the connection's thread.
-protocol Wire: AnyObject {
+protocol ByteChannel: AnyObject {
     var descriptor: Int32 { get }
-    func read(into buffer: inout [UInt8]) -> WireOutcome
-    func write(_ bytes: ArraySlice<UInt8>) -> WireOutcome
+    func read(into buffer: inout [UInt8]) -> ChannelOutcome
+    func write(_ bytes: ArraySlice<UInt8>) -> ChannelOutcome
 }
 
 /// A socket of the peer; the only file here that makes system calls on them.
 // Safety: every pointer is used within the closure that provides it, with the length of the memory behind it.
-final class PeerSocket: Wire {
+final class PeerSocket: ByteChannel {
     let descriptor: Int32
 
     init(descriptor: Int32) {
@@ -59,13 +59,13 @@ final class PeerSocket: Wire {
         return PeerSocket(descriptor: accepted)
     }
 
-    func read(into buffer: inout [UInt8]) -> WireOutcome {
+    func read(into buffer: inout [UInt8]) -> ChannelOutcome {
         let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
         guard count < 0 else { return count == 0 ? .ended : .done(count) }
         return bb_errno() == EAGAIN || bb_errno() == EINTR ? .wantsRead : .failed
     }
 
-    func write(_ bytes: ArraySlice<UInt8>) -> WireOutcome {
+    func write(_ bytes: ArraySlice<UInt8>) -> ChannelOutcome {
         let count = unsafe bytes.withUnsafeBytes {
             unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
         }

@@ -6,7 +6,7 @@ import FoundationEssentials
 /// global pool. The call that starts the exchange never notifies the observer.
 final class CachingExchange: Exchange {
     let request: HTTPRequest
-    let facts: CacheRequest
+    let cacheRequest: CacheRequest
     let options: ExchangeOptions
     let observer: any ExchangeObserver
     let cache: ResponseCache
@@ -22,17 +22,17 @@ final class CachingExchange: Exchange {
         var isConditional = false
         var began = Date.distantPast
         /// Whether the observer receives the body, so that it cannot be stored.
-        var isHandedOn = false
+        var isForwarded = false
         /// The cache's epoch when the exchange began, which reveals whether its key was forgotten since.
         var epoch: UInt64 = 0
     }
 
     init(
-        _ request: HTTPRequest, _ facts: CacheRequest, options: ExchangeOptions, observer: any ExchangeObserver,
+        _ request: HTTPRequest, _ cacheRequest: CacheRequest, options: ExchangeOptions, observer: any ExchangeObserver,
         cache: ResponseCache, inner: any Transport, whenEnded: @escaping @Sendable (CachingExchange) -> Void
     ) {
         self.request = request
-        self.facts = facts
+        self.cacheRequest = cacheRequest
         self.options = options
         self.observer = observer
         self.cache = cache
@@ -54,17 +54,17 @@ final class CachingExchange: Exchange {
 
     /// Looks up a response, or fetches it.
     func begin() {
-        guard facts.mayBeAnswered, !options.pausesBody else {
-            return facts.isForCacheOnly ? found(notStored) : startFetch(of: request)
+        guard cacheRequest.mayBeAnswered, !options.pausesBody else {
+            return cacheRequest.isForCacheOnly ? found(notStored) : startFetch(of: request)
         }
-        let decision = decision(cache.inMemory(facts.key))
+        let decision = decision(cache.inMemory(cacheRequest.key))
         guard cache.hasDisk, !decision.hasEntry else { return carryOut(decision) }
-        Task { carryOut(self.decision(cache.onDisk(facts))) }
+        Task { carryOut(self.decision(cache.onDisk(cacheRequest))) }
     }
 
     private func decision(_ candidates: [StoredResponse]) -> CacheDecision {
         let limit = options.maximumResponseBytes ?? .max
-        return CacheDecision(facts, candidates: candidates.filter { $0.body.count <= limit }, now: cache.now())
+        return CacheDecision(cacheRequest, candidates: candidates.filter { $0.body.count <= limit }, now: cache.now())
     }
 
     private func carryOut(_ decision: CacheDecision) {
@@ -84,7 +84,8 @@ final class CachingExchange: Exchange {
     /// Returns a stored response as an outcome.
     func outcome(with entry: StoredResponse, at now: Date) -> ExchangeOutcome {
         ExchangeOutcome(
-            response: entry.response(at: now, url: request.url), body: facts.method == .head ? Data() : entry.body,
+            response: entry.response(at: now, url: request.url),
+            body: cacheRequest.method == .head ? Data() : entry.body,
             source: .cache)
     }
 
@@ -97,14 +98,14 @@ final class CachingExchange: Exchange {
     }
 
     private func deliver() {
-        if let outcome = change({ $0.delivering() }) { tell(outcome) }
+        if let outcome = change({ $0.delivering() }) { complete(outcome) }
     }
 
     // MARK: Fetching
 
     func startFetch(of request: HTTPRequest, validating entry: StoredResponse? = nil, isConditional: Bool = false) {
         guard let isSuspended = change({ $0.willFetch() }) else { return }
-        let epoch = cache.epoch(of: facts.key)
+        let epoch = cache.epoch(of: cacheRequest.key)
         let fetch = Fetch(validated: entry, isConditional: isConditional, began: cache.now(), epoch: epoch)
         _ = self.fetch.withLock { Swift.exchange(&$0, with: fetch) }
         var options = options
@@ -112,21 +113,21 @@ final class CachingExchange: Exchange {
         let exchange = transport.start(request, options: options, observer: self)
         if change({ $0.exchangeStarted(exchange) }) { exchange.cancel() }
         if state.withLock({ $0.isSuspended }) != isSuspended { align() }
-        tellEvents()
+        handleEvents()
     }
 
     /// Suspends or resumes the inner exchange until it matches the latest state.
     private func align() {
         while true {
-            let (exchange, wish) = state.withLock { ($0.inner, $0.isSuspended) }
+            let (exchange, isSuspended) = state.withLock { ($0.inner, $0.isSuspended) }
             guard let exchange else { return }
-            if wish { exchange.suspend() } else { exchange.resume() }
-            if state.withLock({ $0.isSuspended }) == wish { return }
+            if isSuspended { exchange.suspend() } else { exchange.resume() }
+            if state.withLock({ $0.isSuspended }) == isSuspended { return }
         }
     }
 
     /// Handles the events of the inner exchange in order, on one thread at a time.
-    func tellEvents() {
+    func handleEvents() {
         while let event = state.withLock({ $0.nextEvent() }) {
             switch event {
             case .head(let response): received(response)
@@ -139,11 +140,11 @@ final class CachingExchange: Exchange {
 
     /// Delivers the outcome, unless one has been delivered.
     func finish(_ outcome: ExchangeOutcome) {
-        if change({ $0.ended() }) { tell(outcome) }
+        if change({ $0.ended() }) { complete(outcome) }
     }
 
     /// Delivers the outcome; the state ensures that this happens only once.
-    private func tell(_ outcome: ExchangeOutcome) {
+    private func complete(_ outcome: ExchangeOutcome) {
         whenEnded(self)
         observer.exchangeDidComplete(outcome)
     }
@@ -152,9 +153,9 @@ final class CachingExchange: Exchange {
         switch change({ $0.stopped(with: error) }) {
         case .nothing: break
         case .cancel(let exchange): exchange.cancel()
-        case .tell(let outcome, let interruption):
+        case .complete(let outcome, let interruption):
             interruption?()
-            if inTask { Task { tell(outcome) } } else { tell(outcome) }
+            if inTask { Task { complete(outcome) } } else { complete(outcome) }
         }
     }
 
@@ -207,17 +208,17 @@ extension CachingExchange: ExchangeObserver {
     }
 
     func exchangeDidReceiveHead(_ response: HTTPResponse) {
-        if state.withLock({ $0.received(.head(response)) }) { tellEvents() }
+        if state.withLock({ $0.received(.head(response)) }) { handleEvents() }
     }
 
     func exchangeDidComplete(_ outcome: ExchangeOutcome) {
-        if state.withLock({ $0.received(.outcome(outcome)) }) { tellEvents() }
+        if state.withLock({ $0.received(.outcome(outcome)) }) { handleEvents() }
     }
 
     /// Handles a head whose body is held back, because the request asks for that or because the response is a redirect.
     func received(_ response: HTTPResponse) {
         guard !options.pausesBody, isWorthCollecting(response), let inner = state.withLock({ $0.inner }) else {
-            fetch.withLock { $0.isHandedOn = true }
+            fetch.withLock { $0.isForwarded = true }
             return observer.exchangeDidReceiveHead(response)
         }
         inner.receiveBody(with: nil)
@@ -227,7 +228,7 @@ extension CachingExchange: ExchangeObserver {
     private func isWorthCollecting(_ response: HTTPResponse) -> Bool {
         if response.statusCode == 304 { return true }
         guard let length = response.expectedContentLength, length <= Self.longestRedirect else { return false }
-        return Storability.allows(statusCode: response.statusCode, headers: response.headers, for: facts)
+        return Storability.allows(statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
     }
 
     private static let longestRedirect: Int64 = 64 * 1024
@@ -237,21 +238,21 @@ extension CachingExchange: ExchangeObserver {
         let fetch = fetch.withLock { $0 }
         let now = cache.now()
         let verdict = CacheVerdict(
-            outcome, of: facts, validating: fetch.validated, isConditional: fetch.isConditional, now: now)
+            outcome, of: cacheRequest, validating: fetch.validated, isConditional: fetch.isConditional, now: now)
         switch verdict {
         case .pass:
             countMiss(outcome)
             finish(outcome)
-        case .standIn(let entry):
+        case .serveStale(let entry):
             cache.count { $0.staleResponses += 1 }
             finish(self.outcome(with: entry, at: now))
-        case .fetchAnew:
+        case .refetch:
             guard change({ $0.willWork() }) else { return finish(outcome) }
             Task {
-                cache.drop(facts.key)
+                cache.drop(cacheRequest.key)
                 startFetch(of: request)
             }
-        case .store where fetch.isHandedOn:
+        case .store where fetch.isForwarded:
             countMiss(outcome)
             finish(outcome)
         case .store, .drop, .freshen, .compareHead, .forget:
@@ -273,55 +274,57 @@ extension CachingExchange: ExchangeObserver {
         switch verdict {
         case .store:
             countMiss(outcome)
-            await keep(response, outcome.body, fetch, now)
+            await storeResponse(response, outcome.body, fetch, now)
         case .drop:
             countMiss(outcome)
-            cache.drop(facts.key)
+            cache.drop(cacheRequest.key)
         case .freshen(let entry):
             guard
                 let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
             else { return outcome }
             cache.count { $0.validations += 1 }
-            cache.store(fresh, for: facts.key, since: fetch.epoch)
+            cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
             return ExchangeOutcome(
                 response: fresh.validatedResponse(url: request.url), body: fresh.body, metrics: outcome.metrics,
                 source: .validated)
         case .compareHead: compare(response, fetch, now)
         case .forget(let keys): cache.forget(keys)
-        case .pass, .standIn, .fetchAnew: break
+        case .pass, .serveStale, .refetch: break
         }
         return outcome
     }
 
     /// Stores a response in the form that the handler returns.
-    private func keep(_ response: HTTPResponse, _ body: Data, _ fetch: Fetch, _ now: Date) async {
+    private func storeResponse(_ response: HTTPResponse, _ body: Data, _ fetch: Fetch, _ now: Date) async {
         var kept = CachedResponse(response: response, data: body)
         if let willStore = options.willStore {
             guard let chosen = await willStore(kept), !Task.isCancelled else { return }
             kept = chosen
-            guard Storability.allows(statusCode: kept.response.statusCode, headers: kept.response.headers, for: facts)
+            guard
+                Storability.allows(
+                    statusCode: kept.response.statusCode, headers: kept.response.headers, for: cacheRequest)
             else { return }
         }
         guard !Task.isCancelled, kept.storagePolicy != .notAllowed else { return }
         let entry = StoredResponse(
-            kept.response, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: facts,
+            kept.response, body: kept.data.withoutSlack(expected: response.expectedContentLength), to: cacheRequest,
             requestTime: fetch.began, responseTime: now, storagePolicy: kept.storagePolicy)
-        if let entry { cache.store(entry, for: facts.key, since: fetch.epoch) }
+        if let entry { cache.store(entry, for: cacheRequest.key, since: fetch.epoch) }
     }
 
     /// Updates the stored response from the response to a HEAD request (RFC 9111 §4.3.5).
     private func compare(_ response: HTTPResponse, _ fetch: Fetch, _ now: Date) {
-        let candidates = cache.inMemory(facts.key) + cache.onDisk(facts)
-        guard let entry = CacheDecision.newest(candidates, for: facts) else { return }
+        let candidates = cache.inMemory(cacheRequest.key) + cache.onDisk(cacheRequest)
+        guard let entry = CacheDecision.newest(candidates, for: cacheRequest) else { return }
         guard
             Freshening.isSame(entry, response),
             let fresh = Freshening.freshened(entry, by: response, requestTime: fetch.began, responseTime: now)
-        else { return cache.drop(entry, for: facts.key) }
-        cache.store(fresh, for: facts.key, since: fetch.epoch)
+        else { return cache.drop(entry, for: cacheRequest.key) }
+        cache.store(fresh, for: cacheRequest.key, since: fetch.epoch)
     }
 
     private func countMiss(_ outcome: ExchangeOutcome) {
-        if facts.mayBeAnswered, !options.pausesBody, outcome.error == nil { cache.count { $0.misses += 1 } }
+        if cacheRequest.mayBeAnswered, !options.pausesBody, outcome.error == nil { cache.count { $0.misses += 1 } }
     }
 }
 

@@ -37,7 +37,7 @@ struct CachingExchangeState {
         /// Cancel the inner exchange.
         case cancel(any Exchange)
         /// Deliver the outcome, after interrupting the current work.
-        case tell(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
+        case complete(ExchangeOutcome, interruption: (@Sendable () -> Void)?)
     }
 
     private(set) var stage = Stage.working(nil)
@@ -46,7 +46,7 @@ struct CachingExchangeState {
     private var isCancelled = false
     private var events: [Event] = []
     /// Whether a thread is handling events; other threads only append theirs.
-    private var isTelling = false
+    private var isHandlingEvents = false
 
     init(isSuspended: Bool) {
         self.isSuspended = isSuspended
@@ -72,7 +72,7 @@ struct CachingExchangeState {
     mutating func willFetch() -> Bool? {
         guard case .working = stage else { return nil }
         stage = .fetching(nil)
-        isTelling = true
+        isHandlingEvents = true
         return isSuspended
     }
 
@@ -86,20 +86,20 @@ struct CachingExchangeState {
     /// Adds an event of the inner exchange; returns whether the caller must handle the events.
     mutating func received(_ event: Event) -> Bool {
         events.append(event)
-        guard !isTelling else { return false }
-        isTelling = true
+        guard !isHandlingEvents else { return false }
+        isHandlingEvents = true
         return true
     }
 
     /// Returns the next event to handle; `nil` if there is none, which ends the handling.
     mutating func nextEvent() -> Event? {
         guard !events.isEmpty else {
-            isTelling = false
+            isHandlingEvents = false
             return nil
         }
         let event = events.removeFirst()
         // The outcome is the last event of an exchange; further events can only come from another exchange.
-        if case .outcome = event { isTelling = false }
+        if case .outcome = event { isHandlingEvents = false }
         return event
     }
 
@@ -135,6 +135,6 @@ struct CachingExchangeState {
         case .held: break
         }
         stage = .ended
-        return .tell(ExchangeOutcome(response: nil, error: error), interruption: interruption)
+        return .complete(ExchangeOutcome(response: nil, error: error), interruption: interruption)
     }
 }

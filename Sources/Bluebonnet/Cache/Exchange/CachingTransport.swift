@@ -21,7 +21,7 @@ final class CachingTransport: Transport {
     let inner: any Transport
     let cache: ResponseCache
     private let settings: Settings
-    private let books = Locked(ActiveExchanges())
+    private let active = Locked(ActiveExchanges())
 
     private struct ActiveExchanges {
         var running: [ObjectIdentifier: CachingExchange] = [:]
@@ -46,16 +46,16 @@ final class CachingTransport: Transport {
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
-        let facts = CacheRequest(request, settings: settings)
-        if options.pausesBody, Invalidation.isSafe(request.method), !facts.isForCacheOnly {
+        let cacheRequest = CacheRequest(request, settings: settings)
+        if options.pausesBody, Invalidation.isSafe(request.method), !cacheRequest.isForCacheOnly {
             return inner.start(request, options: options, observer: observer)
         }
         let exchange = CachingExchange(
-            request, facts, options: options, observer: observer, cache: cache, inner: inner
+            request, cacheRequest, options: options, observer: observer, cache: cache, inner: inner
         ) { [weak self] exchange in self?.ended(exchange) }
-        let isShutDown = books.withLock { books in
-            if !books.isShutDown { books.running[ObjectIdentifier(exchange)] = exchange }
-            return books.isShutDown
+        let isShutDown = active.withLock { active in
+            if !active.isShutDown { active.running[ObjectIdentifier(exchange)] = exchange }
+            return active.isShutDown
         }
         // After the shutdown, the inner transport reports the error.
         if isShutDown { return inner.start(request, options: options, observer: observer) }
@@ -64,16 +64,16 @@ final class CachingTransport: Transport {
     }
 
     func shutDown() async {
-        let running = books.withLock { books in
-            books.isShutDown = true
-            return Array(books.running.values)
+        let running = active.withLock { active in
+            active.isShutDown = true
+            return Array(active.running.values)
         }
         for exchange in running { exchange.shutDown() }
         await inner.shutDown()
     }
 
     private func ended(_ exchange: CachingExchange) {
-        books.withLock { _ = $0.running.removeValue(forKey: ObjectIdentifier(exchange)) }
+        active.withLock { _ = $0.running.removeValue(forKey: ObjectIdentifier(exchange)) }
     }
 }
 

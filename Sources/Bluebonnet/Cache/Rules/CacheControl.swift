@@ -106,7 +106,7 @@ struct Freshness: Equatable, Sendable {
             let modified = headers.values(for: "Last-Modified").first.flatMap({ HTTPDate.parse($0, now: responseTime) })
         {
             let unchanged = (date ?? responseTime).timeIntervalSince(modified)
-            lifetime = min(max(0, unchanged / 10), Self.longestGuess)
+            lifetime = min(max(0, unchanged / 10), Self.maximumHeuristicLifetime)
         } else {
             lifetime = 0
         }
@@ -114,7 +114,7 @@ struct Freshness: Equatable, Sendable {
 
     /// The maximum estimated lifetime, one day in seconds; the estimate is a tenth of the time since the last change
     /// (§4.2.2).
-    static let longestGuess = 86_400.0
+    static let maximumHeuristicLifetime = 86_400.0
 
     /// Returns the age of the response in seconds (§4.2.3); it never decreases below the initial age if the clock is
     /// set back.

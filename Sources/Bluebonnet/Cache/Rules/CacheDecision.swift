@@ -73,7 +73,7 @@ enum CacheDecision {
 
 extension StoredResponse {
     /// Whether a stale response may be used because the server could not answer (RFC 5861 §4).
-    func mayStandIn(for request: CacheRequest, at now: Date) -> Bool {
+    func mayServeStale(for request: CacheRequest, at now: Date) -> Bool {
         guard !control.noCache, !control.mustRevalidate, !request.control.noCache,
             request.policy == .useProtocolCachePolicy,
             let limit = [control.staleIfError, request.control.staleIfError].compactMap(\.self).max()
@@ -94,14 +94,14 @@ enum Freshening {
     static func freshened(
         _ stored: StoredResponse, by response: HTTPResponse, requestTime: Date, responseTime: Date
     ) -> StoredResponse? {
-        let news = response.headers.filter { !isKept($0.name) }
-        let names = Set(news.map { $0.name.lowercased() })
+        let update = response.headers.filter { !isKept($0.name) }
+        let names = Set(update.map { $0.name.lowercased() })
         // The age counts from the new response, which may lack these fields.
         var fields = stored.response.headers.filter { field in
             let name = field.name.lowercased()
             return !names.contains(name) && name != "age" && name != "date"
         }
-        fields += news
+        fields += update
         return StoredResponse(
             stored.response.with(HTTPHeaders(fields)), body: stored.body, selector: stored.selector,
             requestTime: requestTime, responseTime: responseTime, storagePolicy: stored.storagePolicy)

@@ -53,14 +53,14 @@ struct CacheRequest: Sendable {
     }
 
     /// Whether the request's values for the fields of a variation are known.
-    func selects(by variation: VaryFields) -> Bool { !variation.variesByCookie || !hasHiddenCookies }
+    func selects(by varyFields: VaryFields) -> Bool { !varyFields.variesByCookie || !hasHiddenCookies }
 
     /// Returns a digest of the session's view of the URL and of the request's values for the fields of a variation.
     ///
     /// The values may be secrets, so they are not stored.
-    func selector(for variation: VaryFields) -> Data {
+    func selector(for varyFields: VaryFields) -> Data {
         var text = view.isEmpty ? "" : "\(view)\u{0}\u{0}"
-        for name in variation.names {
+        for name in varyFields.names {
             let value = Self.value(name, fields, defaults)
             text += "\(name)\u{0}"
             if let value { text += "=\(Self.normalized(value))" }

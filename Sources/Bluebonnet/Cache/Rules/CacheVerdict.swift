@@ -11,9 +11,9 @@ enum CacheVerdict {
     /// Answers with the stored response, updated with the fields of the 304 response.
     case freshen(StoredResponse)
     /// Requests again without a condition, because the 304 response refers to another response.
-    case fetchAnew
+    case refetch
     /// Answers with the stored response although it is stale, because the server could not answer.
-    case standIn(StoredResponse)
+    case serveStale(StoredResponse)
     /// Freshens the stored response or removes it: the response to HEAD describes the current response to GET.
     case compareHead
     /// Removes the responses that the request may have made outdated.
@@ -31,9 +31,9 @@ enum CacheVerdict {
         _ outcome: ExchangeOutcome, of request: CacheRequest, validating entry: StoredResponse?, isConditional: Bool,
         now: Date
     ) {
-        let stale = entry.flatMap { $0.mayStandIn(for: request, at: now) ? $0 : nil }
+        let stale = entry.flatMap { $0.mayServeStale(for: request, at: now) ? $0 : nil }
         if let error = outcome.error {
-            self = if let stale, error.isConnectionFailure || error.isTimeout { .standIn(stale) } else { .pass }
+            self = if let stale, error.isConnectionFailure || error.isTimeout { .serveStale(stale) } else { .pass }
             return
         }
         guard let response = outcome.response else {
@@ -42,13 +42,13 @@ enum CacheVerdict {
         }
         let status = response.statusCode
         if let stale, [500, 502, 503, 504].contains(status) {
-            self = .standIn(stale)
+            self = .serveStale(stale)
         } else if let entry, isConditional, status == 304 {
-            self = Freshening.isAbout(entry, response) ? .freshen(entry) : .fetchAnew
+            self = Freshening.isAbout(entry, response) ? .freshen(entry) : .refetch
         } else if request.method == .get {
             let isStorable = Storability.allows(statusCode: status, headers: response.headers, for: request)
-            let isOther = (200...299).contains(status) && !request.isPartial && !request.control.noStore
-            self = isStorable ? .store : isOther ? .drop : .pass
+            let replacesStored = (200...299).contains(status) && !request.isPartial && !request.control.noStore
+            self = isStorable ? .store : replacesStored ? .drop : .pass
         } else if request.method == .head {
             self = status == 200 && !request.isConditional ? .compareHead : .pass
         } else {
@@ -77,7 +77,7 @@ enum Storability {
         } else if control.noStore {
             return false
         }
-        guard let variation = VaryFields(headers), request.selects(by: variation) else { return false }
+        guard let varyFields = VaryFields(headers), request.selects(by: varyFields) else { return false }
         return control.isPublic || control.isPrivate || control.maxAge != nil || headers.contains("Expires")
             || isHeuristicallyCacheable(statusCode)
     }

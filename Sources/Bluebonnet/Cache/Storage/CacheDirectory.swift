@@ -49,7 +49,7 @@ struct CacheDirectory: Sendable {
     /// - Returns: The bytes; `nil` if the file is not a cache entry or had to be forgotten.
     /// - Throws: The system's error.
     func read(_ name: String, limit: Int) throws(SystemError) -> Data? {
-        guard !isForgotten(name) else { return nil }
+        guard !isUnremovable(name) else { return nil }
         let file = try OpenFile.reading(place(of: name))
         let status = try file.status()
         guard status.isOwn, status.isPrivate, status.size <= Int64(limit) else { return nil }
@@ -64,21 +64,21 @@ struct CacheDirectory: Sendable {
     func write(_ bytes: Data, to name: String) throws(SystemError) {
         let temporary = place(of: Self.temporaryPrefix + FileName.token())
         try OpenFile.replace(place(of: name), with: bytes, by: temporary)
-        Self.forgotten.withLock { _ = $0.files.remove(place(of: name)) }
+        Self.unremovable.withLock { _ = $0.files.remove(place(of: name)) }
     }
 
     /// Removes an unfinished file that a process left behind when it ended.
     func removeLeftover(_ name: String, now: Date) {
         guard name.hasPrefix(Self.temporaryPrefix), let status = status(of: name) else { return }
         let age = now.timeIntervalSince1970 - Double(status.modified) / 1e9
-        if age > Self.patience { FileSystem.remove(place(of: name)) }
+        if age > Self.staleAge { FileSystem.remove(place(of: name)) }
     }
 
     private func place(of name: String) -> String { FileSystem.path(name, in: path) }
 
     private static let temporaryPrefix = "bluebonnet-cache."
     /// The seconds after which an unfinished file counts as abandoned.
-    private static let patience = 3600.0
+    private static let staleAge = 3600.0
 
     // MARK: Forgetting
 
@@ -88,10 +88,10 @@ struct CacheDirectory: Sendable {
     func remove(_ name: String) throws(SystemError) {
         let place = place(of: name)
         do throws(SystemError) {
-            try FileSystem.removeSurely(place)
-            Self.forgotten.withLock { _ = $0.files.remove(place) }
+            try FileSystem.removeIfPresent(place)
+            Self.unremovable.withLock { _ = $0.files.remove(place) }
         } catch {
-            if !cutOff(place) { Self.forgotten.withLock { _ = $0.files.insert(place) } }
+            if !cutOff(place) { Self.unremovable.withLock { _ = $0.files.insert(place) } }
             throw error
         }
     }
@@ -105,21 +105,21 @@ struct CacheDirectory: Sendable {
             for name in try names() where isRemoved(name) {
                 do throws(SystemError) { try remove(name) } catch { failures += 1 }
             }
-            Self.forgotten.withLock { _ = $0.directories.remove(path) }
+            Self.unremovable.withLock { _ = $0.directories.remove(path) }
             return failures
         } catch {
             // The list of files is unknown, so none of them may be used.
-            Self.forgotten.withLock { _ = $0.directories.insert(path) }
+            Self.unremovable.withLock { _ = $0.directories.insert(path) }
             return 1
         }
     }
 
     /// Whether all files had to be forgotten but could not be removed.
-    var isForgotten: Bool { Self.forgotten.withLock { $0.directories.contains(path) } }
+    var isUnremovable: Bool { Self.unremovable.withLock { $0.directories.contains(path) } }
 
     /// Whether a file had to be forgotten but could not be removed.
-    private func isForgotten(_ name: String) -> Bool {
-        Self.forgotten.withLock { $0.files.contains(place(of: name)) }
+    private func isUnremovable(_ name: String) -> Bool {
+        Self.unremovable.withLock { $0.files.contains(place(of: name)) }
     }
 
     /// Empties a file that cannot be removed; returns whether it is now empty or does not exist.
@@ -143,7 +143,7 @@ struct CacheDirectory: Sendable {
     }
 
     /// Shared by all caches of the process.
-    private static let forgotten = Locked(UnremovableFiles())
+    private static let unremovable = Locked(UnremovableFiles())
 }
 
 /// The file format of a stored response: a checksum, followed by the data that it protects.

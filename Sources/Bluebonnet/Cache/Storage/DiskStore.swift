@@ -9,7 +9,7 @@ import Synchronization
 final class DiskStore: Sendable {
     private let directory: CacheDirectory
     private let capacity: Int
-    private let ledger = Locked(LeastRecentlyUsed<String, Void>())
+    private let entries = Locked(LeastRecentlyUsed<String, Void>())
     private let isOpened = Atomic(false)
     private let writtenSinceScan = Atomic(0)
     private let failureCount = Atomic(0)
@@ -20,7 +20,7 @@ final class DiskStore: Sendable {
     }
 
     /// The number of bytes in the files, as far as this process knows.
-    var bytes: Int { ledger.withLock { $0.cost } }
+    var bytes: Int { entries.withLock { $0.cost } }
 
     /// The number of refused system calls and refused directories.
     var failures: Int { failureCount.load(ordering: .relaxed) }
@@ -50,7 +50,7 @@ final class DiskStore: Sendable {
             countFailures(1)
             return removeAll(for: key)
         }
-        ledger.withLock { $0.set((), cost: bytes.count, for: name) }
+        entries.withLock { $0.set((), cost: bytes.count, for: name) }
         // Other processes may write to the directory, too.
         if writtenSinceScan.add(bytes.count, ordering: .relaxed).newValue > capacity / 4 { scan() }
         evict()
@@ -99,10 +99,10 @@ final class DiskStore: Sendable {
                 remove(name)
                 return .nothing
             }
-            ledger.withLock { $0.set((), cost: bytes.count, for: name) }
+            entries.withLock { $0.set((), cost: bytes.count, for: name) }
             return .entry(entry)
         } catch {
-            ledger.withLock { _ = $0.remove(name) }
+            entries.withLock { _ = $0.remove(name) }
             if error.isAbsence { return .nothing }
             countFailures(1)
             return .unreadable
@@ -130,7 +130,7 @@ final class DiskStore: Sendable {
     }
 
     private func remove(_ name: String) {
-        ledger.withLock { _ = $0.remove(name) }
+        entries.withLock { _ = $0.remove(name) }
         do throws(SystemError) { try directory.remove(name) } catch { countFailures(1) }
     }
 
@@ -150,9 +150,9 @@ final class DiskStore: Sendable {
             if condition == .refused || isForWriting { countFailures(1) }
             return false
         }
-        if directory.isForgotten {
+        if directory.isUnremovable {
             removeAll()
-            guard !directory.isForgotten else { return false }
+            guard !directory.isUnremovable else { return false }
         }
         if !isOpened.exchange(true, ordering: .acquiringAndReleasing) {
             scan()
@@ -179,14 +179,14 @@ final class DiskStore: Sendable {
         }
         found.sort { $0.status.modified < $1.status.modified }
         let inOrder = found.map { (name: $0.name, size: Int($0.status.size)) }
-        ledger.withLock { ledger in
-            ledger = LeastRecentlyUsed()
-            for file in inOrder { ledger.set((), cost: file.size, for: file.name) }
+        entries.withLock { entries in
+            entries = LeastRecentlyUsed()
+            for file in inOrder { entries.set((), cost: file.size, for: file.name) }
         }
     }
 
     private func evict() {
-        while let name = ledger.withLock({ $0.cost > capacity ? $0.removeOldest()?.key : nil }) { remove(name) }
+        while let name = entries.withLock({ $0.cost > capacity ? $0.removeOldest()?.key : nil }) { remove(name) }
     }
 
     // MARK: Names

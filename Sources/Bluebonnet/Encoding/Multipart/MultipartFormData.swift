@@ -300,10 +300,10 @@ extension MultipartFormData {
         do {
             return try body()
         } catch {
-            guard !error.isAlreadyThere else {
+            guard !error.fileExists else {
                 throw RequestError(.multipartEncoding(.outputFileAlreadyExists(path)))
             }
-            throw RequestError(.multipartEncoding(.outputFileWriteFailed(path)), detail: error.words)
+            throw RequestError(.multipartEncoding(.outputFileWriteFailed(path)), detail: error.message)
         }
     }
 }

@@ -58,7 +58,7 @@ extension FileError {
         case .system, .isNotRegular:
             RequestError(
                 .multipartEncoding(isUnreachable ? .bodyPartFileNotReachable(path) : .bodyPartFileUnreadable(path)),
-                detail: words)
+                detail: message)
         }
     }
 }

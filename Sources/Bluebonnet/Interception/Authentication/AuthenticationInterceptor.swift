@@ -70,7 +70,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     /// - Parameter credential: The new credential, or `nil` to remove the current one.
     public func setCredential(_ credential: AuthenticatorType.Credential?) {
         self.credential = credential
-        state.replaced(hasCredential: credential != nil, tick: CredentialVersionCounter.next())
+        state.replaced(hasCredential: credential != nil, version: CredentialVersionCounter.next())
         refreshTask?.cancel()
         refreshTask = nil
         answerWaiters(with: .replaced(byRefresh: false))
@@ -91,10 +91,10 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         var isFresh = false
         while true {
             switch await applicable(isFresh: isFresh, for: state.session) {
-            case .use(let credential, let tick):
+            case .use(let credential, let version):
                 var request = request
                 authenticator.apply(credential, to: &request)
-                request.credentialTick = tick
+                request.credentialVersion = version
                 return request
             case .wait(let waiter):
                 switch await waiter.answer() {
@@ -145,7 +145,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
 
     /// The next step for a request.
     private enum Step: Sendable {
-        case use(AuthenticatorType.Credential, tick: UInt64)
+        case use(AuthenticatorType.Credential, version: UInt64)
         case wait(RefreshWaiter)
         case fail(any Error)
     }
@@ -161,14 +161,14 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     ) -> Step {
         perform(
             state.refused(
-                isAuthenticated: isAuthenticated, tick: sent.credentialTick, isRepeated: isRepeated, now: now()),
+                isAuthenticated: isAuthenticated, version: sent.credentialVersion, isRepeated: isRepeated, now: now()),
             for: session)
     }
 
     private func perform(_ action: RefreshState.Action, for session: Session) -> Step {
         guard let credential else { return .fail(AuthenticationError.missingCredential) }
         switch action {
-        case .proceed: return .use(credential, tick: CredentialVersionCounter.next())
+        case .proceed: return .use(credential, version: CredentialVersionCounter.next())
         case .fail(let error): return .fail(error)
         case .failAsRefresh: return .fail(failure ?? AuthenticationError.excessiveRefresh)
         case .wait: return .wait(newWaiter())
@@ -204,22 +204,22 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     }
 
     private func refreshEnded(_ number: Int, with result: Result<AuthenticatorType.Credential, any Error>) {
-        let tick = CredentialVersionCounter.next()
+        let version = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
-            guard state.refreshed(number, tick: tick) else { return }
+            guard state.refreshed(number, version: version) else { return }
             self.credential = credential
             failure = nil
             answerWaiters(with: .replaced(byRefresh: true))
         case .failure(let error):
-            guard state.refreshFailed(number, tick: tick) else { return }
+            guard state.refreshFailed(number, version: version) else { return }
             failure = error
             answerWaiters(with: .failed(error))
         }
         refreshTask = nil
     }
 
-    private func answerWaiters(with answer: RefreshWaiter.Answer) {
+    private func answerWaiters(with answer: RefreshWaiter.WaitOutcome) {
         let waiting = waiters
         waiters = []
         for waiter in waiting { waiter.end(with: answer) }
@@ -267,21 +267,21 @@ private enum CredentialVersionCounter {
 /// Waits until a refresh ends or the waiting task is cancelled.
 private struct RefreshWaiter: Sendable {
     /// The way the wait ended.
-    enum Answer: Sendable {
+    enum WaitOutcome: Sendable {
         /// Another credential is available, either from the refresh or because it was set.
         case replaced(byRefresh: Bool)
         case failed(any Error)
         case cancelled
     }
 
-    private let answers = AsyncStream<Answer>.makeStream(bufferingPolicy: .bufferingOldest(1))
+    private let answers = AsyncStream<WaitOutcome>.makeStream(bufferingPolicy: .bufferingOldest(1))
 
     /// Waits for the answer; called only once.
-    func answer() async -> Answer {
+    func answer() async -> WaitOutcome {
         for await answer in answers.stream { return answer }
         return .cancelled
     }
 
     /// Ends the wait, unless it has already ended.
-    func end(with answer: Answer) { answers.continuation.yield(answer) }
+    func end(with answer: WaitOutcome) { answers.continuation.yield(answer) }
 }

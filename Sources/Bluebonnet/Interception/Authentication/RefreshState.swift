@@ -60,12 +60,12 @@ struct RefreshState: Equatable {
     /// `isAuthenticated` tells whether the request contains the current credential. `tick` is the tick at which the
     /// request received its credential, or `nil` if an adapter has replaced the request. `isRepeated` tells whether
     /// the request has been retried before.
-    mutating func refused(isAuthenticated: Bool, tick: UInt64?, isRepeated: Bool, now: Duration) -> Action {
+    mutating func refused(isAuthenticated: Bool, version: UInt64?, isRepeated: Bool, now: Duration) -> Action {
         guard hasCredential else { return .fail(.missingCredential) }
         if isRefreshing { return .wait }
-        guard let tick else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
-        if replacedAt > tick { return .proceed }
-        if failedAt > tick { return .failAsRefresh }
+        guard let version else { return isAuthenticated || isRepeated ? refresh(now: now) : .proceed }
+        if replacedAt > version { return .proceed }
+        if failedAt > version { return .failAsRefresh }
         // The ticks show that the request had the current credential, which is more reliable than inspecting the
         // request.
         return refresh(now: now)
@@ -85,25 +85,25 @@ struct RefreshState: Equatable {
     // MARK: The credential
 
     /// Handles the result of a refresh; returns whether to use its credential from now on.
-    mutating func refreshed(_ number: Int, tick: UInt64) -> Bool {
+    mutating func refreshed(_ number: Int, version: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        replacedAt = tick
+        replacedAt = version
         return true
     }
 
     /// Handles the failure of a refresh; returns whether to report it.
-    mutating func refreshFailed(_ number: Int, tick: UInt64) -> Bool {
+    mutating func refreshFailed(_ number: Int, version: UInt64) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        failedAt = tick
+        failedAt = version
         return true
     }
 
     /// Handles a credential that was set or removed from outside; a running refresh is ignored from now on.
-    mutating func replaced(hasCredential: Bool, tick: UInt64) {
+    mutating func replaced(hasCredential: Bool, version: UInt64) {
         self.hasCredential = hasCredential
         phase = .idle
-        replacedAt = tick
+        replacedAt = version
     }
 }

@@ -58,7 +58,7 @@ struct RedirectChain: Sendable {
         } catch {
             throw RequestError(.redirect(.invalidRequest), underlying: error)
         }
-        if let reason = objection(to: request, at: origin) { throw RequestError(.redirect(reason)) }
+        if let reason = refusalReason(to: request, at: origin) { throw RequestError(.redirect(reason)) }
         note(VisitedRequest(request))
         count += 1
         current = request
@@ -66,7 +66,7 @@ struct RedirectChain: Sendable {
         return request
     }
 
-    private func objection(to request: HTTPRequest, at origin: Origin) -> RequestError.RedirectReason? {
+    private func refusalReason(to request: HTTPRequest, at origin: Origin) -> RequestError.RedirectReason? {
         let visit = VisitedRequest(request)
         let url = request.url.redactedDescription
         if visits[visit, default: 0] >= Self.visitLimit { return .loop(url: url) }
@@ -128,7 +128,7 @@ struct RedirectDecision {
     func outcome(statusCode: Int, locations: [String]) -> RedirectChain.Action {
         guard Self.redirects(statusCode) else { return .deliver }
         switch RedirectLocation.read(locations, of: request.url) {
-        case .nowhere: return .deliver
+        case .absent: return .deliver
         case .invalid(let text): return .refuse(.invalidLocation(text))
         case .url(let url): return .follow(redirected(to: url, statusCode: statusCode))
         }

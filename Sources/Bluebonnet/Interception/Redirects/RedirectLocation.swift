@@ -7,9 +7,9 @@ import FoundationEssentials
 /// slash. The number of slashes after the scheme does not matter.
 struct RedirectLocation {
     /// The result of reading the field.
-    enum Reading: Equatable {
+    enum ParsedLocation: Equatable {
         /// There is no field, or it is empty, so there is no redirect.
-        case nowhere
+        case absent
         case url(URL)
         /// The redacted value of a field that is not a URL that can be requested.
         case invalid(String)
@@ -18,9 +18,9 @@ struct RedirectLocation {
     /// Reads the `Location` fields of a response.
     ///
     /// Repeated fields with different values are refused, because one of them may have been injected by an attacker.
-    static func read(_ values: [String], of base: URL) -> Reading {
+    static func read(_ values: [String], of base: URL) -> ParsedLocation {
         let values = values.map { stripped($0.utf8) }.filter { !$0.isEmpty }
-        guard let value = values.first else { return .nowhere }
+        guard let value = values.first else { return .absent }
         guard values.allSatisfy({ $0 == value }) else {
             return .invalid(values.map { redactedURL(String(decoding: $0, as: UTF8.self)) }.joined(separator: ", "))
         }

@@ -321,12 +321,12 @@ public final class RetryBudget: Sendable {
 
 /// The budget as a value; it counts in thousandths of a retry.
 struct RetryBudgetState: Hashable, Sendable {
-    private let earning: Int
+    private let depositPerRequest: Int
     private let reserve: Int
     private var saved: Int
 
     init(ratio: Double, reserve: UInt) {
-        earning = Int((min(max(0, ratio.isNaN ? 0 : ratio), 1) * Double(Self.unit)).rounded())
+        depositPerRequest = Int((min(max(0, ratio.isNaN ? 0 : ratio), 1) * Double(Self.unit)).rounded())
         self.reserve = Int(min(reserve, 1_000_000_000)) * Self.unit
         saved = self.reserve
     }
@@ -339,7 +339,7 @@ struct RetryBudgetState: Hashable, Sendable {
     /// Adds the share of a request's first attempt.
     mutating func requestBegan() {
         // A single retry can be saved even if the reserve is 0.
-        saved = min(saved + earning, max(reserve, Self.unit))
+        saved = min(saved + depositPerRequest, max(reserve, Self.unit))
     }
 
     /// Takes one retry; returns whether a retry was available.

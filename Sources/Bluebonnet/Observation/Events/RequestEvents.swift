@@ -64,7 +64,7 @@ final class RequestEvents: Sendable {
     }
 
     /// Appends an event and starts its delivery.
-    func tell(_ event: RequestEvent) {
+    func emit(_ event: RequestEvent) {
         append(event)
         start()
     }
@@ -83,7 +83,7 @@ final class RequestEvents: Sendable {
 
     /// Reports the end, and releases the request.
     func finish() {
-        tell(.didFinish)
+        emit(.didFinish)
         let request = state.withLock { state in
             state.isFinished = true
             return state.underWay.take()
@@ -102,7 +102,7 @@ final class RequestEvents: Sendable {
                 id: state.exchanges, attempt: attempt, isRedirect: isRedirect, request: request)
             return (record, exchange(&state.exchange, with: record))
         }
-        tell(.didCreateTask(record))
+        emit(.didCreateTask(record))
     }
 
     func headReceived(_ response: HTTPResponse) {
@@ -110,7 +110,7 @@ final class RequestEvents: Sendable {
             state.exchange?.response = response
             state.hasHead = true
         }
-        tell(.didReceiveResponse(response))
+        emit(.didReceiveResponse(response))
     }
 
     /// Reports the end of the exchange, if an exchange had begun.
@@ -131,7 +131,7 @@ final class RequestEvents: Sendable {
         case .requestBody, .multipartEncoding: if let error { append(.didFailToCreateUploadable(error)) }
         default: break
         }
-        tell(.didCompleteTask(record, error))
+        emit(.didCompleteTask(record, error))
     }
 
     // MARK: Responses
@@ -140,7 +140,7 @@ final class RequestEvents: Sendable {
     func validated(
         _ response: HTTPResponse, of sent: HTTPRequest?, data: Data?, fileURL: URL? = nil, _ result: ValidationResult
     ) {
-        tell(.didValidateRequest(sent, response, data: data, fileURL: fileURL, result))
+        emit(.didValidateRequest(sent, response, data: data, fileURL: fileURL, result))
     }
 
     /// Reports the result of saving the file of a complete body.
@@ -151,19 +151,19 @@ final class RequestEvents: Sendable {
             id: state.withLock { $0.exchanges }, attempt: attempt.attempts, isRedirect: isRedirect, request: sent,
             response: attempt.response, metrics: attempt.metrics)
         if case .success(let url) = result { append(.didCreateDestinationURL(url)) }
-        tell(.didFinishDownloading(record, result))
+        emit(.didFinishDownloading(record, result))
     }
 
     /// Reports an element of a stream, or an error instead of one.
     func streamed<Value: Sendable>(_ result: Result<Value, RequestError>) {
         guard let request = state.withLock({ $0.underWay ?? $0.request }) as? DataStreamRequest else { return }
-        tell(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
+        emit(.didParseStream(DataStreamRequest.Stream(event: .stream(result), request: request)))
     }
 
     /// Returns a closure that reports the result of a serializer.
     func answer<Source: SerializingRequest, Value: Sendable>(
         to request: Source.Type, _ type: Value.Type
     ) -> SerializationSlot.Report {
-        { [self] answer in tell(.didParseResponse(SerializingTask<Source, Value>.response(from: answer))) }
+        { [self] answer in emit(.didParseResponse(SerializingTask<Source, Value>.response(from: answer))) }
     }
 }

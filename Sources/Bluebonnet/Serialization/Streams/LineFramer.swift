@@ -20,8 +20,8 @@ package struct LineFramer {
     }
 
     /// The location of the current line.
-    private enum Place {
-        case nowhere
+    private enum CurrentLine {
+        case empty
         /// A range of offsets in the chunk.
         case chunk(Range<Int>)
         /// The length of the line at the start of the carried-over bytes.
@@ -44,7 +44,7 @@ package struct LineFramer {
     private var isAfterReturn = false
     /// The start of a line that continues in a later chunk.
     private var carry = Data()
-    private var place = Place.nowhere
+    private var current = CurrentLine.empty
     private var isFinished = false
     private var failure: RequestError?
 
@@ -106,8 +106,8 @@ package struct LineFramer {
     ///
     /// This is a slice, not a copy. Its indices may not start at 0, and it keeps the whole chunk in memory.
     package var line: Data {
-        switch place {
-        case .nowhere: Data()
+        switch current {
+        case .empty: Data()
         case .chunk(let range): slice(range)
         case .carry(let length): carry.prefix(length)
         }
@@ -122,8 +122,8 @@ package struct LineFramer {
     package func withLine<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        switch place {
-        case .nowhere: try body(Span())
+        switch current {
+        case .empty: try body(Span())
         case .chunk(let range): try body(chunk.span.extracting(range))
         case .carry(let length): try body(carry.span.extracting(first: length))
         }
@@ -137,8 +137,8 @@ package struct LineFramer {
 
 extension LineFramer {
     private mutating func dropLine() {
-        if case .carry = place { carry = Data() }
-        place = .nowhere
+        if case .carry = current { carry = Data() }
+        current = .empty
     }
 
     /// Makes the carried-over bytes and the bytes up to the line ending the current line.
@@ -147,13 +147,13 @@ extension LineFramer {
         if carry.isEmpty {
             if lineEnd == .lineFeed, endsWithReturn { length -= 1 }
             try checkLength(length)
-            place = .chunk(range.lowerBound..<(range.lowerBound + length))
+            current = .chunk(range.lowerBound..<(range.lowerBound + length))
         } else {
             length += carry.count
             if lineEnd == .lineFeed, range.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn { length -= 1 }
             try checkLength(length)
             carry.append(slice(range))
-            place = .carry(length)
+            current = .carry(length)
         }
         count += 1
         return true
@@ -169,14 +169,14 @@ extension LineFramer {
             && (rest.isEmpty ? carry.last == Self.carriageReturn : endsWithReturn)
         try checkLength(mayEnd ? length - 1 : length)
         if carry.isEmpty, isFinished {
-            place = .chunk(rest)
+            current = .chunk(rest)
             cursor = rest.upperBound
         } else {
             carry.append(slice(rest))
             chunk = Data()
             cursor = 0
             nextLineFeed = -1
-            if isFinished { place = .carry(length) }
+            if isFinished { current = .carry(length) }
         }
         guard isFinished, length > 0 else { return false }
         count += 1

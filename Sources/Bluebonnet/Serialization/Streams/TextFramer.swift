@@ -143,10 +143,10 @@ extension Charset {
 private struct StreamCharset {
     private let declared: Charset
     /// Whether the caller requires an encoding.
-    let isInsistedOn: Bool
+    let isExplicit: Bool
 
     init(encoding: String.Encoding?, charset: String?) {
-        isInsistedOn = encoding != nil
+        isExplicit = encoding != nil
         let named = charset.flatMap { $0.isEmpty ? nil : Charset(name: $0) }
         let known = encoding.map { Charset($0) } ?? named
         declared = known.flatMap { $0 == .looseASCII ? nil : $0 } ?? .utf8
@@ -156,7 +156,7 @@ private struct StreamCharset {
     func resolved(by start: Data, isWhole: Bool) -> Charset? {
         switch declared {
         case .utf16(nil), .utf32(nil): break
-        default: if isInsistedOn { return declared }
+        default: if isExplicit { return declared }
         }
         for (mark, charset) in marks {
             if start.starts(with: mark) { return charset }
@@ -177,9 +177,9 @@ private struct StreamCharset {
         var marks: [([UInt8], Charset)] = []
         if case .utf32 = declared {
             marks = [([0xFF, 0xFE, 0, 0], .utf32(.little)), ([0, 0, 0xFE, 0xFF], .utf32(.big))]
-            if isInsistedOn { return marks }
+            if isExplicit { return marks }
         }
-        if !isInsistedOn { marks.append(([0xEF, 0xBB, 0xBF], .utf8)) }
+        if !isExplicit { marks.append(([0xEF, 0xBB, 0xBF], .utf8)) }
         return marks + [([0xFF, 0xFE], .utf16(.little)), ([0xFE, 0xFF], .utf16(.big))]
     }
 }

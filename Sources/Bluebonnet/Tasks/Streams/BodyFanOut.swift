@@ -216,7 +216,7 @@ final class StreamReader: Sendable {
             }
         }
         // If the request was not started, its session has to know that a task waits.
-        request.core.awaitedUnbegun(request)
+        request.core.awaitedBeforeStart(request)
         return try await request.body.read(id)
     }
 

@@ -155,7 +155,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private func nextEvent() async -> Element? {
         while !isComplete {
             if let result = await nextResult() {
-                if let events = request.core.events { tell(events, of: result) }
+                if let events = request.core.events { report(events, of: result) }
                 if case .failure = result, request.automaticallyCancelOnStreamError { request.cancel() }
                 return Element(event: .stream(result), request: request)
             }
@@ -169,7 +169,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
         return nil
     }
 
-    private func tell(_ events: RequestEvents, of result: Result<Success, Failure>) {
+    private func report(_ events: RequestEvents, of result: Result<Success, Failure>) {
         switch result {
         case .success(let value): events.streamed(Result<Success, RequestError>.success(value))
         case .failure(let error):

@@ -65,7 +65,7 @@ public struct DataStreamTask: Sendable {
             request.core.observe(request)
             lifetime.begin()
             let head = await withTaskCancellationHandler {
-                request.core.awaitedUnbegun(request)
+                request.core.awaitedBeforeStart(request)
                 return await acceptedHead()
             } onCancel: {
                 if automaticallyCancelling { request.cancel() }

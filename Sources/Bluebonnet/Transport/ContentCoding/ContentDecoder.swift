@@ -13,7 +13,7 @@ final class ContentDecoder {
         /// All of the input is decoded.
         case needsInput
         /// The allowance is used up.
-        case restsForOthers
+        case yieldsTurn
         case failed(String)
     }
 
@@ -65,12 +65,12 @@ final class ContentDecoder {
     /// - Returns: The result of the step.
     func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
         if !hasBegun, let flaw = begin() { return .failed(flaw) }
-        while let index = stageThatCanGoOn(hasInput: input.count > 0) {
-            guard allowance > 0 else { return .restsForOthers }
+        while let index = runnableStage(hasInput: input.count > 0) {
+            guard allowance > 0 else { return .yieldsTurn }
             let before = unsafe index == 0 ? input : unsafe waiting(behind: index - 1)
             switch unsafe stages[index].decoder.step(before, stages[index].output) {
-            case .failed(let words):
-                return .failed(words)
+            case .failed(let message):
+                return .failed(message)
             case .made(let taken, let put, let isAtEnd):
                 guard taken > 0 || put > 0 || before.count == 0 else { return .failed("it does not go on") }
                 allowance -= taken + put
@@ -126,7 +126,7 @@ final class ContentDecoder {
     }
 
     /// The last stage that has something to decode, so that none puts out more before the next has taken it all.
-    private func stageThatCanGoOn(hasInput: Bool) -> Int? {
+    private func runnableStage(hasInput: Bool) -> Int? {
         stages.indices.last { index in
             stages[index].isFull || (index == 0 ? hasInput : !stages[index - 1].ready.isEmpty)
         }

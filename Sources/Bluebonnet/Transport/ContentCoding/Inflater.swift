@@ -94,8 +94,8 @@ final class Inflater: StepDecoder {
             state = .atEnd(ignored: isRaw ? 4 : 0)
             return .made(taken: taken, put: put, isAtEnd: true)
         default:
-            let words = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
-            return .failed(words ?? "zlib's error \(status)")
+            let message = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
+            return .failed(message ?? "zlib's error \(status)")
         }
     }
 

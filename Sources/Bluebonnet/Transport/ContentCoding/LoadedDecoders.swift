@@ -60,7 +60,7 @@ final class BrotliDecoder: StepDecoder {
             let result = unsafe bb_brotli_decode(
                 library, state, input.baseAddress, &left, output.baseAddress, &room)
             guard result != bb_decoder_failed else {
-                return .failed(unsafe String(cString: bb_brotli_words(library, state)))
+                return .failed(unsafe String(cString: bb_brotli_message(library, state)))
             }
             isAtEnd = result == bb_decoder_at_end
             return .made(taken: input.count - left, put: output.count - room, isAtEnd: isAtEnd)
@@ -98,12 +98,12 @@ final class ZstdDecoder: StepDecoder {
     /// Decodes; at the end of a frame, another one may follow.
     func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep {
         var (left, room) = (input.count, output.count)
-        var words: UnsafePointer<CChar>?
+        var message: UnsafePointer<CChar>?
         let result = unsafe withUnsafePointer(to: Self.library) { library in
-            unsafe bb_zstd_decode(library, state, input.baseAddress, &left, output.baseAddress, &room, &words)
+            unsafe bb_zstd_decode(library, state, input.baseAddress, &left, output.baseAddress, &room, &message)
         }
         guard result != bb_decoder_failed else {
-            return .failed(unsafe words.map { unsafe String(cString: $0) } ?? "zstd's error")
+            return .failed(unsafe message.map { unsafe String(cString: $0) } ?? "zstd's error")
         }
         let isAtEnd = result == bb_decoder_at_end
         return .made(taken: input.count - left, put: output.count - room, isAtEnd: isAtEnd)

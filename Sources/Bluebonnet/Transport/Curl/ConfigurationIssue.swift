@@ -12,24 +12,24 @@ struct ConfigurationIssue: Equatable {
     /// The option's name, as in the configuration.
     let option: String
     /// The flaw, as an error text.
-    let words: String
+    let message: String
 
     /// The error of every request.
-    var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(words)"))) }
+    var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(message)"))) }
 
-    init(_ option: String, _ words: String) {
+    init(_ option: String, _ message: String) {
         self.option = option
-        self.words = words
+        self.message = message
     }
 
     /// Looks for the first flaw of a configuration; `nil` when there is none.
     init?(in configuration: Session.Configuration) {
-        let flaw =
+        let issue =
             Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
             ?? Self.ofNames(configuration.dns) ?? Self.ofHSTS(configuration.hsts)
             ?? Self.ofAltSvc(configuration.altSvc) ?? Self.ofTLS(configuration.tls)
-        guard let flaw else { return nil }
-        self = flaw
+        guard let issue else { return nil }
+        self = issue
     }
 
     private static func ofLimits(_ limits: Session.Configuration.ConnectionLimits) -> Self? {
@@ -137,18 +137,18 @@ struct ConfigurationIssue: Equatable {
                 return Self("tls.clientIdentities", "\(host.debugDescription) is not a host")
             }
             if let twin = names.updateValue(host, forKey: name) {
-                let words = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
-                return Self("tls.clientIdentities", words)
+                let message = "\(twin.debugDescription) and \(host.debugDescription) are the same host"
+                return Self("tls.clientIdentities", message)
             }
             identities.append(("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
         for (option, identity) in identities {
-            if let words = identity.flatMap(flaw) { return Self(option, words) }
+            if let message = identity.flatMap(problem) { return Self(option, message) }
         }
         return nil
     }
 
-    private static func flaw(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
+    private static func problem(of identity: Session.Configuration.TLS.ClientIdentity) -> String? {
         for source in [identity.certificate, identity.key] {
             switch source {
             case .file(let path) where !isText(path): return "the path of a file is needed"

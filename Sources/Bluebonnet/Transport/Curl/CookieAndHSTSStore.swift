@@ -11,7 +11,7 @@ final class CookieAndHSTSStore {
     private let hstsFile: String?
     private var made: CurlShare?
     /// The handle that writes the file of hosts that want TLS when it ends.
-    private var keeper: EasyHandle?
+    private var hstsWriter: EasyHandle?
 
     /// Makes the memory of a session; `nil` when it is to remember nothing.
     init?(_ configuration: Session.Configuration) {
@@ -23,7 +23,7 @@ final class CookieAndHSTSStore {
 
     deinit {
         // The file is written now.
-        if let hstsFile, keeper != nil { Self.makePrivate(hstsFile) }
+        if let hstsFile, hstsWriter != nil { Self.makePrivate(hstsFile) }
     }
 
     /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one,
@@ -49,7 +49,7 @@ final class CookieAndHSTSStore {
     var share: CurlShare? {
         if let made { return made }
         made = CurlShare(cookies: keepsCookies, hsts: keepsHSTS)
-        if let hstsFile, let made { keeper = EasyHandle(keeping: hstsFile, in: made) }
+        if let hstsFile, let made { hstsWriter = EasyHandle(keeping: hstsFile, in: made) }
         return made
     }
 }

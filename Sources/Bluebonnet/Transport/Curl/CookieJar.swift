@@ -7,7 +7,7 @@ import FoundationEssentials
 /// that are about to be sent: the handle by which it reads and changes the cookies belongs to no transfer, and libcurl
 /// does nothing with cookies while it calls back.
 final class CookieJar {
-    private let memory: CookieAndHSTSStore?
+    private let store: CookieAndHSTSStore?
     private var easy: EasyHandle?
     private var initial: [Cookie]
     private let decision: CookieDecision
@@ -25,9 +25,9 @@ final class CookieJar {
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
     /// Makes the jar of a session; `nil` when the session keeps no cookies.
-    init?(_ configuration: Session.Configuration.Cookies, _ memory: CookieAndHSTSStore?) {
+    init?(_ configuration: Session.Configuration.Cookies, _ store: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
-        self.memory = memory
+        self.store = store
         initial = configuration.initial
         decision = CookieDecision(policy: configuration.policy)
     }
@@ -40,7 +40,7 @@ final class CookieJar {
     /// An idle handle that uses the cookies: made when they are first needed.
     private var opened: EasyHandle? {
         if let easy { return easy }
-        guard let share = memory?.share, let easy = EasyHandle() else { return nil }
+        guard let share = store?.share, let easy = EasyHandle() else { return nil }
         easy.use(share, withCookies: true)
         self.easy = easy
         let cookies = initial
@@ -164,13 +164,13 @@ final class CookieJar {
         for (field, url, target) in fields {
             guard let parsed = Cookie(parsing: field, for: target) else { continue }
             // It has taken the place of the other, or has ended it.
-            hidden.removeAll { CookiePaths.areOne($0, parsed) }
+            hidden.removeAll { CookiePaths.areSameInLibcurl($0, parsed) }
             // Libcurl does not take every field: one that it has refused must not end a cookie of others.
             guard target.isSecure || !parsed.isSecure,
                 let taken = CookiePaths.taken(from: field, as: parsed, among: kept)
             else { continue }
             let cookie = try? Cookie(setCookie: field, for: url)
-            if let cookie, CookiePaths.areOne(taken, cookie) {
+            if let cookie, CookiePaths.areSameInLibcurl(taken, cookie) {
                 paths.cookieSet(cookie)
                 continue
             }

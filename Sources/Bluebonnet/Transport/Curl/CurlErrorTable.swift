@@ -27,13 +27,13 @@ enum CurlErrorTable {
     }
 
     /// The kind of a code in its circumstances.
-    static func kind(of code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
-        switch CurlErrorText(of: code, saying: circumstances.message) {
+    static func kind(of code: CURLcode, in context: FailureContext) -> RequestError.Kind {
+        switch CurlErrorText(of: code, saying: context.message) {
         case .hostMismatch: .trust(.hostMismatch)
-        case .tooManyHeads where circumstances.wasSent || code != CurlErrorText.tooLarge:
-            circumstances.headTooLarge(300 * 1024)
+        case .tooManyHeads where context.wasSent || code != CurlErrorText.tooLarge:
+            context.headTooLarge(300 * 1024)
         // Many small frames count as a large head: the request must not be sent again.
-        case .headTooLarge, .tooManyFrames: circumstances.headTooLarge(128 * 1024)
+        case .headTooLarge, .tooManyFrames: context.headTooLarge(128 * 1024)
         case .goingAway: .connection(.http2)
         case .brokenStream: .invalidResponse(.http2Stream)
         case .unsupportedProxy: .invalidRequest(.configuration("the proxy"))
@@ -43,30 +43,30 @@ enum CurlErrorTable {
         // With TLS 1.3, a server refuses a client's certificate, or its absence, when the handshake is over.
         case .alert(let reason): .trust(reason)
         case .undecodable: .invalidResponse(.undecodableContent)
-        case .tooManyHeads, .sentInVain, nil: kind(ofWordless: code, in: circumstances)
+        case .tooManyHeads, .resendsExhausted, nil: kind(byCode: code, in: context)
         }
     }
 
-    private static func kind(ofWordless code: CURLcode, in circumstances: FailureContext) -> RequestError.Kind {
+    private static func kind(byCode code: CURLcode, in context: FailureContext) -> RequestError.Kind {
         switch code {
         case CURLE_OPERATION_TIMEDOUT:
-            circumstances.wasSent || circumstances.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
+            context.wasSent || context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
             // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
-            circumstances.verifyResult == 0
-                ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: circumstances.verifyResult, depth: 0)))
+            context.verifyResult == 0
+                ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: context.verifyResult, depth: 0)))
         // Libcurl's code for a field that it cannot parse.
-        case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent:
+        case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent:
             .invalidResponse(.malformed)
         // The scheme was checked before, so this is libcurl's code for an answer that is not HTTP.
-        case CURLE_UNSUPPORTED_PROTOCOL where circumstances.wasSent:
+        case CURLE_UNSUPPORTED_PROTOCOL where context.wasSent:
             .invalidResponse(.malformed)
         // A single line of a head that outgrows libcurl's buffer.
-        case CURLE_OUT_OF_MEMORY where circumstances.wasSent && !circumstances.hasHead,
-            CurlErrorText.tooLarge where circumstances.wasSent:
-            circumstances.headTooLarge(100 * 1024)
-        case CURLE_PARTIAL_FILE where !circumstances.hasHead,
-            CURLE_HTTP2 where circumstances.message.isEmpty && CurlErrorText.isClosingWordless:
+        case CURLE_OUT_OF_MEMORY where context.wasSent && !context.hasHead,
+            CurlErrorText.tooLarge where context.wasSent:
+            context.headTooLarge(100 * 1024)
+        case CURLE_PARTIAL_FILE where !context.hasHead,
+            CURLE_HTTP2 where context.message.isEmpty && CurlErrorText.omitsCloseReason:
             .connection(.lost)
         default:
             kind(of: code)
@@ -74,10 +74,10 @@ enum CurlErrorTable {
     }
 
     /// The meaning of a code here, where libcurl has only a general text for it.
-    static func words(for code: CURLcode, in circumstances: FailureContext) -> String? {
+    static func message(for code: CURLcode, in context: FailureContext) -> String? {
         switch code {
-        case CURLE_BAD_FUNCTION_ARGUMENT where circumstances.wasSent: "a line of the head is not a field"
-        case CURLE_HTTP2 where CurlErrorText.isClosingWordless: "the connection was closed"
+        case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
+        case CURLE_HTTP2 where CurlErrorText.omitsCloseReason: "the connection was closed"
         default: nil
         }
     }

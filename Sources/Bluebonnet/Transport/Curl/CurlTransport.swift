@@ -41,7 +41,7 @@ public final class CurlTransport: Transport {
     /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool {
         // The manager's evaluators would not have checked connections that were made before.
-        lastID.load(ordering: .relaxed) == 0 && engine.letJudge(manager)
+        lastID.load(ordering: .relaxed) == 0 && engine.setServerTrustManager(manager)
     }
 
     /// Starts an exchange; see ``Transport/start(_:options:observer:)``.

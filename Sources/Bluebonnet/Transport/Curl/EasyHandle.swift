@@ -165,7 +165,7 @@ final class EasyHandle {
     }
 
     /// The verifier of the connection that the transfer uses, if it has one.
-    var judge: HandshakeVerifier? { unsafe HandshakeVerifier.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
+    var verifier: HandshakeVerifier? { unsafe HandshakeVerifier.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
 
@@ -192,11 +192,11 @@ final class EasyHandle {
 
     /// Why libcurl refused an option, and which.
     var failureDescription: String {
-        let words = unsafe String(cString: curl_easy_strerror(firstFailure))
+        let text = unsafe String(cString: curl_easy_strerror(firstFailure))
         guard let option = firstRefused, let known = unsafe curl_easy_option_by_id(option),
             let name = unsafe known.pointee.name
-        else { return words }
-        return unsafe "libcurl rejected the option \(String(cString: name)): \(words)"
+        else { return text }
+        return unsafe "libcurl rejected the option \(String(cString: name)): \(text)"
     }
 }
 

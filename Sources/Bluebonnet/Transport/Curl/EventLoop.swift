@@ -145,9 +145,9 @@ public final class EventLoop: TaskExecutor {
     }
 
     /// Lets a descriptor's idle handler be called again: at once if bytes wait that were reported to it before.
-    package func tellAgain(of descriptor: Int32) {
+    package func rearmIdleHandler(of descriptor: Int32) {
         checkIsolated()
-        unsafe reactor.tellAgain(of: descriptor)
+        unsafe reactor.rearmIdleHandler(of: descriptor)
     }
 
     /// Watches a descriptor no longer; to be called before it is closed.
@@ -198,8 +198,8 @@ public final class EventLoop: TaskExecutor {
         serial.beginOnThisThread()
         var batch: [LoopInbox.Entry] = []
         while true {
-            doWork(&batch)
-            let deadline = letClientsAct()
+            runBatch(&batch)
+            let deadline = runClients()
             unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
             // Work that results from this turn is done before the sockets are asked, which is a system call; but not
@@ -232,7 +232,7 @@ public final class EventLoop: TaskExecutor {
     private static let roundsPerTurn = 16
 
     /// Does the work in the inbox, and the work that results from it.
-    private func doWork(_ batch: inout [LoopInbox.Entry]) {
+    private func runBatch(_ batch: inout [LoopInbox.Entry]) {
         for _ in 0..<Self.roundsPerTurn {
             inbox.withLock { $0.took(into: &batch) }
             guard !batch.isEmpty else { return }
@@ -252,10 +252,10 @@ public final class EventLoop: TaskExecutor {
     }
 
     /// Lets timers and clients act; returns when one of them wants to be called at the latest.
-    private func letClientsAct() -> Int64? {
+    private func runClients() -> Int64? {
         var deadline = unsafe reactor.runDueTimers()
         for client in unsafe clients {
-            if let wish = client.loopWillWait() { deadline = min(deadline ?? wish, wish) }
+            if let time = client.loopWillWait() { deadline = min(deadline ?? time, time) }
         }
         return deadline
     }
@@ -348,7 +348,7 @@ private final class LoopSerialExecutor: SerialExecutor {
 /// Starts threads that no other thread joins.
 // Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
 enum DetachedThread {
-    private final class Work: Sendable {
+    private final class ThreadStart: Sendable {
         let name: String
         let body: @Sendable () -> Void
 
@@ -374,12 +374,12 @@ enum DetachedThread {
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
         var thread = pthread_t()
-        let work = unsafe Unmanaged.passRetained(Work(name, body))
+        let work = unsafe Unmanaged.passRetained(ThreadStart(name, body))
         let code = unsafe pthread_create(
             &thread, &attributes,
             { context in
                 guard let context = unsafe context else { return nil }
-                let work = unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+                let work = unsafe Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
                 unsafe bb_name_current_thread(work.name)
                 work.body()
                 return nil

@@ -45,24 +45,24 @@ struct LoopInbox {
     }
 
     private var phase = Phase.stopped
-    private var attachments = 0
+    private var clientCount = 0
     private var entries: [Entry] = []
 
     mutating func accepted(_ entry: Entry) -> Action {
         entries.append(entry)
-        return rouse()
+        return wakeIfAsleep()
     }
 
     mutating func attached() -> Action {
-        attachments += 1
+        clientCount += 1
         return .nothing
     }
 
     mutating func detached() -> Action {
-        precondition(attachments > 0, "a loop was detached more often than attached")
-        attachments -= 1
+        precondition(clientCount > 0, "a loop was detached more often than attached")
+        clientCount -= 1
         // A thread that is asleep has to notice that it may end.
-        return attachments == 0 && phase == .sleeping ? rouse() : .nothing
+        return clientCount == 0 && phase == .sleeping ? wakeIfAsleep() : .nothing
     }
 
     /// Hands the thread all that is there; `batch` has to be empty.
@@ -76,7 +76,7 @@ struct LoopInbox {
             return .park
         }
         guard entries.isEmpty else { return .poll }
-        guard attachments > 0 else {
+        guard clientCount > 0 else {
             phase = .stopped
             return .stop
         }
@@ -114,7 +114,7 @@ struct LoopInbox {
     /// Whether nothing is done any more, if there are so many threads: an earlier one may be about to end.
     func isParked(threads: Int) -> Bool { phase == .parked(threads: threads) }
 
-    private mutating func rouse() -> Action {
+    private mutating func wakeIfAsleep() -> Action {
         switch phase {
         case .stopped:
             phase = .awake

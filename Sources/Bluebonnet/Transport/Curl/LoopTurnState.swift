@@ -1,9 +1,9 @@
 /// The state that a turn of the engine and libcurl's callbacks share.
-final class EngineTurn {
+final class LoopTurnState {
     /// The memory of the pieces in which bodies are handed over.
     let buffers: RecycledBuffers
     /// Counts the bytes that libcurl has passed to its callbacks.
-    let told = ReportedByteCounts()
+    let reportedBytes = ReportedByteCounts()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
     var now: Int64 = 0
     /// The transfers that received or sent bytes in this turn.
@@ -15,13 +15,13 @@ final class EngineTurn {
     /// The transfers whose bodies are refused while libcurl waits for more of them.
     var refused: [Transfer] = []
     /// How many pieces of bodies have come in in this turn.
-    var intake = ReceiveBudget()
+    var receiveBudget = ReceiveBudget()
     /// The transfers with coded bytes left.
-    var toBeDecoded = DecodingQueue()
+    var decodingQueue = DecodingQueue()
     /// The uploads whose ends have yet to be sent to their servers.
     var uploadEnds = DeferredUploadEnds()
     /// The streams of which libcurl may have left bytes unread.
-    var forgotten = UnreadStreams()
+    var unreadStreams = UnreadStreams()
 
     /// Creates the shared state.
     ///
@@ -34,7 +34,7 @@ final class EngineTurn {
     /// Lets go of the transfers, which hold this.
     func forgetTransfers() {
         (progressed, withHeads, refused) = ([], [], [])
-        (intake, toBeDecoded, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
+        (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }
 
@@ -71,7 +71,7 @@ struct DecodingQueue {
 /// As long as there are bytes in a socket, libcurl keeps reading them; a body in small chunks costs it a callback for
 /// each.
 struct ReceiveBudget {
-    private static let mostPieces = 4096
+    private static let maximumPieces = 4096
 
     private var pieces = 0
     /// The transfers that wait for the next turn.
@@ -80,7 +80,7 @@ struct ReceiveBudget {
     /// A piece of a body comes in; returns whether it may, in this turn.
     mutating func takesPiece() -> Bool {
         pieces += 1
-        return pieces <= Self.mostPieces
+        return pieces <= Self.maximumPieces
     }
 
     mutating func append(_ transfer: Transfer) {

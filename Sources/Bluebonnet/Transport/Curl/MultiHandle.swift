@@ -23,24 +23,25 @@ final class MultiHandle {
     /// Why the system gave no socket, or would not watch one, in this turn.
     private(set) var systemError: SystemError?
     /// The bytes that were left unread in the sockets that were closed in this turn.
-    private(set) var lastWords = UnreadResponses()
+    private(set) var unreadResponses = UnreadResponses()
 
     init?(
-        loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool, told: ReportedByteCounts
+        loop: EventLoop, limits: Session.Configuration.ConnectionLimits, isMultiplexing: Bool,
+        reportedBytes: ReportedByteCounts
     ) {
         guard let pointer = unsafe curl_multi_init() else { return nil }
         unsafe self.pointer = unsafe pointer
         self.loop = loop
-        floods = FloodMonitor(told: told)
+        floods = FloodMonitor(reportedBytes: reportedBytes)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe bb_curl_multi_set_callbacks(
             pointer,
             { _, socket, what, context, _ in
-                unsafe MultiHandle.from(context)?.wish(socket: socket, what: what)
+                unsafe MultiHandle.from(context)?.interestChanged(socket: socket, what: what)
                 return 0
             },
             { _, milliseconds, context in
-                unsafe MultiHandle.from(context)?.wish(milliseconds: milliseconds)
+                unsafe MultiHandle.from(context)?.timeoutChanged(milliseconds: milliseconds)
                 return 0
             }, context)
         set(CURLMOPT_PIPELINING, isMultiplexing ? Int(CURLPIPE_MULTIPLEX) : 0)
@@ -118,7 +119,7 @@ final class MultiHandle {
     /// Calls `body` with each transfer's context that has ended, and how.
     func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {
         defer {
-            lastWords.forget()
+            unreadResponses.forget()
             systemError = nil
         }
         var code = CURLE_OK
@@ -130,7 +131,7 @@ final class MultiHandle {
 
     // MARK: What libcurl asks for
 
-    private func wish(socket: curl_socket_t, what: Int32) {
+    private func interestChanged(socket: curl_socket_t, what: Int32) {
         // Libcurl 7.88 names no socket when a connection that others use has lost its own.
         guard socket >= 0 else { return }
         var interest: Interest = []
@@ -150,7 +151,7 @@ final class MultiHandle {
             socket, for: interest, by: ObjectIdentifier(self),
             whileIdle: { [unowned self] in becameReady(socket, whileIdle: $0) }
         ) { [unowned self] readiness in
-            if readiness.contains(.refused), sockets.contains(socket) { return giveUp(socket) }
+            if readiness.contains(.refused), sockets.contains(socket) { return closeUnwatchable(socket) }
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
@@ -168,7 +169,7 @@ final class MultiHandle {
         return unsafe poll(&state, 1, 0) > 0
     }
 
-    private func wish(milliseconds: Int) {
+    private func timeoutChanged(milliseconds: Int) {
         // "At once" is due in this very turn.
         deadline =
             milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
@@ -183,7 +184,7 @@ final class MultiHandle {
     }
 
     private func close(_ socket: curl_socket_t) -> Int32 {
-        if sockets.contains(socket) { lastWords.closing(socket) }
+        if sockets.contains(socket) { unreadResponses.closing(socket) }
         sockets.remove(socket)
         idleConnections.closed(socket)
         unwatch(socket)
@@ -191,7 +192,7 @@ final class MultiHandle {
     }
 
     /// Ends a socket that the system will not watch, on which libcurl would wait indefinitely.
-    private func giveUp(_ socket: curl_socket_t) {
+    private func closeUnwatchable(_ socket: curl_socket_t) {
         systemError = SystemError(ENOSPC)
         guard floods.end(socket) else { return }
         act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
@@ -201,7 +202,7 @@ final class MultiHandle {
     func shortage(behind code: CURLcode) -> String? {
         switch code {
         case CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING:
-            return systemError?.words
+            return systemError?.message
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             // Libcurl does not report the reason. A lookup takes descriptors, too: is there one?
             let descriptor = bb_eventfd_create()
@@ -209,7 +210,7 @@ final class MultiHandle {
                 _ = Glibc.close(descriptor)
                 return nil
             }
-            return SystemError(errno).words
+            return SystemError(errno).message
         default:
             return nil
         }
@@ -219,7 +220,7 @@ final class MultiHandle {
     func connectionIsLeft(_ connection: IdleConnections.Connection) {
         guard let socket = idleConnections.ended(connection) else { return }
         // While the body was paused, the connection was in use, and bytes that came in were left alone.
-        loop.tellAgain(of: socket)
+        loop.rearmIdleHandler(of: socket)
     }
 
     /// Sees to a connection that got bytes, or lost its peer, while no request used it.

@@ -19,16 +19,16 @@ final class Reactor {
         /// Called with the events while the interest is empty: for incoming bytes once, until there is an interest
         /// again.
         var idleHandler: ((Readiness) -> Void)?
-        var isIdleTold = false
+        var isIdleReported = false
 
         /// The events that the kernel has to watch for, once it knows the descriptor.
-        var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleTold ? bb_epoll_in : wanted }
+        var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleReported ? bb_epoll_in : wanted }
 
         /// Notes the wanted events; returns whether this is the first change that the kernel has to learn about.
-        mutating func want(_ interest: Interest) -> Bool {
+        mutating func setInterest(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue
-            if wanted != 0 { isIdleTold = false }
+            if wanted != 0 { isIdleReported = false }
             defer { isChanged = true }
             return !isChanged
         }
@@ -88,15 +88,15 @@ final class Reactor {
 
     func setInterest(_ interest: Interest, of descriptor: Int32) {
         let index = Int(descriptor)
-        guard watches.indices.contains(index), watches[index].want(interest) else { return }
+        guard watches.indices.contains(index), watches[index].setInterest(interest) else { return }
         changed.append(descriptor)
     }
 
     /// Lets the idle handler be called again: at once if bytes wait that were reported to it before.
-    func tellAgain(of descriptor: Int32) {
+    func rearmIdleHandler(of descriptor: Int32) {
         let index = Int(descriptor)
-        guard watches.indices.contains(index), watches[index].isIdleTold else { return }
-        watches[index].isIdleTold = false
+        guard watches.indices.contains(index), watches[index].isIdleReported else { return }
+        watches[index].isIdleReported = false
         setInterest(Interest(rawValue: watches[index].wanted), of: descriptor)
     }
 
@@ -175,7 +175,7 @@ final class Reactor {
             _ = bb_epoll_delete(epoll, event.descriptor)
             watches[index].registered = nil
         }
-        if watches[index].wanted == 0 { watches[index].isIdleTold = true }
+        if watches[index].wanted == 0 { watches[index].isIdleReported = true }
         setInterest(Interest(rawValue: watches[index].wanted), of: event.descriptor)
         if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
     }

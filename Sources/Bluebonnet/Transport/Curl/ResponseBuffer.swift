@@ -94,8 +94,8 @@ struct ResponseBuffer {
             }
             let line = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             start += count
-            let goesOn = partialLine.isEmpty ? unsafe receivedLine(line) : unsafe completedLine(line)
-            guard goesOn else { return false }
+            let isAccepted = partialLine.isEmpty ? unsafe receivedLine(line) : unsafe completedLine(line)
+            guard isAccepted else { return false }
         }
         return true
     }
@@ -233,7 +233,7 @@ struct ResponseBuffer {
     }
 
     /// Keeps the body of an answer that libcurl did not read.
-    mutating func keepLastWords(_ bytes: ArraySlice<UInt8>) {
+    mutating func keepUnreadBody(_ bytes: ArraySlice<UInt8>) {
         if case .refuse(let reason) = state.bodyBytesReceived(bytes.count) {
             _ = refuse(reason)
         } else {
@@ -242,8 +242,8 @@ struct ResponseBuffer {
     }
 
     /// Ends the exchange because the body is not valid for its `Content-Encoding`.
-    mutating func failDecoding(_ words: String) {
-        failure = RequestError(.invalidResponse(.undecodableContent), detail: words)
+    mutating func failDecoding(_ message: String) {
+        failure = RequestError(.invalidResponse(.undecodableContent), detail: message)
     }
 
     /// Ends the exchange with an error, whatever libcurl makes of it.

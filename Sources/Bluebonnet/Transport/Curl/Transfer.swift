@@ -14,13 +14,13 @@ final class Transfer {
     let request: HTTPRequest
     let observer: any ExchangeObserver
     var limits: TransferLimits
-    var reception: ResponseBuffer
+    var responseBuffer: ResponseBuffer
 
     /// The URL that libcurl went to in place of the request's.
     private var upgradedURL: URL?
     /// The head as a response, once it is complete.
     var response: HTTPResponse? {
-        reception.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
+        responseBuffer.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
     }
 
     /// The connection on which the request went out, if it is known.
@@ -48,11 +48,11 @@ final class Transfer {
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
     /// Whether the head is to be reported to the observer before the body comes.
-    private(set) var announcesHead: Bool
+    private(set) var reportsHead: Bool
     /// Whether the head of a redirect is to be reported.
     private let announcesRedirects: Bool
     /// Whether the head was reported.
-    private(set) var hasAnnouncedHead = false
+    private(set) var hasReportedHead = false
     /// The receiver of the body, if it is not collected.
     var receiver: (any BodyReceiver)?
 
@@ -60,7 +60,7 @@ final class Transfer {
     private(set) var isStopped = false
 
     /// Whether the engine continues decoding in its next turn.
-    var isToBeDecoded = false
+    var needsDecoding = false
     /// How libcurl ended, while the bytes that it has handed over are not decoded yet.
     var codeAtEnd: CURLcode?
 
@@ -72,7 +72,7 @@ final class Transfer {
     /// Whether the request may go through a proxy.
     var isProxied = false
     /// Whether libcurl was stopped to begin again.
-    var isToBeSentAnew = false
+    var needsResend = false
 
     /// Whom its connection's servers have to be vouched for by.
     private var authorities: AuthorityStore?
@@ -81,9 +81,9 @@ final class Transfer {
     /// The policy for the servers of its connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
     /// The servers that were accepted before, off the loop.
-    private var trustMemory: TrustCache?
+    private var trustCache: TrustCache?
     /// The verifiers of the handshakes of the connection that was made for it.
-    private var judges: [HandshakeVerifier] = []
+    private var verifiers: [HandshakeVerifier] = []
     /// The verdict that is awaited before a connection is made again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
@@ -94,22 +94,22 @@ final class Transfer {
     /// Whether a field of this transfer is stored yet.
     var firstField = FoldedFirstField.stored
     /// How often libcurl has sent the request.
-    var sendingAnew = ResendPolicy()
+    var resends = ResendPolicy()
     /// Whether the connection was there and the request was about to go out.
     ///
     /// Counted here: from libcurl 8.21 on, its own time of that moment is set for transfers that end unsent, too.
-    var wasSent: Bool { sendingAnew.hasBegun }
+    var wasSent: Bool { resends.hasBegun }
 
     private(set) var upload: UploadBody
     private(set) var uploadOffset = 0
-    let turn: EngineTurn
-    private let told: ReportedByteCounts
+    let turn: LoopTurnState
+    private let reportedBytes: ReportedByteCounts
 
     init(
         id: TransferID, request: HTTPRequest, observer: any ExchangeObserver, limits: TransferLimits,
         state: TransferState,
         upload: UploadBody, httpVersion: HTTPVersionPreference, credential: Credential?, announcesRedirects: Bool,
-        turn: EngineTurn
+        turn: LoopTurnState
     ) {
         self.id = id
         self.request = request
@@ -118,10 +118,10 @@ final class Transfer {
         self.httpVersion = httpVersion
         serverChallenges = AuthenticationChallenges(credential: credential)
         self.turn = turn
-        told = turn.told
-        announcesHead = state.isBodyHeld
+        reportedBytes = turn.reportedBytes
+        reportsHead = state.isBodyHeld
         self.announcesRedirects = announcesRedirects
-        reception = ResponseBuffer(state: state, now: turn.now)
+        responseBuffer = ResponseBuffer(state: state, now: turn.now)
         self.limits = limits
     }
 
@@ -147,7 +147,7 @@ final class Transfer {
     /// A GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl
     /// does not pass that on.
     func takeRestartAfterLoss() -> Bool {
-        guard !hasLostConnection, reception.firstByte == nil, request.method.isIdempotent else { return false }
+        guard !hasLostConnection, responseBuffer.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
         return rewindBody(to: 0)
     }
@@ -163,18 +163,18 @@ final class Transfer {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
-        told.add(Self.headEstimate)
+        reportedBytes.add(Self.headEstimate)
         if easy?.usesCookies == true { turn.cookieJar?.requestBegins(to: request.url) }
-        let isAnswered = reception.firstByte != nil
-        guard !sendingAnew.isEndless else {
-            let words = "the request was sent \(ResendPolicy.mostAnswers) times without a final response"
-            reception.fail(with: RequestError(.invalidResponse(.malformed), detail: words))
+        let isAnswered = responseBuffer.firstByte != nil
+        guard !resends.isEndless else {
+            let message = "the request was sent \(ResendPolicy.maximumSends) times without a final response"
+            responseBuffer.fail(with: RequestError(.invalidResponse(.malformed), detail: message))
             return false
         }
         let connections = easy?.long(CURLINFO_NUM_CONNECTS) ?? 0
-        guard !sendingAnew.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
+        guard !resends.requestBegins(connections: connections, isAnswered: isAnswered) else { return true }
         let lost = RequestError(.connection(.lost), detail: "the stream was refused, tried 2 times before giving up")
-        reception.fail(with: lost.triedByTransport)
+        responseBuffer.fail(with: lost.afterTransportRetries)
         return false
     }
 
@@ -183,14 +183,14 @@ final class Transfer {
 
     /// Takes bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        told.add(bytes.count)
-        let (progress, lines) = unsafe reception.receivedHead(bytes, now: turn.now)
+        reportedBytes.add(bytes.count)
+        let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
         if lines.contains(.http2) { http2IsClaimed() }
         if lines.contains(.cookies) { unsafe noteCookies(in: bytes) }
         if firstField != .stored { unsafe linesWereStored(bytes, progress) }
         switch progress {
         case .begun: return true
-        case .complete(let head): return judgeHead(head)
+        case .complete(let head): return checkHead(head)
         case .trailers:
             noteStream()
             return true
@@ -212,52 +212,52 @@ final class Transfer {
     }
 
     /// Looks at a head that is complete; returns whether to continue.
-    private func judgeHead(_ head: ReceivedHead) -> Bool {
+    private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
         // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or
         // the end.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
         // Libcurl may read such a response without an end, and not hand it over.
-        if !isGuarded, isAnswered || reception.hasTransferCoding, let multi { guardFloods(in: multi) }
+        if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
             // The body may be unwanted, and may well not end.
-            announcesHead = true
-            reception.state.bodyHeld()
+            reportsHead = true
+            responseBuffer.state.bodyHeld()
         }
-        if announcesHead, !isAnswered { noteHead() }
-        guard judgeChallenge(head) else { return false }
+        if reportsHead, !isAnswered { noteHead() }
+        guard checkChallenge(head) else { return false }
         // Nor may that go out on this connection, on which the server still waits for the body (RFC 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
         // It stops sending after a refusal, but not waiting for bytes that it has asked for.
-        if head.statusCode >= 300, reception.state.isSendingPaused { turn.refused.append(self) }
-        if !isAnswered { judgeUpload(head) }
+        if head.statusCode >= 300, responseBuffer.state.isSendingPaused { turn.refused.append(self) }
+        if !isAnswered { stopRefusedUpload(head) }
         return true
     }
 
     /// Takes bytes of the body; returns the state's decision.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
-        told.add(bytes.count)
+        reportedBytes.add(bytes.count)
         noteStream()
-        if announcesHead { noteHead() }
-        if !turn.intake.takesPiece(), reception.state.turnIsOver() { turn.intake.append(self) }
-        if let decoder = reception.decoder { return unsafe receivedCodedBody(bytes, decoder) }
+        if reportsHead { noteHead() }
+        if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
+        if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
         // A turn may bring many pieces, and libcurl would copy those that a pause makes it keep.
-        if reception.isPieceFull(for: bytes.count) { handPieceOver() }
+        if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
         return unsafe acceptBody(bytes)
     }
 
     /// Takes bytes of a line of the head that libcurl has yet to store.
     private func receivedLineBytes(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard let flaw = unsafe firstField.lineBytesReceived(bytes) else { return .accept }
-        reception.refuseLine(flaw)
+        responseBuffer.refuseLine(flaw)
         return .refuse(.malformed)
     }
 
     /// Takes decoded bytes of the body; returns the state's decision.
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        let action = unsafe reception.receivedBody(bytes, now: turn.now)
+        let action = unsafe responseBuffer.receivedBody(bytes, now: turn.now)
         if action == .accept {
             hasNewBytes = true
             noteProgress()
@@ -268,19 +268,19 @@ final class Transfer {
 
     /// Has the engine look whether the response to a refused body is complete.
     func noteRefusal() {
-        if reception.state.upload == .refused { turn.refused.append(self) }
+        if responseBuffer.state.upload == .refused { turn.refused.append(self) }
     }
 
     /// Hands over the bytes that have come in for the receiver, if there is one.
-    func handPieceOver() {
-        guard let receiver, let piece = reception.takePiece() else { return }
+    func deliverPiece() {
+        guard let receiver, let piece = responseBuffer.takePiece() else { return }
         switch receiver.receive(piece) {
         case .proceed: break
-        case .pause: reception.state.bodyHeld()
+        case .pause: responseBuffer.state.bodyHeld()
         case .stop:
             // Libcurl is not paused from within its callback.
             isStopped = true
-            reception.state.bodyHeld()
+            responseBuffer.state.bodyHeld()
             noteProgress()
         }
     }
@@ -291,13 +291,13 @@ final class Transfer {
     /// held up: its bytes are handed over in the first turn that brings no more, which is the next one.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
-        return hasNewBytes && receiver != nil && reception.isPieceSmall
+        return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall
     }
 
     /// Reports the head to the observer at the end of the turn, once.
     func noteHead() {
-        guard announcesHead, !hasAnnouncedHead, reception.head != nil else { return }
-        hasAnnouncedHead = true
+        guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
+        hasReportedHead = true
         turn.withHeads.append(self)
     }
 
@@ -308,13 +308,13 @@ final class Transfer {
     }
 
     private func noteStream() {
-        if reception.head?.httpVersion == .http2 { turn.forgotten.received() }
+        if responseBuffer.head?.httpVersion == .http2 { turn.unreadStreams.received() }
     }
 
     /// Hands bytes of the request's body over; returns how many, or one of libcurl's constants for why there are none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        reception.lastActivity = turn.now
-        if reception.state.upload == .refused { return bb_curl_readfunc_pause }
+        responseBuffer.lastActivity = turn.now
+        if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
         var count = 0
         switch upload {
         case .copied:
@@ -329,19 +329,19 @@ final class Transfer {
             case .took(let number, _): count = number
             case .end:
                 guard turn.uploadEnds.bodyEnded(of: self) else {
-                    reception.state.bodyBytesMissing()
+                    responseBuffer.state.bodyBytesMissing()
                     return bb_curl_readfunc_pause
                 }
             case .wait:
-                reception.state.bodyBytesMissing()
+                responseBuffer.state.bodyBytesMissing()
                 return bb_curl_readfunc_pause
             case .fail:
                 return bb_curl_readfunc_abort
             }
         }
-        told.add(count)
+        reportedBytes.add(count)
         uploadOffset += count
-        reception.state.bodyBytesSent(count)
+        responseBuffer.state.bodyBytesSent(count)
         if count > 0 { noteProgress() }
         return count
     }
@@ -351,8 +351,8 @@ final class Transfer {
         // Without an answer, the server may already have processed a request that must not be repeated (RFC 9110
         // §9.2.2), unless it has refused to (RFC 9113 §8.7).
         guard
-            request.method.isIdempotent || reception.firstByte != nil || uploadOffset == 0
-                || sendingAnew.isOnNewConnection
+            request.method.isIdempotent || responseBuffer.firstByte != nil || uploadOffset == 0
+                || resends.isOnNewConnection
         else { return false }
         switch upload {
         case .copied:
@@ -365,14 +365,14 @@ final class Transfer {
             guard uploadOffset > 0 else { break }
             guard let replayed = channel.replayed() else {
                 // The server has answered: it is for the sake of a challenge, or of another expectation.
-                if reception.head != nil { reception.fail(with: RequestError(.requestBody(.notReplayable))) }
+                if responseBuffer.head != nil { responseBuffer.fail(with: RequestError(.requestBody(.notReplayable))) }
                 return false
             }
             channel.abandon()
             upload = .channel(replayed)
             uploadOffset = 0
         }
-        reception.state.bodyRewound(to: offset)
+        responseBuffer.state.bodyRewound(to: offset)
         return true
     }
 }
@@ -389,12 +389,12 @@ extension Transfer {
     }
 
     /// Whether the latest head is such a one.
-    var isChallenged: Bool { reception.head.map(isChallenge) ?? false }
+    var isChallenged: Bool { responseBuffer.head.map(isChallenge) ?? false }
 
     /// Looks at the first challenge of the server or the proxy; returns whether libcurl may answer it.
     ///
     /// A proxy's response to CONNECT is not handled here.
-    private func judgeChallenge(_ head: ReceivedHead) -> Bool {
+    private func checkChallenge(_ head: ReceivedHead) -> Bool {
         let decision: ChallengeDecision =
             switch head.statusCode {
             case 401: serverChallenges.received("WWW-Authenticate", in: head, hasBody: request.hasBody)
@@ -405,18 +405,18 @@ extension Transfer {
         case .deliver, .answer:
             return true
         case .answerOnly:
-            isToBeSentAnew = true
+            needsResend = true
             return false
         case .refuse(let reason):
-            reception.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
+            responseBuffer.fail(with: RequestError(.authentication(reason)).about(response, body: nil))
             return false
         }
     }
 
     /// Goes back to the beginning, if libcurl was stopped only to answer a challenge in another way.
     func takeRestart() -> Bool {
-        guard isToBeSentAnew else { return false }
-        isToBeSentAnew = false
+        guard needsResend else { return false }
+        needsResend = false
         return rewindBody(to: 0)
     }
 }
@@ -425,12 +425,12 @@ extension Transfer {
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
     /// A connection is to be made for the transfer, if there is none for it.
-    func willConnect(trusting authorities: AuthorityStore, judgedBy policy: TrustPolicy?, _ memory: TrustCache?) {
-        judges.removeAll()
+    func willConnect(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
+        verifiers.removeAll()
         handshakes = 0
         self.authorities = authorities
         trust = policy
-        trustMemory = memory
+        trustCache = cache
     }
 
     /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy evaluate their
@@ -442,19 +442,19 @@ extension Transfer {
             let store = try authorities.store()
             guard easy.authorities == authorities.generation else {
                 // Begun with the settings of earlier authorities, and so perhaps with a session of theirs.
-                isToBeSentAnew = true
+                needsResend = true
                 return false
             }
             guard unsafe store.attach(to: context) else { return false }
         } catch {
-            reception.fail(with: error)
+            responseBuffer.fail(with: error)
             return false
         }
         guard let trust else { return true }
-        guard let memory = trustMemory else { return false }
-        let judge = HandshakeVerifier(policy: trust, memory: memory)
-        judges.append(judge)
-        return unsafe judge.attach(to: context)
+        guard let cache = trustCache else { return false }
+        let verifier = HandshakeVerifier(policy: trust, cache: cache)
+        verifiers.append(verifier)
+        return unsafe verifier.attach(to: context)
     }
 
     /// Whether the server of the connection on which the request is about to be sent was evaluated by the transfer's
@@ -462,29 +462,29 @@ extension Transfer {
     ///
     /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
     private func mayUseConnection() -> Bool {
-        guard let trust, trust.judgesHost, isSecure else { return true }
-        if easy?.judge?.hasAccepted(for: trust) == true { return true }
+        guard let trust, trust.evaluatesHost, isSecure else { return true }
+        if easy?.verifier?.hasAccepted(for: trust) == true { return true }
         guard needsFreshConnection else {
             needsFreshConnection = true
-            isToBeSentAnew = true
+            needsResend = true
             // No other transfer can use it any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
-        reception.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not evaluated"))
+        responseBuffer.fail(with: RequestError(.trust(.notEvaluated), detail: "the connection was not evaluated"))
         return false
     }
 
     /// Why the handshake was aborted, if that was decided.
     var refusal: RequestError? {
-        for judge in judges { if case .refused(let error) = judge.outcome { return error } }
+        for verifier in verifiers { if case .refused(let error) = verifier.outcome { return error } }
         return nil
     }
 
     /// The server to evaluate off the loop, and its evaluator, if the handshake was aborted for that.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
-        for judge in judges {
-            if case .undecided(let trust, let evaluator) = judge.outcome { return (trust, evaluator) }
+        for verifier in verifiers {
+            if case .undecided(let trust, let evaluator) = verifier.outcome { return (trust, evaluator) }
         }
         return nil
     }

@@ -11,9 +11,9 @@ extension Transfer {
     func receivedCodedBody(
         _ bytes: UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
-        if announcesHead { noteHead() }
-        guard reception.state.codedBytesReceived() == .accept else { return .pause }
-        reception.lastActivity = turn.now
+        if reportsHead { noteHead() }
+        guard responseBuffer.state.codedBytesReceived() == .accept else { return .pause }
+        responseBuffer.lastActivity = turn.now
         var input = unsafe bytes
         let action = unsafe decode(&input, decoder)
         guard action == .pause else {
@@ -21,15 +21,15 @@ extension Transfer {
             return action
         }
         unsafe decoder.keep(input)
-        reception.state.codedBytesLeft()
+        responseBuffer.state.codedBytesLeft()
         noteDecoding()
         return .accept
     }
 
     /// Decodes the bytes that were left; returns the resulting action, a pause if some are still left.
     func decodeRest() -> TransferState.BodyAction {
-        isToBeDecoded = false
-        guard let decoder = reception.decoder, reception.state.hasCodedRest else { return .accept }
+        needsDecoding = false
+        guard let decoder = responseBuffer.decoder, responseBuffer.state.hasCodedRest else { return .accept }
         let action = unsafe decoder.decodeRest { unsafe decode(&$0, decoder) }
         action == .pause ? noteDecoding() : noteRefusal()
         return action
@@ -37,9 +37,9 @@ extension Transfer {
 
     /// Has the engine continue decoding in its next turn, if there is something left, and a place for it.
     func noteDecoding() {
-        guard reception.state.hasCodedRest, reception.state.takesBody, !isToBeDecoded else { return }
-        isToBeDecoded = true
-        turn.toBeDecoded.append(self)
+        guard responseBuffer.state.hasCodedRest, responseBuffer.state.takesBody, !needsDecoding else { return }
+        needsDecoding = true
+        turn.decodingQueue.append(self)
     }
 
     /// Decodes until there is no more input, or no place for the output, or the turn has to end.
@@ -47,18 +47,18 @@ extension Transfer {
         _ input: inout UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
         while true {
-            if reception.isPieceFull(for: ContentDecoder.stepSize) { handPieceOver() }
-            guard reception.state.takesBody else { return .pause }
-            switch unsafe decoder.step(&input, allowance: &turn.toBeDecoded.allowance) {
+            if responseBuffer.isPieceFull(for: ContentDecoder.stepSize) { deliverPiece() }
+            guard responseBuffer.state.takesBody else { return .pause }
+            switch unsafe decoder.step(&input, allowance: &turn.decodingQueue.allowance) {
             case .output(let count):
                 let action = unsafe acceptBody(decoder.output(count))
                 guard action == .accept else { return action }
             case .needsInput:
                 return .accept
-            case .restsForOthers:
+            case .yieldsTurn:
                 return .pause
-            case .failed(let words):
-                reception.failDecoding(words)
+            case .failed(let message):
+                responseBuffer.failDecoding(message)
                 return .refuse(.undecodableContent)
             }
         }
@@ -68,15 +68,15 @@ extension Transfer {
 /// Decoding that continues after libcurl has handed the bytes over.
 extension TransferEngine {
     /// Resumes interrupted decoding, each transfer in its turn.
-    func decodeRests() {
-        let rests = shared.toBeDecoded.beginTurn()
-        guard !rests.isEmpty else { return }
-        var waiting = rests[...]
-        while shared.toBeDecoded.allowance > 0, let transfer = waiting.popFirst() {
+    func resumeDecoding() {
+        let queued = shared.decodingQueue.beginTurn()
+        guard !queued.isEmpty else { return }
+        var waiting = queued[...]
+        while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
             // Transfers that have ended meanwhile are not decoded any more.
             if transfers[transfer.id] != nil { decodeRest(of: transfer) }
         }
-        shared.toBeDecoded.endTurn(unserved: waiting)
+        shared.decodingQueue.endTurn(unserved: waiting)
     }
 
     private func decodeRest(of transfer: Transfer) {
@@ -86,7 +86,7 @@ extension TransferEngine {
         case .refuse:
             finish(transfer, with: nil)
         case .accept:
-            perform(transfer.reception.state.codedBytesDecoded(), on: transfer)
+            perform(transfer.responseBuffer.state.codedBytesDecoded(), on: transfer)
             // Libcurl may have been done with it before.
             if let code = transfer.codeAtEnd, let multi = transfer.multi, transfers[transfer.id] != nil {
                 finish(transfer, with: code, of: multi)

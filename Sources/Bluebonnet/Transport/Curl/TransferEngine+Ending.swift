@@ -6,7 +6,7 @@ extension TransferEngine {
     /// Ends a transfer that libcurl is done with.
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
         let isCutOff =
-            transfer.isGuarded && (code != CURLE_OK || transfer.reception.endsWithConnection)
+            transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
@@ -14,11 +14,11 @@ extension TransferEngine {
         // connection that was closed, and on a connection that was used before, the request may begin again.
         let isLost =
             isCutOff
-            || (code == CURLE_HTTP2 && !(CurlErrorText.isClosingWordless && transfer.sendingAnew.isOnNewConnection))
+            || (code == CURLE_HTTP2 && !(CurlErrorText.omitsCloseReason && transfer.resends.isOnNewConnection))
         if let easy = transfer.easy, transfer.takeRestart() || (isLost && transfer.takeRestartAfterLoss()) {
             return sendAgain(transfer, easy, multi)
         }
-        if transfer.reception.state.hasCodedRest, transfer.reception.failure == nil {
+        if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
             // Bytes that came in before are delivered first, at the pace of their receiver.
             transfer.codeAtEnd = code
             return
@@ -29,22 +29,22 @@ extension TransferEngine {
         }
         if isCutOff {
             let kind = version == .http1Secure ? RequestError.Kind.connection(.lost) : .connection(.http2)
-            return finish(transfer, with: error(kind, FloodGuard.words, of: transfer))
+            return finish(transfer, with: error(kind, FloodGuard.message, of: transfer))
         }
-        if code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayTakeLastWords(from: version),
-            let words = multi.lastWords.words(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
-            transfer.reception.receivedLastWords(words, now: shared.now)
+        if code == CURLE_SEND_ERROR, let easy = transfer.easy, transfer.mayUseUnreadResponse(from: version),
+            let data = multi.unreadResponses.data(ofLocalPort: easy.long(CURLINFO_LOCAL_PORT)),
+            transfer.responseBuffer.receivedUnreadResponse(data, now: shared.now)
         {
-            return finish(transfer, with: transfer.reception.lastWordsError)
+            return finish(transfer, with: transfer.responseBuffer.unreadResponseError)
         }
         if code == CURLE_GOT_NOTHING, let easy = transfer.easy,
             version.map({ $0 == .http2 }) ?? (transfer.httpVersion != .http1_1),
-            multi.lastWords.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
+            multi.unreadResponses.wasOpen(localPort: easy.long(CURLINFO_LOCAL_PORT))
         {
-            let words = "the server broke the rules of HTTP/2, and the connection was closed"
-            return finish(transfer, with: error(.connection(.http2), words, of: transfer))
+            let message = "the server broke the rules of HTTP/2, and the connection was closed"
+            return finish(transfer, with: error(.connection(.http2), message, of: transfer))
         }
-        finish(transfer, with: code == CURLE_OK ? transfer.reception.endError : error(for: code, of: transfer))
+        finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
     }
 
     /// Sends a request again, now or when it is not suspended any more.
@@ -52,11 +52,11 @@ extension TransferEngine {
         multi.remove(easy)
         if transfer.mayHoldBytes {
             // They would come before those of the next answer.
-            easy.dropHeldBytes()
+            easy.freePausedBytes()
             easy.transfer = nil
             transfer.easy = nil
         }
-        guard !transfer.reception.state.isSuspended else { return transfer.reception.state.withdrawn() }
+        guard !transfer.responseBuffer.state.isSuspended else { return transfer.responseBuffer.state.withdrawn() }
         add(transfer)
     }
 
@@ -69,21 +69,21 @@ extension TransferEngine {
         } else {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
         }
-        let error = transfer.reception.failure ?? transfer.upload.failure ?? error
+        let error = transfer.responseBuffer.failure ?? transfer.upload.failure ?? error
         // A challenge is the response only if that is complete: something went wrong before it was answered.
         if error == nil || !transfer.isChallenged { transfer.noteHead() }
         transfer.upload.abandon()
-        if let receiver = transfer.receiver, let piece = transfer.reception.takePiece() {
+        if let receiver = transfer.receiver, let piece = transfer.responseBuffer.takePiece() {
             _ = receiver.receive(piece)
             reportProgress(of: transfer)
         }
         let outcome = ExchangeOutcome(
-            response: transfer.response, body: transfer.reception.body,
+            response: transfer.response, body: transfer.responseBuffer.body,
             error: error, metrics: transfer.easy.map { TransferMetrics(of: transfer, $0) }
         )
         if let easy = transfer.easy {
             transfer.multi?.remove(easy)
-            if transfer.mayHoldBytes { easy.dropHeldBytes() }
+            if transfer.mayHoldBytes { easy.freePausedBytes() }
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
@@ -110,22 +110,24 @@ extension TransferEngine {
         let elapsed = MonotonicClock.now() - transfer.limits.startedAt
         let verifyResults = [CURLINFO_SSL_VERIFYRESULT, CURLINFO_PROXY_SSL_VERIFYRESULT].map(easy.long)
         let message = easy.errorMessage
-        let circumstances = CurlErrorTable.FailureContext(
+        let context = CurlErrorTable.FailureContext(
             message: message, verifyResult: verifyResults.first { $0 != 0 } ?? 0,
             wasSent: transfer.wasSent,
-            isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false, hasHead: transfer.reception.head != nil,
+            isTotalTimeOver: total.map { elapsed >= $0.nanoseconds } ?? false,
+            hasHead: transfer.responseBuffer.head != nil,
             headLimit: options.configuration.maximumResponseHeadBytes)
-        var words = CurlErrorText.redacted(circumstances.message)
-        if words.isEmpty {
+        var detail = CurlErrorText.redacted(context.message)
+        if detail.isEmpty {
             let general = unsafe String(cString: curl_easy_strerror(code))
-            words = CurlErrorTable.words(for: code, in: circumstances) ?? general
+            detail = CurlErrorTable.message(for: code, in: context) ?? general
         }
         if let option = CurlErrorTable.option(for: code) ?? identityOption(for: code, message, of: transfer) {
-            words = "\(option): \(words)"
+            detail = "\(option): \(detail)"
         }
-        let kind = CurlErrorTable.kind(of: code, in: circumstances)
-        let error = error(kind, words, of: transfer)
-        return CurlErrorText(of: code, saying: circumstances.message) == .sentInVain ? error.triedByTransport : error
+        let kind = CurlErrorTable.kind(of: code, in: context)
+        let error = error(kind, detail, of: transfer)
+        return CurlErrorText(of: code, saying: context.message) == .resendsExhausted
+            ? error.afterTransportRetries : error
     }
 
     /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.
@@ -140,8 +142,8 @@ extension TransferEngine {
     }
 
     /// Makes the error of a transfer, with the proxy that it went through.
-    func error(_ kind: RequestError.Kind, _ words: String, of transfer: Transfer) -> RequestError {
-        let proxy = options.proxyWords(for: transfer.request, kind)
-        return RequestError(kind, detail: proxy.map { "\(words), \($0)" } ?? words)
+    func error(_ kind: RequestError.Kind, _ message: String, of transfer: Transfer) -> RequestError {
+        let proxy = options.proxyDescription(for: transfer.request, kind)
+        return RequestError(kind, detail: proxy.map { "\(message), \($0)" } ?? message)
     }
 }

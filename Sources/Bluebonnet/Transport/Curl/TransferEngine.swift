@@ -18,8 +18,8 @@ actor TransferEngine: EventLoopClient {
     let options: TransferOptions
     /// The coordinator of server trust, from the first transfer on.
     private(set) var trust: TrustCoordinator?
-    private nonisolated let manager: Locked<Manager>
-    let shared: EngineTurn
+    private nonisolated let manager: Locked<TrustManagerState>
+    let shared: LoopTurnState
     /// The commands to carry out, in order.
     ///
     /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
@@ -34,7 +34,7 @@ actor TransferEngine: EventLoopClient {
     private var isAttached = false
     private(set) var isShutDown = false
     /// The common memory of the session's handles, and its cookies, if it keeps any.
-    private var memory: CookieAndHSTSStore?
+    private var cookieAndHSTSStore: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
     /// When the time limits are looked at again.
     private var nextCheck: Int64?
@@ -42,7 +42,7 @@ actor TransferEngine: EventLoopClient {
     private var fresh: [Transfer] = []
 
     /// The manager of servers, as long as one may still come.
-    private enum Manager {
+    private enum TrustManagerState {
         case none
         case named(ServerTrustManager)
         /// A transfer has begun, and all later ones use the same manager.
@@ -54,11 +54,11 @@ actor TransferEngine: EventLoopClient {
 
     init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
         self.loop = loop
-        manager = Locked(serverTrustManager.map(Manager.named) ?? .none)
+        manager = Locked(serverTrustManager.map(TrustManagerState.named) ?? .none)
         options = TransferOptions(configuration: configuration)
-        shared = EngineTurn(highWatermark: configuration.bodyHighWatermark)
-        memory = CookieAndHSTSStore(configuration)
-        shared.cookieJar = CookieJar(configuration.cookies, memory)
+        shared = LoopTurnState(highWatermark: configuration.bodyHighWatermark)
+        cookieAndHSTSStore = CookieAndHSTSStore(configuration)
+        shared.cookieJar = CookieJar(configuration.cookies, cookieAndHSTSStore)
     }
 
     // MARK: Work from the transport
@@ -76,7 +76,7 @@ actor TransferEngine: EventLoopClient {
     /// Sets the manager whose evaluators check servers; returns whether it will be used.
     ///
     /// The loop gets it with the first transfer: a session that makes no request needs no thread.
-    nonisolated func letJudge(_ named: ServerTrustManager) -> Bool {
+    nonisolated func setServerTrustManager(_ named: ServerTrustManager) -> Bool {
         manager.withLock { manager in
             guard case .none = manager else { return false }
             manager = .named(named)
@@ -108,24 +108,24 @@ actor TransferEngine: EventLoopClient {
         case .cancel(let id):
             if let transfer = transfers[id] { finish(transfer, with: RequestError(.cancelled)) }
         case .suspend(let id):
-            if let transfer = transfers[id] { perform(transfer.reception.state.suspended(), on: transfer) }
+            if let transfer = transfers[id] { perform(transfer.responseBuffer.state.suspended(), on: transfer) }
         case .resume(let id):
             guard let transfer = transfers[id] else { break }
-            transfer.reception.lastActivity = shared.now
-            perform(transfer.reception.state.resumed(), on: transfer)
+            transfer.responseBuffer.lastActivity = shared.now
+            perform(transfer.responseBuffer.state.resumed(), on: transfer)
             transfer.noteDecoding()
             if transfers[id] != nil { checkLimits(of: transfer) }
         case .receiveBody(let id, let receiver):
             guard let transfer = transfers[id] else { break }
             transfer.receiver = receiver
-            transfer.reception.buffers = receiver == nil ? nil : shared.buffers
+            transfer.responseBuffer.buffers = receiver == nil ? nil : shared.buffers
             releaseBody(of: transfer)
         case .receiveMore(let id):
             if let transfer = transfers[id], transfer.receiver != nil { releaseBody(of: transfer) }
         case .sendMore(let id):
             guard let transfer = transfers[id] else { break }
-            transfer.reception.lastActivity = shared.now
-            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+            transfer.responseBuffer.lastActivity = shared.now
+            perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
         }
     }
 
@@ -144,36 +144,36 @@ actor TransferEngine: EventLoopClient {
             upload: upload, httpVersion: version(of: request),
             credential: options.authenticatesItself(request) ? nil : request.credential,
             announcesRedirects: exchangeOptions.pausesRedirects, turn: shared)
-        transfer.reception.decodesContent = options.configuration.decodesContent
+        transfer.responseBuffer.decodesContent = options.configuration.decodesContent
         guard !isShutDown else {
             finish(transfer, with: RequestError(.sessionShutDown))
-            return tellObservers()
+            return notifyObservers()
         }
         guard !loop.isRefusing else {
-            let words = "the system has no thread for the event loop"
-            finish(transfer, with: RequestError(.connection(.failed), detail: words))
-            return tellObservers()
+            let message = "the system has no thread for the event loop"
+            finish(transfer, with: RequestError(.connection(.failed), detail: message))
+            return notifyObservers()
         }
         attach()
         transfers[id] = transfer
-        perform(transfer.reception.state.started(), on: transfer)
+        perform(transfer.responseBuffer.state.started(), on: transfer)
         checkLimits(of: transfer)
     }
 
     private func releaseBody(of transfer: Transfer) {
-        transfer.reception.lastActivity = shared.now
-        perform(transfer.reception.state.bodyReleased(), on: transfer)
+        transfer.responseBuffer.lastActivity = shared.now
+        perform(transfer.responseBuffer.state.bodyReleased(), on: transfer)
         transfer.noteDecoding()
     }
 
     func shutDown() {
         isShutDown = true
         for transfer in transfers.values { finish(transfer, with: RequestError(.sessionShutDown)) }
-        tellObservers()
+        notifyObservers()
         pool.removeAll()
         shared.forgetTransfers()
         shared.cookieJar = nil
-        memory = nil
+        cookieAndHSTSStore = nil
         trust?.close()
         multis = CleartextHTTP2Streams()
         guard isAttached else { return }
@@ -199,7 +199,7 @@ actor TransferEngine: EventLoopClient {
             if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
-            let state = transfer.reception.state
+            let state = transfer.responseBuffer.state
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
@@ -210,11 +210,11 @@ actor TransferEngine: EventLoopClient {
 
     private func pause(_ transfer: Transfer, _ directions: Int32) {
         guard let easy = transfer.easy else { return }
-        if transfer.reception.state.isSuspended, !transfer.wasSent {
+        if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
             // Libcurl pauses connections, not the making of them: it would send the request. So it is taken back.
             transfer.multiIsLeft()
             transfer.multi?.remove(easy)
-            return transfer.reception.state.withdrawn()
+            return transfer.responseBuffer.state.withdrawn()
         }
         let code = unsafe curl_easy_pause(easy.pointer, directions)
         // A transfer that has no connection any more is complete, and about to be finished.
@@ -234,12 +234,12 @@ actor TransferEngine: EventLoopClient {
         transfer.multi = multi
         do throws(RequestError) {
             let policy = try trust?.policy(for: transfer.request, options)
-            transfer.willConnect(trusting: options.authorities, judgedBy: policy, trust?.memory)
+            transfer.willConnect(trusting: options.authorities, evaluatedBy: policy, trust?.cache)
         } catch {
             return finish(transfer, with: error)
         }
         let usesCookies = cookieJar?.isUsed(by: transfer.request) ?? false
-        let share = memory?.share(withCookies: usesCookies)
+        let share = cookieAndHSTSStore?.share(withCookies: usesCookies)
         if let error = options.apply(to: easy, for: transfer, share, usesCookies: usesCookies) {
             return finish(transfer, with: error)
         }
@@ -247,15 +247,15 @@ actor TransferEngine: EventLoopClient {
         easy.decodeTransferCodings(!transfer.isProxied)
         let code = multi.add(easy)
         guard code == CURLM_OK else {
-            let words = unsafe String(cString: curl_multi_strerror(code))
-            return finish(transfer, with: RequestError(.internal, detail: words))
+            let message = unsafe String(cString: curl_multi_strerror(code))
+            return finish(transfer, with: RequestError(.internal, detail: message))
         }
         let mayUseTLS = options.usesProxy || TransferOptions.isSecure(transfer.request.url)
         if mayUseTLS || transfer.httpVersion == .http2PriorKnowledge || options.configuration.hsts != .off {
             transfer.guardFloods(in: multi)
         }
         transfer.isFresh = true
-        transfer.sendingAnew = ResendPolicy()
+        transfer.resends = ResendPolicy()
         fresh.append(transfer)
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
@@ -264,7 +264,9 @@ actor TransferEngine: EventLoopClient {
     /// `https`.
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
-        guard version == .http2PriorKnowledge, memory?.share?.upgrades(request.url) == true else { return version }
+        guard version == .http2PriorKnowledge, cookieAndHSTSStore?.share?.upgrades(request.url) == true else {
+            return version
+        }
         return .automatic
     }
 
@@ -272,7 +274,7 @@ actor TransferEngine: EventLoopClient {
         multis.multi(for: version) { isMultiplexing in
             MultiHandle(
                 loop: loop, limits: options.configuration.connectionLimits, isMultiplexing: isMultiplexing,
-                told: shared.told)
+                reportedBytes: shared.reportedBytes)
         }
     }
 }
@@ -289,7 +291,7 @@ extension TransferEngine {
 
     private func turn() -> Int64? {
         shared.now = MonotonicClock.now()
-        let isReading = shared.forgotten.areDue(at: shared.now)
+        let isReading = shared.unreadStreams.areDue(at: shared.now)
         if isReading {
             multis.main?.readAll()
             multis.unmultiplexed?.readAll()
@@ -299,25 +301,25 @@ extension TransferEngine {
         for transfer in fresh { transfer.isFresh = false }
         fresh.removeAll(keepingCapacity: true)
         checkLimits()
-        decodeRests()
+        resumeDecoding()
         resumeWaiting()
         endRefusedUploads()
         cookieJar?.settle()
         reportHeads()
         reportProgress()
-        tellObservers()
-        shared.forgotten.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
-        guard shared.progressed.isEmpty, shared.toBeDecoded.transfers.isEmpty, shared.uploadEnds.isEmpty else {
+        notifyObservers()
+        shared.unreadStreams.turnEnds(at: shared.now, wasReading: isReading, isIdle: transfers.isEmpty)
+        guard shared.progressed.isEmpty, shared.decodingQueue.transfers.isEmpty, shared.uploadEnds.isEmpty else {
             return 0
         }
         let deadline = Self.earlier(multis.main?.deadline, multis.unmultiplexed?.deadline)
-        return Self.earlier(deadline, Self.earlier(nextCheck, shared.forgotten.due))
+        return Self.earlier(deadline, Self.earlier(nextCheck, shared.unreadStreams.due))
     }
 
     /// Resumes the bodies that had had their share of the turn.
     private func resumeWaiting() {
-        for transfer in shared.intake.turnEnds() where transfers[transfer.id] != nil {
-            perform(transfer.reception.state.turnBegins(), on: transfer)
+        for transfer in shared.receiveBudget.turnEnds() where transfers[transfer.id] != nil {
+            perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
             transfer.noteDecoding()
         }
     }
@@ -377,10 +379,10 @@ extension TransferEngine {
 
     func reportProgress(of transfer: Transfer) {
         reportSent(Int64(transfer.uploadOffset), by: transfer)
-        let state = transfer.reception.state
+        let state = transfer.responseBuffer.state
         if state.receivedBytes != transfer.reportedReceivedBytes {
             transfer.reportedReceivedBytes = state.receivedBytes
-            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.reception.expectedBytes)
+            transfer.observer.exchangeDidReceive(state.receivedBytes, ofExpected: transfer.responseBuffer.expectedBytes)
         }
     }
 
@@ -392,11 +394,11 @@ extension TransferEngine {
 
     /// Hands over the bytes that have come in for a receiver.
     private func deliver(_ transfer: Transfer) {
-        transfer.handPieceOver()
+        transfer.deliverPiece()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }
 
-    func tellObservers() {
+    func notifyObservers() {
         // An exchange's head is reported before its end, whichever caller runs this.
         while !ended.isEmpty {
             reportHeads()
@@ -424,10 +426,10 @@ extension TransferEngine {
             // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
             if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
-                transfer.reception.lastActivity = shared.now
+                transfer.responseBuffer.lastActivity = shared.now
             }
             // Libcurl reads the body of a challenge to its end before it answers, and hands nothing over.
-            if transfer.isChallenged, transfer.reception.state.receivedBytes == 0,
+            if transfer.isChallenged, transfer.responseBuffer.state.receivedBytes == 0,
                 let limit = options.configuration.maximumResponseBytes, received > limit
             {
                 return finish(transfer, with: RequestError(.invalidResponse(.bodyTooLarge(limit: limit))))
@@ -436,16 +438,16 @@ extension TransferEngine {
             transfer.lastReceivedBytes = received
         }
         // The limit for silence is for the network, not for the readers and writers of the bodies.
-        let isSuspended = transfer.reception.state.isHeldUp
-        if isSuspended { transfer.reception.lastActivity = shared.now }
-        let situation = TransferLimits.TransferSnapshot(
+        let isSuspended = transfer.responseBuffer.state.isPaused
+        if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
+        let snapshot = TransferLimits.TransferSnapshot(
             now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
-            lastActivity: transfer.reception.lastActivity)
-        switch transfer.limits.verdict(in: situation) {
-        case .within(let lookAgain):
-            if let lookAgain { nextCheck = min(nextCheck ?? lookAgain, lookAgain) }
+            lastActivity: transfer.responseBuffer.lastActivity)
+        switch transfer.limits.verdict(in: snapshot) {
+        case .within(let time):
+            if let time { nextCheck = min(nextCheck ?? time, time) }
         case .exceeded(let stage):
-            finish(transfer, with: error(.timedOut(stage), transfer.limits.words(for: stage), of: transfer))
+            finish(transfer, with: error(.timedOut(stage), transfer.limits.message(for: stage), of: transfer))
         }
     }
 }

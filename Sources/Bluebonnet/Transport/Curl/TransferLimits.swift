@@ -15,7 +15,7 @@ struct TransferLimits: Equatable {
 
     enum Verdict: Equatable {
         /// No limit has run out; look again at the given time, if at all.
-        case within(lookAgain: Int64?)
+        case within(nextCheck: Int64?)
         case exceeded(RequestError.TimeoutStage)
     }
 
@@ -65,36 +65,36 @@ struct TransferLimits: Equatable {
     /// No transfer is checked more often than this.
     private static let shortestInterval: Int64 = 5_000_000
 
-    func verdict(in situation: TransferSnapshot) -> Verdict {
+    func verdict(in snapshot: TransferSnapshot) -> Verdict {
         var next: Int64?
         func isOver(_ limit: Int64?, since start: Int64) -> Bool {
             guard let limit else { return false }
             let end = start + limit
-            guard end > situation.now else { return true }
+            guard end > snapshot.now else { return true }
             next = min(next ?? end, end)
             return false
         }
         if isOver(total, since: startedAt) { return .exceeded(.total) }
-        guard !situation.isSuspended else { return .within(lookAgain: next) }
-        guard situation.wasSent else {
+        guard !snapshot.isSuspended else { return .within(nextCheck: next) }
+        guard snapshot.wasSent else {
             if let connectingSince {
                 if isOver(connect, since: connectingSince) { return .exceeded(.connect) }
             } else if isOver(pool, since: addedAt) {
                 return .exceeded(.pool)
             }
             // The limit for silence holds from when the request goes out, which is not known before one looks.
-            if let idle { next = min(next ?? .max, situation.now + Self.interval(idle)) }
-            return .within(lookAgain: next)
+            if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
+            return .within(nextCheck: next)
         }
         if let idle {
-            guard situation.now - situation.lastActivity < idle else { return .exceeded(.idle) }
-            next = min(next ?? .max, situation.now + Self.interval(idle))
+            guard snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
+            next = min(next ?? .max, snapshot.now + Self.interval(idle))
         }
-        return .within(lookAgain: next.map { max($0, situation.now + Self.shortestInterval) })
+        return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
     }
 
     /// The error text for a limit that has run out.
-    func words(for stage: RequestError.TimeoutStage) -> String {
+    func message(for stage: RequestError.TimeoutStage) -> String {
         switch stage {
         case .pool: "there was no free connection after \(timeouts.pool ?? .zero)"
         case .connect: "there was no connection after \(timeouts.connect ?? .zero)"

@@ -5,7 +5,7 @@ extension TransferMetrics {
     init(of transfer: Transfer, _ easy: EasyHandle) {
         self.init()
         guard !transfer.isFresh else { return }
-        isReusedConnection = transfer.sendingAnew.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0
+        isReusedConnection = transfer.resends.hasBegun && easy.long(CURLINFO_NUM_CONNECTS) == 0
         if !isReusedConnection {
             nameLookup = easy.duration(CURLINFO_NAMELOOKUP_TIME_T)
             connect = easy.duration(CURLINFO_CONNECT_TIME_T)
@@ -14,10 +14,10 @@ extension TransferMetrics {
         requestStart = transfer.wasSent ? easy.duration(CURLINFO_PRETRANSFER_TIME_T) : nil
         total = easy.duration(CURLINFO_TOTAL_TIME_T) ?? .zero
         // Libcurl's own (STARTTRANSFER) is the first byte sent, where a body is.
-        firstByte = transfer.reception.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
+        firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
         bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
-        httpVersion = transfer.reception.head?.httpVersion
+        httpVersion = transfer.responseBuffer.head?.httpVersion
         remoteAddress = easy.address(CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)
         localAddress = easy.address(CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT)
     }

@@ -83,7 +83,7 @@ extension TransferOptions {
     static let proxyAuthorization = "Proxy-Authorization"
 
     /// Which proxy a failure may have to do with, without secrets; `nil` if that is not known.
-    func proxyWords(for request: HTTPRequest, _ kind: RequestError.Kind) -> String? {
+    func proxyDescription(for request: HTTPRequest, _ kind: RequestError.Kind) -> String? {
         let proxy = request.proxy ?? configuration.proxy
         guard proxy != .none else { return nil }
         switch kind {

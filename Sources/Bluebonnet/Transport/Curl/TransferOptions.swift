@@ -22,11 +22,11 @@ final class TransferOptions {
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
     /// The flaw in the configuration, with which every request fails.
-    private let flaw: ConfigurationIssue?
+    private let issue: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
         self.configuration = configuration
-        defaultFields = configuration.effectiveHeaders.filter { !Self.isLibcurls($0.name) }
+        defaultFields = configuration.effectiveHeaders.filter { !Self.isReservedForLibcurl($0.name) }
         defaultCookies = Self.cookies(in: configuration.headers)
         sharedFields = FieldList(defaultFields.map(Self.defaultLine))
         let timeouts = configuration.timeouts
@@ -44,7 +44,7 @@ final class TransferOptions {
         redirections = configuration.dns.connectToLines
         authorities = AuthorityStore(Authorities(configuration.tls))
         identities = ClientIdentityTable(configuration.tls)
-        flaw = ConfigurationIssue(in: configuration)
+        issue = ConfigurationIssue(in: configuration)
     }
 
     /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
@@ -53,7 +53,7 @@ final class TransferOptions {
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
-        if let flaw { return flaw.error }
+        if let issue { return issue.error }
         let request = transfer.request
         easy.transfer = transfer
         noteProxy(of: transfer)
@@ -114,7 +114,7 @@ final class TransferOptions {
         easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_PATH_AS_IS, 1)
-        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.leastBuffer))
+        easy.set(CURLOPT_BUFFERSIZE, max(configuration.receiveBufferBytes, UnreadStreams.minimumBufferSize))
         applyConnections(to: easy)
         applyTLS(to: easy)
     }
@@ -171,7 +171,7 @@ final class TransferOptions {
         guard !isOrdinary || priority != nil else { return easy.set(CURLOPT_HTTPHEADER, shared: sharedFields) }
         var lines: [String] = []
         lines.reserveCapacity(request.headers.count + defaultFields.count + 1)
-        for field in request.headers where !Self.isLibcurls(field.name) { lines.append(Self.line(field)) }
+        for field in request.headers where !Self.isReservedForLibcurl(field.name) { lines.append(Self.line(field)) }
         if let priority, !request.headers.contains("Priority") { lines.append("Priority: \(priority)") }
         for field in defaultFields where !request.headers.contains(field.name) {
             if priority != nil, field.name.lowercased() == "priority" { continue }
@@ -227,7 +227,7 @@ final class TransferOptions {
 
     /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one,
     /// cookies, and what is for a proxy.
-    private static func isLibcurls(_ name: String) -> Bool {
+    private static func isReservedForLibcurl(_ name: String) -> Bool {
         let name = name.lowercased()
         return name == "content-length" || name == "transfer-encoding" || name == "cookie"
             || name == "proxy-authorization"
@@ -359,7 +359,7 @@ extension TransferOptions {
         // A resumed session shows no certificate, and so no evaluator would be asked.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         // Libcurl compares the name after the handshake, whatever was decided in it.
-        if policy.judgesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
-        if policy.judgesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
+        if policy.evaluatesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
+        if policy.evaluatesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
     }
 }

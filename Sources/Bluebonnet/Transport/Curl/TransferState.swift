@@ -144,7 +144,7 @@ struct TransferState: Equatable {
 
     /// So much has come in that others are to have their turn; returns whether the body waits for the next one since
     /// then.
-    mutating func turnIsOver() -> Bool {
+    mutating func turnEnded() -> Bool {
         guard !isWaitingForTurn else { return false }
         isWaitingForTurn = true
         return true
@@ -154,11 +154,11 @@ struct TransferState: Equatable {
     mutating func turnBegins() -> ControlAction {
         guard isWaitingForTurn else { return .nothing }
         isWaitingForTurn = false
-        return receivingGoesOn()
+        return resumeReceiving()
     }
 
     /// There is a place for the bytes that a pause made libcurl keep, if nothing else holds them up.
-    private mutating func receivingGoesOn() -> ControlAction {
+    private mutating func resumeReceiving() -> ControlAction {
         // Bytes that are here already go first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
@@ -183,7 +183,7 @@ struct TransferState: Equatable {
     /// All of them are decoded.
     mutating func codedBytesDecoded() -> ControlAction {
         hasCodedRest = false
-        return receivingGoesOn()
+        return resumeReceiving()
     }
 
     /// How many bytes of the body have been accepted.
@@ -234,7 +234,7 @@ struct TransferState: Equatable {
     }
 
     /// Whether the transfer waits for us rather than for the network.
-    var isHeldUp: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
+    var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
 
     /// Libcurl does not have the transfer any more, since it was suspended before its connection was there.
     mutating func withdrawn() {
@@ -250,7 +250,7 @@ struct TransferState: Equatable {
     mutating func bodyReleased() -> ControlAction {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false
-        return receivingGoesOn()
+        return resumeReceiving()
     }
 
     mutating func suspended() -> ControlAction {

@@ -9,17 +9,17 @@ final class TrustCoordinator {
     /// How many hosts' policies are kept.
     private static let policyLimit = 1024
 
-    let memory = TrustCache()
+    let cache = TrustCache()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
     /// The manager's evaluator for each host, which it is asked for once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
-    private var questions: [TrustCache.Key: Question] = [:]
-    private var questionCount = 0
+    private var evaluations: [TrustCache.Key: PendingEvaluation] = [:]
+    private var evaluationCount = 0
 
     /// An evaluator that is being asked.
-    private struct Question {
+    private struct PendingEvaluation {
         /// Tells its answer from that of an earlier one, for which no transfer waits any more.
         let number: Int
         let task: Task<Void, Never>
@@ -50,20 +50,21 @@ final class TrustCoordinator {
         guard mayBeSecure || !proxies.isEmpty else { return nil }
         if isSecure { _ = try evaluator(forHost: host) }
         let route = Route(host: mayBeSecure ? host : nil, proxies: proxies)
-        if let policy = policies[route] { return policy.judgesHost || policy.judgesProxy ? policy : nil }
+        if let policy = policies[route] { return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil }
         // Connections of a policy that is forgotten are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
         if evaluators.count >= Self.policyLimit { evaluators.removeAll() }
-        var judges: [String: (any ServerTrustEvaluating)?] = [:]
-        for proxy in proxies { judges[proxy] = .some(try evaluator(forHost: proxy)) }
+        var proxyEvaluators: [String: (any ServerTrustEvaluating)?] = [:]
+        for proxy in proxies { proxyEvaluators[proxy] = .some(try evaluator(forHost: proxy)) }
         let policy = TrustPolicy(
-            host: route.host, evaluator: mayBeSecure ? evaluatorOrRefusal(forHost: host) : nil, proxies: judges)
+            host: route.host, evaluator: mayBeSecure ? evaluatorOrFailing(forHost: host) : nil, proxies: proxyEvaluators
+        )
         policies[route] = policy
-        return policy.judgesHost || policy.judgesProxy ? policy : nil
+        return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil
     }
 
     /// The evaluator of a host that may not need one, or an evaluator that refuses in a handshake since there is none.
-    private func evaluatorOrRefusal(forHost host: String) -> (any ServerTrustEvaluating)? {
+    private func evaluatorOrFailing(forHost host: String) -> (any ServerTrustEvaluating)? {
         do throws(RequestError) {
             return try evaluator(forHost: host)
         } catch {
@@ -91,29 +92,29 @@ final class TrustCoordinator {
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
-        guard !memory.hasAccepted(trust) else { return .isAccepted }
+        guard !cache.hasAccepted(trust) else { return .isAccepted }
         let key = TrustCache.Key(trust)
         transfer.awaitedVerdict = key
         waiting[key, default: []].insert(transfer.id)
         return .waits
     }
 
-    /// Has the evaluator asked, unless it is being asked already; the question gets its number.
-    func ask(_ trust: ServerTrust, _ question: (Int) -> Task<Void, Never>) {
+    /// Starts an evaluation, unless one is under way already; it gets its number.
+    func startEvaluation(_ trust: ServerTrust, _ makeTask: (Int) -> Task<Void, Never>) {
         let key = TrustCache.Key(trust)
-        guard questions[key] == nil else { return }
-        questionCount += 1
-        questions[key] = Question(number: questionCount, task: question(questionCount))
+        guard evaluations[key] == nil else { return }
+        evaluationCount += 1
+        evaluations[key] = PendingEvaluation(number: evaluationCount, task: makeTask(evaluationCount))
     }
 
-    /// Notes the answer to a question; returns the transfers that have waited for it.
+    /// Notes the result of an evaluation; returns the transfers that have waited for it.
     func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
-        // Another question may be under way: the last transfer that waited for this one may have gone, and had it
+        // Another evaluation may be under way: the last transfer that waited for this one may have gone, and had it
         // cancelled.
-        guard questions[key]?.number == number else { return [] }
-        if isAccepted { memory.accept(trust) }
-        questions[key] = nil
+        guard evaluations[key]?.number == number else { return [] }
+        if isAccepted { cache.accept(trust) }
+        evaluations[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }
 
@@ -124,12 +125,12 @@ final class TrustCoordinator {
         waiting[key]?.remove(transfer.id)
         guard waiting[key]?.isEmpty == true else { return }
         waiting[key] = nil
-        questions.removeValue(forKey: key)?.task.cancel()
+        evaluations.removeValue(forKey: key)?.task.cancel()
     }
 
     func close() {
-        for question in questions.values { question.task.cancel() }
-        questions.removeAll()
+        for evaluation in evaluations.values { evaluation.task.cancel() }
+        evaluations.removeAll()
         waiting.removeAll()
         policies.removeAll()
         evaluators.removeAll()
@@ -159,10 +160,10 @@ final class TrustPolicy: Sendable {
     }
 
     /// Whether the host of the URL has an evaluator; libcurl checks the host if not.
-    var judgesHost: Bool { evaluator != nil }
+    var evaluatesHost: Bool { evaluator != nil }
 
     /// Whether an HTTPS proxy has an evaluator.
-    var judgesProxy: Bool { proxies.values.contains { $0 != nil } }
+    var evaluatesProxy: Bool { proxies.values.contains { $0 != nil } }
 
     /// The host of a handshake, by the name that it asks for; `nil` if it cannot be determined.
     ///
@@ -178,8 +179,8 @@ final class TrustPolicy: Sendable {
 
     /// The evaluator of a handshake, by the name that it asks for; `nil` if the host cannot be determined.
     func evaluator(named name: String?) -> (any ServerTrustEvaluating)? {
-        guard let judged = host(named: name) else { return nil }
-        return (proxies[judged] ?? (judged == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
+        guard let evaluatedHost = host(named: name) else { return nil }
+        return (proxies[evaluatedHost] ?? (evaluatedHost == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
     }
 }
 
@@ -243,34 +244,34 @@ extension TransferEngine {
     func awaitVerdict(
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {
-        guard let desk = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
-        switch desk.await(trust, for: transfer) {
+        guard let coordinator = self.trust else { return finish(transfer, with: RequestError(.trust(.notEvaluated))) }
+        switch coordinator.await(trust, for: transfer) {
         case .waits: break
         case .isAccepted: return add(transfer)
         case .isRefused:
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }
-        desk.ask(trust) { question in
+        coordinator.startEvaluation(trust) { number in
             Task {
                 let error = await evaluator.awaitedVerdict(on: trust)
-                self.received(error, to: question, on: trust)
+                self.received(error, from: number, on: trust)
             }
         }
     }
 
-    private func received(_ error: RequestError?, to question: Int, on trust: ServerTrust) {
-        guard !isShutDown, let desk = self.trust else { return }
+    private func received(_ error: RequestError?, from number: Int, on trust: ServerTrust) {
+        guard !isShutDown, let coordinator = self.trust else { return }
         shared.now = MonotonicClock.now()
-        for id in desk.decided(question, trust, isAccepted: error == nil) {
+        for id in coordinator.decided(number, trust, isAccepted: error == nil) {
             guard let transfer = transfers[id], transfer.awaitedVerdict == TrustCache.Key(trust) else { continue }
             transfer.awaitedVerdict = nil
             if let error {
                 finish(transfer, with: error)
-            } else if !transfer.reception.state.isSuspended {
+            } else if !transfer.responseBuffer.state.isSuspended {
                 add(transfer)
             }
         }
-        tellObservers()
+        notifyObservers()
     }
 }

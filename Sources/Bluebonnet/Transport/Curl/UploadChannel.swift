@@ -191,16 +191,16 @@ final class UploadChannel: Sendable {
         let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
         if wakesLoop { wakeLoop() }
         switch action {
-        case .goOn: return true
+        case .proceed: return true
         case .stop: return false
         case .wait:
             await withResumption { continuation in
-                let goesOn = state.withLock { state in
+                let proceeds = state.withLock { state in
                     guard state.channel.keepsReaderWaiting else { return true }
                     state.writer = continuation
                     return false
                 }
-                if goesOn { continuation.resume() }
+                if proceeds { continuation.resume() }
             }
             return true
         }
@@ -216,7 +216,7 @@ final class UploadChannel: Sendable {
 struct UploadChannelState {
     /// The reader's next step after a write.
     enum WriteAction: Equatable {
-        case goOn
+        case proceed
         case wait
         /// No more bytes are wanted.
         case stop
@@ -266,7 +266,7 @@ struct UploadChannelState {
         count += piece.count
         // A reader that has written all bytes only has to report the end.
         isReaderWaiting = count >= highWatermark && written != length
-        return (isReaderWaiting ? .wait : .goOn, count > withheldCount && wakesLoop())
+        return (isReaderWaiting ? .wait : .proceed, count > withheldCount && wakesLoop())
     }
 
     /// The loop has taken so many bytes past the reader, which has not begun.

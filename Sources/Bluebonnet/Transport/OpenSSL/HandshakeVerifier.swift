@@ -18,14 +18,14 @@ final class HandshakeVerifier {
     }
 
     let policy: TrustPolicy
-    private let memory: TrustCache
+    private let cache: TrustCache
     private(set) var outcome = Outcome.open
     private var verdict = ServerTrust.Verdict.outOfMemory
     private var securityLevel: Int32 = 0
 
-    init(policy: TrustPolicy, memory: TrustCache) {
+    init(policy: TrustPolicy, cache: TrustCache) {
         self.policy = policy
-        self.memory = memory
+        self.cache = cache
     }
 
     /// Whether the connection is one that a transfer with this policy may use.
@@ -51,21 +51,21 @@ final class HandshakeVerifier {
     }
 
     /// Evaluates the server; returns whether the handshake may continue.
-    func judge(_ ssl: OpaquePointer) -> Bool {
+    func evaluateServer(_ ssl: OpaquePointer) -> Bool {
         let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
         let shown = unsafe trust(in: ssl, host: policy.host(named: name))
-        outcome = judged(shown, policy.evaluator(named: name))
+        outcome = outcome(of: shown, by: policy.evaluator(named: name))
         if case .accepted = outcome { return true }
         return false
     }
 
-    private func judged(_ trust: ServerTrust?, _ evaluator: (any ServerTrustEvaluating)?) -> Outcome {
+    private func outcome(of trust: ServerTrust?, by evaluator: (any ServerTrustEvaluating)?) -> Outcome {
         guard let trust, let evaluator else {
-            let words = "an HTTPS proxy and a host that are both addresses cannot be distinguished"
-            return .refused(RequestError(.trust(.notEvaluated), detail: words))
+            let message = "an HTTPS proxy and a host that are both addresses cannot be distinguished"
+            return .refused(RequestError(.trust(.notEvaluated), detail: message))
         }
         if evaluator.isAwaited {
-            return memory.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
+            return cache.hasAccepted(trust) ? .accepted : .undecided(trust, evaluator)
         }
         return evaluator.verdict(on: trust).map { .refused($0) } ?? .accepted
     }
@@ -95,15 +95,16 @@ final class HandshakeVerifier {
     /// Has OpenSSL ask this verifier about the connections of a context; returns whether it will.
     func attach(to context: OpaquePointer) -> Bool {
         let kept = unsafe Unmanaged.passRetained(self)
-        let isAttached = unsafe bb_ssl_context_judge(
+        let isAttached = unsafe bb_ssl_context_verify(
             context, Self.index, kept.toOpaque(),
-            { context, judge in
-                guard let context = unsafe context, let judge = unsafe judge else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().verify(context)
+            { context, pointer in
+                guard let context = unsafe context, let pointer = unsafe pointer else { return 0 }
+                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(pointer).takeUnretainedValue().verify(context)
             },
-            { ssl, judge in
-                guard let ssl = unsafe ssl, let judge = unsafe judge else { return 0 }
-                return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(judge).takeUnretainedValue().judge(ssl) ? 1 : 0
+            { ssl, pointer in
+                guard let ssl = unsafe ssl, let pointer = unsafe pointer else { return 0 }
+                let verifier = unsafe Unmanaged<HandshakeVerifier>.fromOpaque(pointer).takeUnretainedValue()
+                return unsafe verifier.evaluateServer(ssl) ? 1 : 0
             })
         return isAttached == 1
     }

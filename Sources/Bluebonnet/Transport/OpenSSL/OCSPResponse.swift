@@ -53,14 +53,14 @@ final class OCSPResponse {
     /// A response may hold many answers, and several about the same certificate: the worst status counts, but for
     /// answers that are no longer valid.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
-        var said: Set<RevocationStatus> = []
+        var statuses: Set<RevocationStatus> = []
         for index in 0..<(unsafe OCSP_resp_count(basic)) {
             guard let answer = unsafe OCSP_resp_get0(basic, index),
                 unsafe bb_ocsp_is_about(answer, certificate.pointer, issuer.pointer) == 1
             else { continue }
-            unsafe said.insert(Self.status(of: answer))
+            unsafe statuses.insert(Self.status(of: answer))
         }
-        return [.revoked, .unknown, .good, .stale].first(where: said.contains) ?? .noResponse
+        return [.revoked, .unknown, .good, .stale].first(where: statuses.contains) ?? .noResponse
     }
 
     private static func status(of answer: OpaquePointer) -> RevocationStatus {

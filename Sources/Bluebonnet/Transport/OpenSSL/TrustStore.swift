@@ -132,7 +132,7 @@ extension ServerTrust.Verdict {
     static let outOfMemory = ServerTrust.Verdict(code: Int(X509_V_ERR_OUT_OF_MEM), depth: 0)
 
     /// OpenSSL's message for a code.
-    static func words(for code: Int) -> String { unsafe String(cString: X509_verify_cert_error_string(code)) }
+    static func message(for code: Int) -> String { unsafe String(cString: X509_verify_cert_error_string(code)) }
 }
 
 /// Stores of authorities, and OpenSSL's contexts that use them.
@@ -152,7 +152,7 @@ extension TrustStore {
                 guard !certificates.isEmpty else { throw Self.flaw("tls.caCertificates", "there is none") }
                 unsafe try Self.add(certificates, "tls.caCertificates", to: store)
             }
-            if authorities.includesSystems {
+            if authorities.includesSystem {
                 let systems = try SystemAuthorities.store()
                 unsafe Self.add(systems, to: store)
             }
@@ -207,8 +207,8 @@ extension TrustStore {
             }
             names = try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
-            let words = "\(directory.debugDescription) is not a readable directory"
-            throw error as? RequestError ?? flaw(option, words, underlying: error)
+            let message = "\(directory.debugDescription) is not a readable directory"
+            throw error as? RequestError ?? flaw(option, message, underlying: error)
         }
         let isHashed = names.contains(where: isHash)
         if isHashed, unsafe X509_STORE_load_path(store, directory) != 1 {
@@ -251,8 +251,8 @@ extension TrustStore {
         }
     }
 
-    private static func flaw(_ option: String, _ words: String, underlying: (any Error)? = nil) -> RequestError {
-        RequestError(.trust(.configuration), detail: "\(option): \(words)", underlying: underlying)
+    private static func flaw(_ option: String, _ message: String, underlying: (any Error)? = nil) -> RequestError {
+        RequestError(.trust(.configuration), detail: "\(option): \(message)", underlying: underlying)
     }
 }
 
@@ -284,11 +284,11 @@ final class AuthorityStore {
     }
 
     private func current() throws(RequestError) -> TrustStore {
-        if authorities.isSystemsAlone { return try SystemAuthorities.store() }
+        if authorities.isSystemOnly { return try SystemAuthorities.store() }
         let files = [authorities.file, authorities.directory].compactMap(\.self).map {
             FileSystem.status($0, followingLinks: true)
         }
-        let systems = authorities.includesSystems ? SystemAuthorities.files : []
+        let systems = authorities.includesSystem ? SystemAuthorities.files : []
         if let known, known.files == files + systems { return known.store }
         known = nil
         let store = try TrustStore(authorities)
@@ -324,7 +324,7 @@ enum SystemAuthorities {
 }
 
 extension Authorities {
-    fileprivate var isSystemsAlone: Bool { file == nil && directory == nil && certificates == nil }
+    fileprivate var isSystemOnly: Bool { file == nil && directory == nil && certificates == nil }
 }
 
 /// Says which authorities a session trusts, as its configuration does.
@@ -333,12 +333,12 @@ struct Authorities: Hashable, Sendable {
     var directory: String?
     var certificates: [Certificate]?
     /// Whether the system's are among them.
-    var includesSystems: Bool
+    var includesSystem: Bool
 
     init(_ tls: Session.Configuration.TLS) {
         file = tls.caFile
         directory = tls.caDirectory
         certificates = tls.caCertificates
-        includesSystems = tls.includesSystemAuthorities || (file == nil && directory == nil && certificates == nil)
+        includesSystem = tls.includesSystemAuthorities || (file == nil && directory == nil && certificates == nil)
     }
 }

@@ -91,8 +91,8 @@ import Testing
             async let answers: Void = { for task in tasks { _ = await task.response } }()
             await dawdle(iteration)
             await session.shutdown()
-            let told = log.lines.count { $0 == "finish" }
-            #expect(told == 10)
+            let finishCount = log.lines.count { $0 == "finish" }
+            #expect(finishCount == 10)
             await answers
         }
     }

@@ -6,7 +6,7 @@ import Testing
 /// Actions with a session, and the events that its monitors receive.
 struct EventScenario: Sendable, CustomTestStringConvertible {
     /// Where a scenario takes place.
-    struct Scene: Sendable {
+    struct ScenarioSession: Sendable {
         let session: Session
         let server: LocalServer
         let gate: Gate
@@ -17,7 +17,7 @@ struct EventScenario: Sendable, CustomTestStringConvertible {
     var interceptor: Interceptor?
     var startsImmediately = true
     let events: [String]
-    let run: @Sendable (Scene) async throws -> Void
+    let run: @Sendable (ScenarioSession) async throws -> Void
 
     /// The events of an exchange that goes well, validated or not.
     static func exchange(_ id: Int = 1, attempt: Int = 1, status: Int = 200) -> [String] {

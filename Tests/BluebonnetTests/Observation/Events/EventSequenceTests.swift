@@ -25,7 +25,7 @@ import Testing
         let session = Session(
             configuration: configuration, interceptor: scenario.interceptor, eventMonitors: [log],
             startRequestsImmediately: scenario.startsImmediately)
-        try await scenario.run(EventScenario.Scene(session: session, server: server, gate: gate))
+        try await scenario.run(EventScenario.ScenarioSession(session: session, server: server, gate: gate))
         await session.shutdown()
         gate.open()
         await server.stop()
@@ -75,11 +75,11 @@ import Testing
         let body = try await session.download(server.url("/file"), to: destination).serializingData().value
         #expect(String(decoding: body, as: UTF8.self) == "abcdef")
         await session.shutdown()
-        let told = log.lines.map { $0.hasPrefix("again") ? "again" : $0 }
-        let second = try #require(told.firstIndex(of: "retrying"))
-        #expect(told[second - 1] == "again")
+        let events = log.lines.map { $0.hasPrefix("again") ? "again" : $0 }
+        let second = try #require(events.firstIndex(of: "retrying"))
+        #expect(events[second - 1] == "again")
         #expect(
-            Array(told[(second + 1)...]) == [
+            Array(events[(second + 1)...]) == [
                 "initial", "created", "task 2 of attempt 2", "head 206", "metrics", "complete 2", "destination",
                 "file of 2", "Data", "finish",
             ])

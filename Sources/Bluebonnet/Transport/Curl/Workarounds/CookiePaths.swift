@@ -83,7 +83,7 @@ struct CookiePaths: Equatable {
     }
 
     /// Whether libcurl treats two cookies as one, by all properties that we compare.
-    static func areOne(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
+    static func areSameInLibcurl(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
 
     private static func pathTaken(from attribute: String) -> String {
         var path = Substring(attribute)

@@ -26,75 +26,75 @@ enum CurlErrorText: Equatable {
     case alert(RequestError.TrustReason)
     case undecodable
     /// Libcurl has sent the request several times, each time on another connection.
-    case sentInVain
+    case resendsExhausted
 
     /// The text of the message in some versions of libcurl, for some codes.
     private struct MessagePattern {
         let meaning: CurlErrorText
-        let words: String
+        let text: String
         let codes: [CURLcode]
         /// The first version with this text, and the first without it again.
         var versions: Range<UInt32> = 0..<UInt32.max
     }
 
-    private static let phrases = [
+    private static let patterns = [
         MessagePattern(
-            meaning: .hostMismatch, words: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            meaning: .hostMismatch, text: "target host name", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0..<0x08_09_00),
         MessagePattern(
-            meaning: .hostMismatch, words: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            meaning: .hostMismatch, text: "target hostname", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_09_00..<UInt32.max),
         // 8.14.1 and 8.23.0 use this text for an address.
         MessagePattern(
-            meaning: .hostMismatch, words: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            meaning: .hostMismatch, text: "target ipv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_01_00..<UInt32.max),
         MessagePattern(
-            meaning: .hostMismatch, words: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
+            meaning: .hostMismatch, text: "target IPv", codes: [CURLE_PEER_FAILED_VERIFICATION],
             versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(meaning: .tooManyHeads, words: "Too large response headers", codes: [CURLE_RECV_ERROR]),
-        MessagePattern(meaning: .tooManyHeads, words: "response headers", codes: [tooLarge]),
+        MessagePattern(meaning: .tooManyHeads, text: "Too large response headers", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(meaning: .tooManyHeads, text: "response headers", codes: [tooLarge]),
         // Libcurl refused a field. In later versions, which take larger heads, -902 has other reasons as well.
         MessagePattern(
-            meaning: .headTooLarge, words: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
+            meaning: .headTooLarge, text: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
             versions: 0..<0x08_0d_00),
         MessagePattern(
-            meaning: .tooManyFrames, words: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
+            meaning: .tooManyFrames, text: "Too many CONTINUATION frames", codes: [CURLE_RECV_ERROR, CURLE_HTTP2]),
         MessagePattern(
-            meaning: .brokenStream, words: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
+            meaning: .brokenStream, text: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
             versions: 0x08_01_00..<UInt32.max),
         // For a stream that broke the rules itself, there are other words.
         MessagePattern(
-            meaning: .goingAway, words: "reset by curl", codes: [CURLE_HTTP2_STREAM],
+            meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
             versions: 0x08_0f_00..<UInt32.max),
         MessagePattern(
-            meaning: .unsupportedProxy, words: proxyWords,
+            meaning: .unsupportedProxy, text: unsupportedProxyText,
             codes: [CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT]),
-        MessagePattern(meaning: .malformedChunk, words: "chunk", codes: [CURLE_RECV_ERROR]),
-        MessagePattern(meaning: .noTunnel, words: "CONNECT", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(meaning: .malformedChunk, text: "chunk", codes: [CURLE_RECV_ERROR]),
+        MessagePattern(meaning: .noTunnel, text: "CONNECT", codes: [CURLE_RECV_ERROR]),
         MessagePattern(
-            meaning: .noTunnel, words: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
+            meaning: .noTunnel, text: "CONNECT tunnel failed", codes: [CURLE_COULDNT_CONNECT],
             versions: 0x08_0f_00..<UInt32.max),
         MessagePattern(
-            meaning: .unusableKey, words: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
+            meaning: .unusableKey, text: "unable to set private key file", codes: [CURLE_BAD_FUNCTION_ARGUMENT],
             versions: 0x08_0f_00..<UInt32.max),
-        MessagePattern(meaning: .undecodable, words: "unencoding", codes: [CURLE_WRITE_ERROR]),
-        MessagePattern(meaning: .sentInVain, words: "before giving up", codes: [CURLE_SEND_ERROR]),
+        MessagePattern(meaning: .undecodable, text: "unencoding", codes: [CURLE_WRITE_ERROR]),
+        MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]
 
     /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
     static let tooLarge = CURLcode(100)
 
-    private static let proxyWords = "Unsupported proxy"
+    private static let unsupportedProxyText = "Unsupported proxy"
 
     /// Reads a message of libcurl's; `nil` when it adds nothing to the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
         // The value of an HTTP/2 field is the server's, and decides nothing.
         let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
-        let phrase = Self.phrases.first {
-            $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.words)
+        let pattern = Self.patterns.first {
+            $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.text)
         }
-        if let phrase {
-            self = phrase.meaning
+        if let pattern {
+            self = pattern.meaning
         } else if [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR].contains(code),
             message.contains("SSL routines"), let alert = message.firstRange(of: " alert ")
         {
@@ -105,27 +105,27 @@ enum CurlErrorText: Equatable {
     }
 
     /// The reason in a server's alert, by OpenSSL's message for it.
-    private static func reason(ofAlert words: Substring) -> RequestError.TrustReason {
-        if words.hasPrefix("certificate required") { return .clientCertificateRequired }
+    private static func reason(ofAlert text: Substring) -> RequestError.TrustReason {
+        if text.hasPrefix("certificate required") { return .clientCertificateRequired }
         let refusals = [
             "bad certificate", "unsupported certificate", "certificate revoked", "certificate expired",
             "certificate unknown", "unknown ca",
         ]
-        return refusals.contains { words.hasPrefix($0) } ? .clientCertificateRefused : .handshake
+        return refusals.contains { text.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
     /// Whether libcurl reports no more than `CURLE_HTTP2` when the peer closes a connection before the response.
     ///
     /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
-    static let isClosingWordless = Libcurl.version >= 0x08_01_00
+    static let omitsCloseReason = Libcurl.version >= 0x08_01_00
 
     /// Libcurl's error text in one line and without secrets.
     ///
     /// The text about a proxy's URL quotes it, and the text about a field of HTTP/2 quotes the field as it came.
     static func redacted(_ message: String) -> String {
-        guard message.hasPrefix(proxyWords) else {
-            let words = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]
-            return String(words.map { $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f } ? " " : $0 })
+        guard message.hasPrefix(unsupportedProxyText) else {
+            let text = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]
+            return String(text.map { $0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f } ? " " : $0 })
         }
         guard let first = message.firstIndex(of: "'"), let last = message.lastIndex(of: "'"), first < last
         else { return message }

@@ -45,7 +45,7 @@ extension TransferEngine {
             guard transfers[transfer.id] === transfer else { continue }
             guard let multi = transfer.multi, let socket = transfer.connection?.socket else {
                 // It begins again on another connection.
-                perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+                perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
                 continue
             }
             // Bytes in libcurl's memory may wait for its next look at the socket.
@@ -56,7 +56,7 @@ extension TransferEngine {
                 continue
             }
             shared.uploadEnds.ending = (transfer, bb_socket_read(socket))
-            perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+            perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
             // Libcurl serves transfers in the order in which they fell due, to the millisecond, and does not read for
             // the first.
             if waiting.wasInterrupted { usleep(1_100) }

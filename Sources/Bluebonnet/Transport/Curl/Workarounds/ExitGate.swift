@@ -37,7 +37,7 @@ enum ExitGate {
     private static let state = Locked(State())
 
     /// How long the process's end may wait, in nanoseconds.
-    private static let patience: Int64 = 1_000_000_000
+    private static let exitTimeout: Int64 = 1_000_000_000
 
     /// A loop's thread begins; returns whether it may.
     static func enters(_ loop: EventLoop) -> Bool {
@@ -72,7 +72,7 @@ enum ExitGate {
             return Array(state.running.values)
         }
         for running in loops { running.loop.processExits() }
-        let deadline = MonotonicClock.now() + patience
+        let deadline = MonotonicClock.now() + exitTimeout
         while MonotonicClock.now() < deadline {
             let isQuiet = state.withLock { Array($0.running.values) }.allSatisfy {
                 $0.loop.isCurrentThread || $0.loop.isParked(threads: $0.threads)

@@ -19,7 +19,7 @@ final class FloodGuard: Sendable {
         /// The number of the call; odd while it runs.
         var call: UInt64
         /// How many bytes of responses libcurl has reported so far, and how many of requests it has asked for.
-        var told: UInt64
+        var reportedBytes: UInt64
         /// The processor time of the loop's thread in nanoseconds.
         var time: Int64
         /// How many bytes of each socket were read so far.
@@ -31,27 +31,27 @@ final class FloodGuard: Sendable {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
         guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= byteLimit else { return nil }
-        return (now.told - first.told) < bytes / 16 ? socket : nil
+        return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
     }
 
     /// How long libcurl may work without reporting anything, and how many bytes it may take in meanwhile.
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
-    /// How many looks at a loop without transfers there are before the guard forgets it.
-    private static let patience = 100
+    /// How many samples of a loop without transfers there are before the guard forgets it.
+    private static let idleLimit = 100
 
     static let shared = FloodGuard()
 
     /// The error text for a connection that was cut off.
-    static let words = "the connection was closed: the server sent too many bytes that belong to no response"
+    static let message = "the connection was closed: the server sent too many bytes that belong to no response"
 
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
-    /// Looks after a watch until it has had no transfers for a while.
-    func look(after watch: FloodMonitor) {
-        watched.withLock { $0.append(watch) }
+    /// Takes samples of a monitor until it has had no transfers for a while.
+    func monitor(_ monitor: FloodMonitor) {
+        watched.withLock { $0.append(monitor) }
         let wasRunning = isRunning.withLock { isRunning in
             defer { isRunning = true }
             return isRunning
@@ -61,31 +61,31 @@ final class FloodGuard: Sendable {
         guard !isStarted else { return }
         // The next transfer tries again.
         isRunning.withLock { $0 = false }
-        forget(watch)
+        forget(monitor)
     }
 
     private func run() {
-        var looks: [ObjectIdentifier: (first: FloodSample, idle: Int)] = [:]
+        var samples: [ObjectIdentifier: (first: FloodSample, idle: Int)] = [:]
         while true {
             bb_sleep(Self.interval)
-            let watches = watched.withLock { $0 }
-            for watch in watches {
-                let id = ObjectIdentifier(watch)
-                let idle = watch.hasTransfers ? 0 : (looks[id]?.idle ?? 0) + 1
-                guard let now = watch.look() else {
-                    looks[id] = nil
-                    forget(watch)
+            let monitors = watched.withLock { $0 }
+            for monitor in monitors {
+                let id = ObjectIdentifier(monitor)
+                let idle = monitor.hasTransfers ? 0 : (samples[id]?.idle ?? 0) + 1
+                guard let now = monitor.sample() else {
+                    samples[id] = nil
+                    forget(monitor)
                     continue
                 }
-                if let first = looks[id]?.first, first.call == now.call {
-                    if let socket = Self.flooded(since: first, now: now) { watch.cut(socket) }
-                    looks[id] = (first, idle)
+                if let first = samples[id]?.first, first.call == now.call {
+                    if let socket = Self.flooded(since: first, now: now) { monitor.cut(socket) }
+                    samples[id] = (first, idle)
                 } else {
-                    looks[id] = (now, idle)
+                    samples[id] = (now, idle)
                 }
-                guard idle > Self.patience else { continue }
-                looks[id] = nil
-                forget(watch)
+                guard idle > Self.idleLimit else { continue }
+                samples[id] = nil
+                forget(monitor)
             }
             let isDone = watched.withLock { watched in
                 guard watched.isEmpty else { return false }
@@ -96,9 +96,9 @@ final class FloodGuard: Sendable {
         }
     }
 
-    private func forget(_ watch: FloodMonitor) {
+    private func forget(_ monitor: FloodMonitor) {
         watched.withLock { watched in
-            if watch.letGo() { watched.removeAll { $0 === watch } }
+            if monitor.stopIfIdle() { watched.removeAll { $0 === monitor } }
         }
     }
 }
@@ -123,7 +123,7 @@ final class ReportedByteCounts: Sendable {
 /// never meets a descriptor that has been reused by then.
 final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
-    private let told: ReportedByteCounts
+    private let reportedBytes: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
@@ -132,8 +132,8 @@ final class FloodMonitor: Sendable {
     /// The connections that were cut off, and when.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
-    init(told: ReportedByteCounts) {
-        self.told = told
+    init(reportedBytes: ReportedByteCounts) {
+        self.reportedBytes = reportedBytes
     }
 
     var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
@@ -145,7 +145,7 @@ final class FloodMonitor: Sendable {
         transfers.add(1, ordering: .sequentiallyConsistent)
         clock.store(Int(bb_current_thread_clock()), ordering: .relaxed)
         guard !isWatched.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        FloodGuard.shared.look(after: self)
+        FloodGuard.shared.monitor(self)
     }
 
     func transferEnded() {
@@ -186,18 +186,18 @@ final class FloodMonitor: Sendable {
     // MARK: On the guard's thread
 
     /// The current sample; `nil` when the loop's thread is gone.
-    func look() -> FloodGuard.FloodSample? {
+    func sample() -> FloodGuard.FloodSample? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }
-        var look = FloodGuard.FloodSample(
-            call: calls.load(ordering: .acquiring), told: told.count, time: time)
-        guard look.call % 2 == 1 else { return look }
-        look.read = sockets.withLock { sockets in
+        var sample = FloodGuard.FloodSample(
+            call: calls.load(ordering: .acquiring), reportedBytes: reportedBytes.count, time: time)
+        guard sample.call % 2 == 1 else { return sample }
+        sample.read = sockets.withLock { sockets in
             sockets.filter { $0.value == bb_socket_identity($0.key) }.reduce(into: [:]) { counts, socket in
                 counts[socket.key] = bb_socket_read(socket.key)
             }
         }
-        return look
+        return sample
     }
 
     func cut(_ socket: Int32) {
@@ -219,8 +219,8 @@ final class FloodMonitor: Sendable {
         }
     }
 
-    /// Lets the guard forget the watch, unless transfers have begun.
-    func letGo() -> Bool {
+    /// Lets the guard forget the monitor, unless transfers have begun.
+    func stopIfIdle() -> Bool {
         isWatched.store(false, ordering: .sequentiallyConsistent)
         guard transfers.load(ordering: .sequentiallyConsistent) > 0,
             !isWatched.exchange(true, ordering: .sequentiallyConsistent)

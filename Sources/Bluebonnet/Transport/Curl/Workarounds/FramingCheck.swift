@@ -9,12 +9,12 @@ struct FramingCheck: Equatable {
     static let foldedFirstField = "the first field begins with white space"
 
     private var length: Int64?
-    private var previous = Previous.statusLine
+    private var previous = PreviousLine.statusLine
     /// Whether the body comes in chunks, or in another transfer coding.
     private(set) var hasTransferCoding = false
 
     /// The kind of the line before.
-    private enum Previous {
+    private enum PreviousLine {
         case statusLine
         /// A field that determines where the body ends.
         case framing

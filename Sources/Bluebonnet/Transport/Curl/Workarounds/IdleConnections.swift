@@ -18,7 +18,7 @@ import FoundationEssentials
 /// goes out on it.
 struct IdleConnections {
     /// Whether this libcurl reads bytes that wait on an idle connection as an answer.
-    static let readsSurplus = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
+    static let readsUnsolicitedBytes = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
     /// The protocol of a connection.
     enum Version: Equatable {
@@ -34,7 +34,7 @@ struct IdleConnections {
         /// Make it look dead.
         case end
         /// Look into it before the next request goes out on it.
-        case lookLater
+        case inspectBeforeUse
     }
 
     /// A connection that requests use, or have used.
@@ -42,7 +42,7 @@ struct IdleConnections {
         let socket: Int32
         let version: Version
         fileprivate var users = 1
-        fileprivate var isToBeLookedInto = false
+        fileprivate var needsInspection = false
         fileprivate var isClosed = false
 
         fileprivate init(socket: Int32, version: Version) {
@@ -72,7 +72,7 @@ struct IdleConnections {
         if !readiness.isDisjoint(with: [.peerClosed, .hangup, .error]) { return .end }
         switch version {
         case .http1: return .end
-        case .http1Secure: return .lookLater
+        case .http1Secure: return .inspectBeforeUse
         // PING, SETTINGS and their like are libcurl's to answer, when it uses the connection.
         case .http2: return .nothing
         }
@@ -110,7 +110,7 @@ struct IdleConnections {
             return .nothing
         }
         let action = Self.action(on: connection.version, readiness)
-        if action == .lookLater { connection.isToBeLookedInto = true }
+        if action == .inspectBeforeUse { connection.needsInspection = true }
         return action
     }
 
@@ -144,8 +144,8 @@ struct IdleConnections {
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
             connection.users += 1
-            guard isShared || connection.isToBeLookedInto else { return .good(connection) }
-            connection.isToBeLookedInto = false
+            guard isShared || connection.needsInspection else { return .good(connection) }
+            connection.needsInspection = false
             return .suspect(connection)
         }
         guard let socket = fresh.first(where: { ConnectionEndpoints(of: $0) == ends }) else {
@@ -193,7 +193,7 @@ extension Transfer {
         connectionIsLeft()
         guard let ends else {
             // All connections to a Unix domain socket look the same, so none is used twice.
-            if IdleConnections.readsSurplus { forbidReuse() }
+            if IdleConnections.readsUnsolicitedBytes { forbidReuse() }
             return true
         }
         var suspect: Int32?
@@ -205,11 +205,11 @@ extension Transfer {
         case .suspect(let chosen): (connection, suspect) = (chosen, chosen.socket)
         case .taken:
             needsFreshConnection = true
-            isToBeSentAnew = true
+            needsResend = true
             return false
         }
-        guard isDead || hasSurplus(of: easy, on: suspect) else { return true }
-        isToBeSentAnew = true
+        guard isDead || hasUnsolicitedBytes(of: easy, on: suspect) else { return true }
+        needsResend = true
         forbidReuse()
         return false
     }
@@ -221,13 +221,13 @@ extension Transfer {
     }
 
     /// Whether the connection has bytes that no request asked for, or has ended; looks into the socket if there is one.
-    private func hasSurplus(of easy: EasyHandle, on socket: Int32?) -> Bool {
+    private func hasUnsolicitedBytes(of easy: EasyHandle, on socket: Int32?) -> Bool {
         // Without TLS, waiting bytes are in the socket.
         if socket == nil, connection?.version == .http1 { return false }
         // Behind an HTTPS proxy, OpenSSL does not read from the socket.
         guard isSecure, !isProxied else { return socket.map { bb_socket_has_surplus($0) != 0 } ?? false }
         guard socket != nil || easy.long(CURLINFO_NUM_CONNECTS) == 0 else { return false }
-        return easy.hasTLSSurplus(on: connection?.socket ?? -1, isReadable: socket != nil)
+        return easy.hasUnsolicitedTLSBytes(on: connection?.socket ?? -1, isReadable: socket != nil)
     }
 
     /// Notes that the transfer does not use its connection any more.
@@ -265,7 +265,7 @@ extension EasyHandle {
     /// Whether a TLS connection holds bytes that no request asked for, or was closed by its peer.
     ///
     /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
-    fileprivate func hasTLSSurplus(on socket: Int32, isReadable: Bool) -> Bool {
+    fileprivate func hasUnsolicitedTLSBytes(on socket: Int32, isReadable: Bool) -> Bool {
         guard let ssl = unsafe bb_curl_get_ssl(pointer), unsafe bb_ssl_speaks_http2(OpaquePointer(ssl)) == 0 else {
             return false
         }

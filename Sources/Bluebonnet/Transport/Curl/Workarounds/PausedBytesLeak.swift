@@ -11,7 +11,7 @@ enum PausedBytesLeak {
 
 extension Transfer {
     /// Whether libcurl may keep bytes of the answer, since it was not to hand them over.
-    var mayHoldBytes: Bool { wasSent && (reception.state.isSuspended || reception.state.isReceivingPaused) }
+    var mayHoldBytes: Bool { wasSent && (responseBuffer.state.isSuspended || responseBuffer.state.isReceivingPaused) }
 }
 
 // Safety: the handle is its owner's alone, and in no multi handle.
@@ -19,7 +19,7 @@ extension EasyHandle {
     /// Frees those bytes by an empty transfer, which needs `/dev/null`.
     ///
     /// To be called when the handle is in no multi handle and will not be used again.
-    func dropHeldBytes() {
+    func freePausedBytes() {
         guard PausedBytesLeak.leak else { return }
         unsafe curl_easy_reset(pointer)
         set(CURLOPT_NOSIGNAL, 1)

@@ -9,21 +9,21 @@ import CCurl
 /// 7.88 to 8.23.
 extension Transfer {
     /// Ensures that no more of the body is sent, if a head refuses it.
-    func judgeUpload(_ head: ReceivedHead) {
+    func stopRefusedUpload(_ head: ReceivedHead) {
         guard head.httpVersion == .http2, head.statusCode >= 300, head.statusCode != 304,
-            case .sending = reception.state.upload, reception.expectedBytes != nil, let easy
+            case .sending = responseBuffer.state.upload, responseBuffer.expectedBytes != nil, let easy
         else { return }
         easy.set(CURLOPT_KEEP_SENDING_ON_ERROR, 1)
         // The next request on the handle must not have that option.
         easy.profile = nil
-        reception.state.bodyRefused()
+        responseBuffer.state.bodyRefused()
         turn.refused.append(self)
     }
 
     /// Whether nothing is left to wait for: the body was refused, and all of the response is here.
     var isRefusalComplete: Bool {
-        guard reception.state.upload == .refused, !reception.state.isReceivingPaused,
-            !reception.state.hasCodedRest, let expected = reception.expectedBytes, let easy
+        guard responseBuffer.state.upload == .refused, !responseBuffer.state.isReceivingPaused,
+            !responseBuffer.state.hasCodedRest, let expected = responseBuffer.expectedBytes, let easy
         else { return false }
         return easy.offset(CURLINFO_SIZE_DOWNLOAD_T) >= expected
     }
@@ -37,9 +37,9 @@ extension TransferEngine {
         shared.refused.removeAll(keepingCapacity: true)
         for transfer in refused where transfers[transfer.id] != nil {
             if transfer.isRefusalComplete {
-                finish(transfer, with: transfer.reception.endError)
+                finish(transfer, with: transfer.responseBuffer.endError)
             } else {
-                perform(transfer.reception.state.bodyBytesArrived(), on: transfer)
+                perform(transfer.responseBuffer.state.bodyBytesArrived(), on: transfer)
             }
         }
     }

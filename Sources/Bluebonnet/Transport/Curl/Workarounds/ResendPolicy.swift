@@ -31,8 +31,8 @@ struct ResendPolicy: Equatable {
     private static let limit = 2
 
     /// Whether the server has it sent again and again, such as by challenges (RFC 7616 §3.3: `stale=true`).
-    var isEndless: Bool { count > Self.mostAnswers }
+    var isEndless: Bool { count > Self.maximumSends }
 
     /// To meet the challenges of a proxy and of a server takes three each.
-    static let mostAnswers = 20
+    static let maximumSends = 20
 }

@@ -14,7 +14,7 @@ struct UnreadResponses {
     /// More is no answer to a refused upload.
     private static let limit = 64 * 1024
 
-    private var words: [(localPort: Int, bytes: [UInt8])] = []
+    private var responses: [(localPort: Int, bytes: [UInt8])] = []
     /// The local ports of those that the server had not closed.
     private var openPorts: [Int] = []
 
@@ -37,17 +37,17 @@ struct UnreadResponses {
         }
         if isOpen { noteOpen(socket) }
         guard !bytes.isEmpty, let port = Self.localPort(of: socket) else { return }
-        words.append((port, bytes))
+        responses.append((port, bytes))
     }
 
-    /// The words of a connection.
-    func words(ofLocalPort port: Int) -> [UInt8]? { words.first { $0.localPort == port }?.bytes }
+    /// The bytes that a connection left unread.
+    func data(ofLocalPort port: Int) -> [UInt8]? { responses.first { $0.localPort == port }?.bytes }
 
     /// Whether a connection was closed here, and not by the server.
     func wasOpen(localPort port: Int) -> Bool { openPorts.contains(port) }
 
     mutating func forget() {
-        if !words.isEmpty { words.removeAll() }
+        if !responses.isEmpty { responses.removeAll() }
         if !openPorts.isEmpty { openPorts.removeAll() }
     }
 
@@ -64,7 +64,7 @@ struct UnreadResponses {
 // Safety: the bytes are an array's, used while it is borrowed.
 extension ResponseBuffer {
     /// Takes the answer that was left unread when sending failed; returns whether there was one.
-    mutating func receivedLastWords(_ answer: [UInt8], now: Int64) -> Bool {
+    mutating func receivedUnreadResponse(_ answer: [UInt8], now: Int64) -> Bool {
         guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
         var start = 0
         // Informational heads may come first.
@@ -76,12 +76,12 @@ extension ResponseBuffer {
             start = end
         }
         guard head != nil else { return false }
-        keepLastWords(answer[start...])
+        keepUnreadBody(answer[start...])
         return true
     }
 
     /// The error for an incomplete answer of this kind: its body is taken as it came, without a transfer coding.
-    var lastWordsError: RequestError? {
+    var unreadResponseError: RequestError? {
         mutating get {
             if let expectedBytes, expectedBytes == body.count { return nil }
             return RequestError(
@@ -108,7 +108,7 @@ extension ResponseBuffer {
 extension Transfer {
     /// Whether what was left unread in the socket may be an answer: with TLS, an attacker on the network could have put
     /// it there.
-    func mayTakeLastWords(from version: IdleConnections.Version?) -> Bool {
+    func mayUseUnreadResponse(from version: IdleConnections.Version?) -> Bool {
         version == .http1 || (version == nil && !isSecure && !isProxied)
     }
 }

@@ -10,7 +10,7 @@ struct UnreadStreams {
 
     /// The least size of libcurl's receive buffer: it loses track of frames that do not fit, the end of a body or its
     /// bytes, and reads 32 KiB of frames at a time.
-    static let leastBuffer = isGuarded ? 32 * 1024 : 0
+    static let minimumBufferSize = isGuarded ? 32 * 1024 : 0
 
     /// For how many nanoseconds nothing must have come in before libcurl is made to look.
     private static let delay: Int64 = 5_000_000

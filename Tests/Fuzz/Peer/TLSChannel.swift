@@ -46,17 +46,17 @@ final class TLSIdentity: @unchecked Sendable {
     // Shakes hands on a socket; gives the wire, and whether HTTP/2 was negotiated: by chance, if it is not said.
     func accept(
         _ socket: PeerSocket, random: inout Random, isTame: Bool, speaksHTTP2: Bool?
-    ) -> (any Wire, Bool)? {
+    ) -> (any ByteChannel, Bool)? {
         if !isTame, random.chance(3) { return misbehave(socket, &random) }
         let isLucky = random.chance(60)
         let choosesHTTP2 = speaksHTTP2 ?? isLucky
         guard let ssl = unsafe SSL_new(choosesHTTP2 ? http2 : http1) else { return nil }
-        let wire = unsafe TLSWire(socket: socket, ssl: ssl)
+        let channel = unsafe TLSChannel(socket: socket, ssl: ssl)
         unsafe SSL_set_accept_state(ssl)
         let end = now() + 4000
         while now() < end {
-            switch wire.handshake() {
-            case .done: return (wire, wire.isHTTP2)
+            switch channel.handshake() {
+            case .done: return (channel, channel.isHTTP2)
             case .wantsRead: _ = PeerSocket.wait(for: [(socket.descriptor, false)], milliseconds: 100)
             case .wantsWrite: _ = PeerSocket.wait(for: [(socket.descriptor, true)], milliseconds: 20)
             case .ended, .failed: return nil
@@ -66,7 +66,7 @@ final class TLSIdentity: @unchecked Sendable {
     }
 
     /// Answers a handshake with something else.
-    private func misbehave(_ socket: PeerSocket, _ random: inout Random) -> (any Wire, Bool)? {
+    private func misbehave(_ socket: PeerSocket, _ random: inout Random) -> (any ByteChannel, Bool)? {
         let text = random.pick([
             "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{15}\u{3}\u{3}\u{0}\u{2}\u{2}\u{28}", "", "\u{16}\u{3}\u{3}",
         ])
@@ -79,7 +79,7 @@ final class TLSIdentity: @unchecked Sendable {
 /// TLS on a socket of the peer's.
 // Safety: confined to the connection's thread; the session is freed with the wire, and lives as long.
 @safe
-final class TLSWire: Wire {
+final class TLSChannel: ByteChannel {
     private let socket: PeerSocket
     private let ssl: OpaquePointer
 
@@ -103,19 +103,19 @@ final class TLSWire: Wire {
         return length == 2
     }
 
-    func handshake() -> WireOutcome { unsafe outcome(SSL_do_handshake(ssl)) }
+    func handshake() -> ChannelOutcome { unsafe outcome(SSL_do_handshake(ssl)) }
 
-    func read(into buffer: inout [UInt8]) -> WireOutcome {
+    func read(into buffer: inout [UInt8]) -> ChannelOutcome {
         let count = unsafe buffer.withUnsafeMutableBytes { unsafe SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
         return outcome(count)
     }
 
-    func write(_ bytes: ArraySlice<UInt8>) -> WireOutcome {
+    func write(_ bytes: ArraySlice<UInt8>) -> ChannelOutcome {
         let count = unsafe bytes.withUnsafeBytes { unsafe SSL_write(ssl, $0.baseAddress, Int32(min($0.count, 16_384))) }
         return outcome(count)
     }
 
-    private func outcome(_ code: Int32) -> WireOutcome {
+    private func outcome(_ code: Int32) -> ChannelOutcome {
         if code > 0 { return .done(Int(code)) }
         let reason = unsafe SSL_get_error(ssl, code)
         ERR_clear_error()

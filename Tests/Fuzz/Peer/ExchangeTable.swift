@@ -2,13 +2,13 @@ import Bluebonnet
 
 /// Where the peer listens: a host's name, a port, and what is spoken there.
 struct Place: Sendable {
-    enum Speech: Sendable {
+    enum SpokenProtocol: Sendable {
         case http1, h2c, tls
     }
 
     let index: Int
     let host: String
-    let speech: Speech
+    let speech: SpokenProtocol
     let port: Int
     /// Nothing is sent here that a client need not understand.
     let isTame: Bool
@@ -27,7 +27,7 @@ final class ExchangeTable: Sendable {
         var isMixed = false
     }
 
-    private let entries = Locked<[Mark: Entry]>([:])
+    private let entries = Locked<[ExchangeMark: Entry]>([:])
     let families: Families
     private let registry: ExchangeMarkRegistry
     private let report: Reporter
@@ -40,13 +40,13 @@ final class ExchangeTable: Sendable {
 
     func add(_ plan: ExchangePlan) { entries.withLock { $0[plan.mark] = Entry(plan: plan) } }
 
-    func served(_ mark: Mark) -> [Script] { entries.withLock { $0[mark]?.served ?? [] } }
+    func served(_ mark: ExchangeMark) -> [Script] { entries.withLock { $0[mark]?.served ?? [] } }
 
     /// Whether frames of another exchange, which the peer has sent on the wrong stream, may be in this one's answers.
-    func isMixed(_ mark: Mark) -> Bool { entries.withLock { $0[mark]?.isMixed ?? false } }
+    func isMixed(_ mark: ExchangeMark) -> Bool { entries.withLock { $0[mark]?.isMixed ?? false } }
 
     /// Notes that a connection's answers are mixed: nothing of them is certain, and their marks are no proof.
-    func mix(_ marks: Set<Mark>) {
+    func mix(_ marks: Set<ExchangeMark>) {
         entries.withLock { entries in
             for mark in marks { entries[mark]?.isMixed = true }
         }
@@ -54,12 +54,14 @@ final class ExchangeTable: Sendable {
     }
 
     /// Notes when something of an exchange was sent that may be no part of its answer.
-    func noteUnasked(_ mark: Mark, at time: Int) { registry.noteUnasked(mark, at: time) }
+    func noteUnasked(_ mark: ExchangeMark, at time: Int) { registry.noteUnasked(mark, at: time) }
 
-    func remove(_ mark: Mark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
+    func remove(_ mark: ExchangeMark) { entries.withLock { _ = $0.removeValue(forKey: mark) } }
 
     /// What to answer to a request that holds these marks; `nil` when no exchange is among them.
-    func answer(marks: [Mark], at place: Place, stream: UInt32?, isHead: Bool) -> (script: Script, mark: Mark)? {
+    func answer(marks: [ExchangeMark], at place: Place, stream: UInt32?, isHead: Bool) -> (
+        script: Script, mark: ExchangeMark
+    )? {
         if let scope = registry.misplacedSecret(in: marks, scopes: [place.host, place.origin]) {
             report.failure(.secret, "a secret of \(scope) arrived at \(place.origin)")
         }

@@ -4,7 +4,7 @@ import Bluebonnet
 ///
 /// Written with four letters whose codes of HPACK (RFC 7541, appendix B) have eight bits, so that HTTP/2 clients
 /// send it as it is, and the peer finds it in a block of fields without decoding that.
-struct Mark: Hashable, Sendable {
+struct ExchangeMark: Hashable, Sendable {
     let value: UInt64
 
     private static let letters = Array("XZ&*".utf8)
@@ -16,12 +16,12 @@ struct Mark: Hashable, Sendable {
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// All marks that occur in bytes: runs of exactly as many letters as a mark has.
-    static func all(in bytes: some Sequence<UInt8>) -> [Mark] {
-        var found: [Mark] = []
+    static func all(in bytes: some Sequence<UInt8>) -> [ExchangeMark] {
+        var found: [ExchangeMark] = []
         var value: UInt64 = 0
         var length = 0
         func finish() {
-            if length == Self.length { found.append(Mark(value: value)) }
+            if length == Self.length { found.append(ExchangeMark(value: value)) }
         }
         for byte in bytes {
             let digit: UInt64
@@ -47,38 +47,38 @@ struct Mark: Hashable, Sendable {
 /// Knows to which resource every mark belongs that was given out, and to which host every secret.
 final class ExchangeMarkRegistry: Sendable {
     private struct State {
-        var resources: [Mark: UInt64] = [:]
-        var secrets: [Mark: String] = [:]
+        var resources: [ExchangeMark: UInt64] = [:]
+        var secrets: [ExchangeMark: String] = [:]
         /// When unsolicited bytes of an exchange went out.
-        var unasked: [Mark: Int] = [:]
+        var unasked: [ExchangeMark: Int] = [:]
     }
 
     private let state = Locked(State())
 
-    func note(_ mark: Mark, resource: UInt64) {
+    func note(_ mark: ExchangeMark, resource: UInt64) {
         state.withLock { $0.resources[mark] = resource }
     }
 
-    func forget(_ mark: Mark) {
+    func forget(_ mark: ExchangeMark) {
         state.withLock { _ = $0.resources.removeValue(forKey: mark) }
     }
 
-    func noteUnasked(_ mark: Mark, at time: Int) {
+    func noteUnasked(_ mark: ExchangeMark, at time: Int) {
         state.withLock { $0.unasked[mark] = time }
     }
 
     /// Whether unsolicited bytes of an exchange went out after a time.
-    func wasUnasked(_ mark: Mark, since time: Int) -> Bool {
+    func wasUnasked(_ mark: ExchangeMark, since time: Int) -> Bool {
         state.withLock { ($0.unasked[mark] ?? 0) > time }
     }
 
-    func note(secret: Mark, for scope: String) {
+    func note(secret: ExchangeMark, for scope: String) {
         state.withLock { $0.secrets[secret] = scope }
     }
 
     /// A mark in the bytes that another resource's exchange owns.
-    func foreignMark(in bytes: some Sequence<UInt8>, resource: UInt64) -> Mark? {
-        let found = Set(Mark.all(in: bytes))
+    func foreignMark(in bytes: some Sequence<UInt8>, resource: UInt64) -> ExchangeMark? {
+        let found = Set(ExchangeMark.all(in: bytes))
         guard !found.isEmpty else { return nil }
         return state.withLock { state in
             found.first { mark in state.resources[mark].map { $0 != resource } ?? false }
@@ -86,7 +86,7 @@ final class ExchangeMarkRegistry: Sendable {
     }
 
     /// A secret in the head of a request that is not for the place that received it: the scopes that it may go to.
-    func misplacedSecret(in marks: [Mark], scopes: Set<String>) -> String? {
+    func misplacedSecret(in marks: [ExchangeMark], scopes: Set<String>) -> String? {
         state.withLock { state in
             marks.compactMap { state.secrets[$0] }.first { !scopes.contains($0) }
         }

@@ -1,8 +1,8 @@
 import Bluebonnet
 import Foundation
 
-/// What all lives of a run have in common.
-struct World: Sendable {
+/// The options and records that all sessions of a run share.
+struct FuzzContext: Sendable {
     let options: Options
     let findings: Findings
     let watchdog: Watchdog
@@ -23,20 +23,20 @@ struct Counters: Sendable {
 }
 
 /// A session that lives for some rounds, with the peer that it speaks to; all of it decided by a seed.
-struct Life {
+struct FuzzSession {
     let seed: UInt64
-    let world: World
+    let context: FuzzContext
     let journal: Journal
     private let settings: SessionSettings
     private let rounds: Int
 
-    init(seed: UInt64, world: World, journal: Journal) {
+    init(seed: UInt64, context: FuzzContext, journal: Journal) {
         var random = Random(seed: seed)
         self.seed = seed
-        self.world = world
+        self.context = context
         self.journal = journal
         rounds = random.pick([3, 10, 30])
-        settings = SessionSettings(&random, families: world.options.families)
+        settings = SessionSettings(&random, families: context.options.families)
     }
 
     /// Runs the rounds, or one of them alone.
@@ -44,44 +44,45 @@ struct Life {
         let directory = NSTemporaryDirectory() + "bluebonnet-fuzz-\(ProcessInfo.processInfo.processIdentifier)-\(seed)"
         try? FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let reporter = Reporter(findings: world.findings, place: String(seed, radix: 16))
-        let book = ExchangeTable(families: world.options.families, registry: world.registry, report: reporter)
-        let peer = Peer(seed: Random.derive(seed, -1), wishes: wishes, book: book, tls: world.tls)
+        let reporter = Reporter(findings: context.findings, place: String(seed, radix: 16))
+        let table = ExchangeTable(families: context.options.families, registry: context.registry, report: reporter)
+        let peer = Peer(seed: Random.derive(seed, -1), wishes: wishes, table: table, tls: context.tls)
         let configuration = settings.configuration(
-            places: peer.places, directory: directory, loop: world.loop, authority: world.tls?.authority)
+            places: peer.places, directory: directory, loop: context.loop, authority: context.tls?.authority)
         var session = Session(configuration: configuration, interceptor: settings.interceptor)
-        if world.options.isVerbose { Output.print("\(settings)") }
+        if context.options.isVerbose { Output.print("\(settings)") }
         for number in 0..<rounds where only == nil || only == number {
             if let until, until() { break }
             let round = Round(
-                seed: Random.derive(seed, number), name: "\(String(seed, radix: 16)).\(number)", life: self, peer: peer,
-                book: book, directory: directory, settings: settings)
+                seed: Random.derive(seed, number), name: "\(String(seed, radix: 16)).\(number)", fuzzSession: self,
+                peer: peer,
+                table: table, directory: directory, settings: settings)
             journal.begin(round.name)
             if await round.run(session) {
                 session = Session(configuration: configuration, interceptor: settings.interceptor)
             }
-            world.counters.withLock { $0.rounds += 1 }
+            context.counters.withLock { $0.rounds += 1 }
         }
         await watched("shutdown") { await session.shutdown() }
         await peer.stop()
-        world.counters.withLock { $0.lives += 1 }
+        context.counters.withLock { $0.lives += 1 }
     }
 
     /// Waits for something that must come to an end soon.
     func watched<Result>(_ name: String, _ body: () async -> Result) async -> Result {
         let place = String(seed, radix: 16)
-        let item = world.watchdog.begin(milliseconds: settings.longest + world.options.slack) {
+        let item = context.watchdog.begin(milliseconds: settings.longest + context.options.slack) {
             "--round \(place): \(name)"
         }
-        defer { world.watchdog.end(item) }
+        defer { context.watchdog.end(item) }
         return await body()
     }
 
-    private var wishes: [(host: String, speech: Place.Speech, isTame: Bool, isControl: Bool)] {
-        let families = world.options.families
-        let h2c: Place.Speech = families.has(.h2c) ? .h2c : .http1
-        let tls: Place.Speech = families.has(.tls) && world.tls != nil ? .tls : .http1
-        let wild: [(String, Place.Speech)] = [
+    private var wishes: [(host: String, speech: Place.SpokenProtocol, isTame: Bool, isControl: Bool)] {
+        let families = context.options.families
+        let h2c: Place.SpokenProtocol = families.has(.h2c) ? .h2c : .http1
+        let tls: Place.SpokenProtocol = families.has(.tls) && context.tls != nil ? .tls : .http1
+        let wild: [(String, Place.SpokenProtocol)] = [
             ("a.test", .http1), ("b.test", .http1), ("a.test", h2c), ("a.test", tls), ("b.test", tls),
         ]
         return wild.enumerated().map { ($1.0, $1.1, settings.tame.contains($0), false) }

@@ -2,29 +2,29 @@ import Bluebonnet
 import FoundationEssentials
 
 /// Decides whether the outcome of a request is right, by the actions of the peer.
-struct Judge {
+struct RequestOutcomeChecker {
     let plan: ExchangePlan
     let outcome: Outcome
     let scripts: [Script]
     let isMixed: Bool
     let milliseconds: Int
-    let world: World
+    let context: FuzzContext
     let reporter: Reporter
 
-    func judge() {
+    func check() {
         count()
-        if !isMixed { judgeMarks() }
-        judgeTime()
-        judgeLimits()
-        if case .internal? = outcome.error?.kind, world.options.families.has(.internal) {
+        if !isMixed { checkMarks() }
+        checkTime()
+        checkLimits()
+        if case .internal? = outcome.error?.kind, context.options.families.has(.internal) {
             fail(.internal, "\(outcome.error as Any)")
         }
-        if plan.place.isControl { return judgeControl() }
-        judgeResult()
+        if plan.place.isControl { return checkControl() }
+        checkResult()
     }
 
     private var isDisturbed: Bool {
-        if outcome.error?.isTimeout == true, world.watchdog.hasLagged(since: now() - milliseconds) { return true }
+        if outcome.error?.isTimeout == true, context.watchdog.hasLagged(since: now() - milliseconds) { return true }
         if case .none = plan.interference, outcome.error?.isCancellation != true,
             outcome.error?.kind != .sessionShutDown,
             !outcome.wasLeft
@@ -47,28 +47,28 @@ struct Judge {
         let name =
             outcome.error.map { "\($0.kind)" }
             ?? (outcome.wasLeft ? "left" : "success \(outcome.response?.statusCode ?? 0)")
-        world.findings.count(String(name.prefix { $0 != ":" }.prefix(70)))
-        world.counters.withLock { counters in
+        context.findings.count(String(name.prefix { $0 != ":" }.prefix(70)))
+        context.counters.withLock { counters in
             counters.requests += 1
             if plan.place.isControl { counters.slowestControl = max(counters.slowestControl, milliseconds) }
         }
     }
 
     /// Whether unsolicited bytes may have crossed the request on its way, before the peer could see it.
-    private func mayHaveCrossed(_ mark: Mark) -> Bool {
-        scripts.isEmpty && world.registry.wasUnasked(mark, since: now() - milliseconds - 10)
+    private func mayHaveCrossed(_ mark: ExchangeMark) -> Bool {
+        scripts.isEmpty && context.registry.wasUnasked(mark, since: now() - milliseconds - 10)
     }
 
     /// Nothing of another exchange is in the answer.
-    private func judgeMarks() {
+    private func checkMarks() {
         // Where a redirect led to is not the exchange's own: others may have stored an answer there.
         guard outcome.source == .network || outcome.response?.url.path() == plan.path else { return }
-        if let mark = world.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
+        if let mark = context.registry.foreignMark(in: outcome.bytes, resource: plan.resource), !mayHaveCrossed(mark) {
             fail(.foreign, "the body holds \(mark.text)")
         }
         for field in outcome.response?.headers ?? [:] {
             guard field.name.lowercased() != "set-cookie" else { continue }
-            if let mark = world.registry.foreignMark(in: field.value.utf8, resource: plan.resource),
+            if let mark = context.registry.foreignMark(in: field.value.utf8, resource: plan.resource),
                 !mayHaveCrossed(mark)
             {
                 fail(.foreign, "the field \(field.name) holds \(mark.text)")
@@ -77,15 +77,15 @@ struct Judge {
     }
 
     /// The limit for the whole holds for each exchange, of which a redirect is one more.
-    private func judgeTime() {
+    private func checkTime() {
         guard plan.kind != .eventSource else { return }
         let allowed = plan.settings.total * max(plan.settings.attempts, scripts.count)
-        guard !world.watchdog.hasLagged(since: now() - milliseconds) else { return }
-        world.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
-        if milliseconds > allowed + world.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
+        guard !context.watchdog.hasLagged(since: now() - milliseconds) else { return }
+        context.counters.withLock { $0.latest = max($0.latest, milliseconds - allowed) }
+        if milliseconds > allowed + context.options.slack / 4 { fail(.late, "\(allowed) ms were allowed") }
     }
 
-    private func judgeLimits() {
+    private func checkLimits() {
         // For bodies in memory alone.
         let isInMemory: Bool =
             switch plan.kind {
@@ -97,7 +97,7 @@ struct Judge {
         }
     }
 
-    private func judgeControl() {
+    private func checkControl() {
         guard !isDisturbed else { return }
         guard case .body(let bytes, let status)? = scripts.last?.expectation else {
             return fail(.control, "\(outcome.error as Any)")
@@ -118,7 +118,7 @@ struct Judge {
     /// The answer is that of a request which the peer has seen.
     ///
     /// Of one that was sent again, it may have seen the first last.
-    private func judgeResult() {
+    private func checkResult() {
         guard !isDisturbed, !isMixed, !isGreeting, !scripts.isEmpty, outcome.source == .network else { return }
         var wanted: (bytes: [UInt8], status: Int)?
         for script in scripts {
@@ -152,7 +152,7 @@ struct Judge {
     /// That is so before 8.1.0, where another stream on the connection broke a rule of HTTP/2; the article "Security and limits"
     /// names it.
     private func looksComplete(_ script: Script, _ bytes: [UInt8]) -> Bool {
-        !world.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
+        !context.options.families.has(.h2reset) && !plan.place.isTame && script.label.hasPrefix("http/2")
             && bytes.starts(with: outcome.bytes)
     }
 
