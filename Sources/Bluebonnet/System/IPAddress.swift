@@ -51,10 +51,11 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether a host is an address, which has no parent domains or subdomains.
     static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 
-    /// Returns the canonical form of an address in lower case, without brackets and zone; `nil` if the host is a name.
+    /// Returns the canonical form of an address, without brackets and zone; `nil` if the host is a name.
     ///
-    /// Most addresses can be written in many ways: `127.1`, `0x7f000001`, `[0::1]`. An IPv4 address consists of one to
-    /// four decimal, octal or hexadecimal numbers, as the system, libcurl and browsers parse it.
+    /// The host must be in lower case. Most addresses can be written in many ways: `127.1`, `0x7f000001`, `[0::1]`. An
+    /// IPv4 address consists of one to four decimal, octal or hexadecimal numbers, as the system, libcurl and browsers
+    /// parse it.
     static func canonical(_ host: String) -> String? {
         // Most hosts are names, which contain other letters.
         let mayBeAddress = host.utf8.allSatisfy { byte in

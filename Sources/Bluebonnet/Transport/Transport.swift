@@ -9,7 +9,7 @@ public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
     /// May be called on any thread. The transport chooses the thread on which it calls the observer. It reports the
-    /// outcome exactly once in every case. After ``shutDown()``, the outcome is `.sessionShutDown`.
+    /// outcome exactly once in every case. After ``shutDown()``, the outcome has the error `.sessionShutDown`.
     ///
     /// - Parameters:
     ///   - request: The request to send. It has already been validated.
@@ -128,7 +128,7 @@ public protocol BodyReceiver: AnyObject, Sendable {
     func receive(_ bytes: Data) -> ReceiveAction
 }
 
-/// What the transport does after it has delivered bytes to a receiver.
+/// The transport's next step after it has delivered bytes to a receiver.
 public enum ReceiveAction: Hashable, Sendable {
     /// Deliver more bytes as they arrive.
     case goOn

@@ -31,6 +31,8 @@ public struct Certificate: Sendable {
 
     /// Parses all certificates in PEM text (RFC 7468).
     ///
+    /// A malformed certificate ends the parsing; the certificates before it are returned.
+    ///
     /// - Parameter text: The text. Other PEM blocks in it are skipped.
     /// - Returns: At least one certificate, in the order of the text.
     /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate.
@@ -44,7 +46,8 @@ public struct Certificate: Sendable {
 
     /// Reads all certificates in a file, in PEM or DER.
     ///
-    /// Reads the file synchronously, on the caller's thread.
+    /// Reads the file synchronously, on the caller's thread. In PEM, a malformed certificate ends the parsing; the
+    /// certificates before it are returned.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one certificate, in the order of the file.

@@ -48,7 +48,7 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
     ///     default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func publicKeys(
         _ keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
@@ -124,7 +124,7 @@ extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
     ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
     ///     default.
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func pinnedCertificates(
         _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true,

@@ -122,7 +122,7 @@ public struct CertificateRevocationList: Sendable {
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if the file contains no list or cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if the file contains no list or a malformed one, or cannot be read.
     public static func all(inFile url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.read(url) { X509RevocationList.all(in: $0).map(CertificateRevocationList.init) }
     }
@@ -137,8 +137,8 @@ public struct CertificateRevocationList: Sendable {
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if there is no such file, if one of the files contains no list, or if
-    ///   the directory or a file cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if there is no such file, if one of the files contains no list or a
+    ///   malformed one, or if the directory or a file cannot be read.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

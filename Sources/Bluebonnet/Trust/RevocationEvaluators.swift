@@ -91,7 +91,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     ///   - options: The ways to check revocation; `.any` by default.
     ///   - lists: The revocation lists; none by default.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func revocation(
         performDefaultValidation: Bool = true, validateHost: Bool = true,
         options: RevocationTrustEvaluator.Options = .any, lists: [CertificateRevocationList] = []
@@ -113,7 +113,7 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
 /// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until one knows the
 /// certificate.
 ///
-/// Each handshake that needs a new evaluation is aborted, and the connection is opened again afterwards.
+/// Each handshake that needs a new evaluation is aborted, and the connection is opened again if the server is accepted.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     /// How to treat a certificate whose revocation status is unknown.
     @nonexhaustive
@@ -245,7 +245,7 @@ extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
     /// - Parameters:
     ///   - failure: How to treat a certificate whose revocation status is unknown; `.hard` by default.
     ///   - session: The session that queries the responders; ``Session/default`` by default.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func ocsp(
         failure: OCSPTrustEvaluator.Failure = .hard, session: Session = .default
     ) -> OCSPTrustEvaluator {

@@ -69,9 +69,9 @@ public struct ServerTrust: Sendable {
 
     /// The server's certificate and its issuers, up to the last verified signature.
     ///
-    /// If the chain leads to a trusted authority, this is that chain. Otherwise, it contains the certificates in
-    /// ``chain`` that verifiably signed one another. Look for pinned certificates in this property, because a server
-    /// can put any certificate into ``chain``.
+    /// If the chain leads to a trusted authority, this is that chain. Otherwise, it starts with the server's own
+    /// certificate and continues as long as another certificate in ``chain`` has verifiably signed the last one. Look
+    /// for pinned certificates in this property, because a server can put any certificate into ``chain``.
     ///
     /// At most 100 signatures are checked. A server whose certificates need more is refused with
     /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it. The property then only
@@ -80,7 +80,7 @@ public struct ServerTrust: Sendable {
         builtChain.isEmpty ? shownChain : builtChain
     }
 
-    /// The certificates in ``chain`` that verifiably signed one another, starting with the server's own.
+    /// The certificates in ``chain``, from the server's own on, as long as each has verifiably been signed by the next.
     var shownChain: [Certificate] { provenChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
@@ -141,7 +141,7 @@ public struct ServerTrust: Sendable {
     }
 }
 
-/// Finds the certificates of a chain that signed one another, with bounded work.
+/// Orders certificates into a chain in which each is signed by the next, with bounded work.
 ///
 /// A server can send some 300 certificates with the same name. Without a limit, each signature would be checked against
 /// each key. OpenSSL also stops at a depth of 100.
@@ -190,7 +190,7 @@ protocol ChainLink {
     func isSigned(by issuer: Self) -> Bool
 }
 
-/// The certificates that a server sent, and those of them that signed one another.
+/// The certificates that a server sent, and the chain of signatures among them.
 ///
 /// The search runs once, when its result is first needed, no matter how many evaluators use it.
 final class SignedChain: Sendable {
@@ -206,7 +206,8 @@ final class SignedChain: Sendable {
         self.shown = shown
     }
 
-    /// The certificates that signed one another, starting with the first; `nil` if finding them takes too many checks.
+    /// The certificates in which each is signed by the next, from the first on; `nil` if finding them takes too many
+    /// checks.
     var certificates: [Certificate]? {
         switch result.withLock(\.self) ?? search() {
         case .proven(let certificates): certificates

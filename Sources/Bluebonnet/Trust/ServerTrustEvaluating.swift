@@ -95,8 +95,8 @@ extension ServerTrustEvaluating {
     }
 }
 
-/// Evaluates servers as libcurl does without a manager: against the authorities that the session trusts, and by host
-/// name.
+/// Makes the same checks as libcurl: the chain must lead to an authority that the session trusts, and the host must
+/// match.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     private let validateHost: Bool
 
@@ -123,7 +123,7 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
     /// Evaluates servers as libcurl does without a manager.
     ///
     /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
         DefaultTrustEvaluator(validateHost: validateHost)
     }
@@ -188,7 +188,7 @@ extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
     /// Accepts a server only if all of several evaluators accept it.
     ///
     /// - Parameter evaluators: The evaluators, called in this order.
-    /// - Returns: The evaluator.
+    /// - Returns: A new evaluator.
     package static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
         CompositeTrustEvaluator(evaluators: evaluators)
     }
