@@ -79,7 +79,7 @@ public protocol CookieStorage: Sendable {
 /// A change to a session's cookies.
 @nonexhaustive
 public enum CookieChange: Hashable, Sendable {
-    /// Stores these cookies. They replace cookies with the same name, domain and path.
+    /// Stores these cookies, in place of cookies with the same name, domain and path.
     case set([Cookie])
     /// Removes these cookies, whatever their stored values are.
     case delete([Cookie])
@@ -175,7 +175,9 @@ public protocol ExchangeObserver: AnyObject, Sendable {
 
 /// Options for a single exchange.
 public struct ExchangeOptions: Sendable {
-    /// The maximum size of a collected body in bytes, after content decoding; `nil` for no limit.
+    /// The maximum size of the body in bytes, after content decoding; `nil` for no limit.
+    ///
+    /// A larger body ends the exchange with `.invalidResponse(.bodyTooLarge(limit:))`.
     public var maximumResponseBytes: Int64?
 
     /// Whether the exchange starts suspended.
@@ -198,8 +200,8 @@ public struct ExchangeOptions: Sendable {
     /// Creates options for an exchange.
     ///
     /// - Parameters:
-    ///   - maximumResponseBytes: The maximum size of a collected body in bytes, after content decoding; `nil`, the
-    ///     default, for no limit.
+    ///   - maximumResponseBytes: The maximum size of the body in bytes, after content decoding; `nil`, the default, for
+    ///     no limit.
     ///   - startsSuspended: Whether the exchange starts suspended; `false` by default.
     ///   - holdsBody: Whether the body is held back until ``Exchange/receiveBody(with:)`` is called; `false` by
     ///     default.

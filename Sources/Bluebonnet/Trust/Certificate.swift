@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An X.509 certificate (RFC 5280).
 ///
-/// Properties are parsed when they are read. Two certificates are equal if their DER bytes are equal.
+/// Its properties are parsed each time they are read. Two certificates are equal if their DER bytes are equal.
 public struct Certificate: Sendable {
     let x509: X509Certificate
 
@@ -103,8 +103,8 @@ public struct Certificate: Sendable {
     /// The serial number that the issuer assigned, in upper-case hexadecimal.
     public var serialNumber: String { x509.serialNumber }
 
-    /// The SHA-256 of the DER bytes, in upper-case hexadecimal with colons, like the output of `openssl x509
-    /// -fingerprint -sha256`.
+    /// The SHA-256 of the DER bytes, in upper-case hexadecimal with colons, like the output of
+    /// `openssl x509 -fingerprint -sha256`.
     public var fingerprint: String {
         let digits = Array("0123456789ABCDEF")
         return Digest.sha256(of: derRepresentation)
@@ -160,8 +160,8 @@ public struct PublicKey: Hashable, Sendable, Described {
 
     /// Reads a public key from PEM text.
     ///
-    /// If the text contains certificates, this is the key of the first certificate. Otherwise, it is the first `BEGIN
-    /// PUBLIC KEY` block (RFC 7468 §13).
+    /// If the text contains certificates, this is the key of the first certificate. Otherwise, it is the first
+    /// `BEGIN PUBLIC KEY` block (RFC 7468 §13).
     ///
     /// - Parameter text: The text in PEM.
     /// - Throws: A `.trust(.noPublicKeysFound)` error if the text contains neither a certificate nor a public key.

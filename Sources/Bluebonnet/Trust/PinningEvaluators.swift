@@ -17,12 +17,12 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host unless turned off, and looks for a pinned key in
+    /// Checks the chain and the host, unless disabled, and looks for a pinned key in
     /// ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A `.trust` error with the reason for the refusal. If no key matches, the error lists the server's keys
     ///   and the pinned keys.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
@@ -84,12 +84,12 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host unless turned off, and looks for a pinned certificate in
+    /// Checks the chain and the host, unless disabled, and looks for a pinned certificate in
     /// ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A `.trust` error with the reason for the refusal. If no certificate matches, the error lists the
     ///   subjects of the server's certificates and the pinned certificates.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {

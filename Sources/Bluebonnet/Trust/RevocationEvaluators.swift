@@ -58,11 +58,11 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.lists = lists
     }
 
-    /// Checks the chain and the host unless turned off, and whether a certificate has been revoked.
+    /// Checks the chain and the host, unless disabled, and whether a certificate has been revoked.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
     ///   concerns revocation.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
@@ -107,11 +107,11 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
 /// Libcurl itself queries no responders. Only the server's own certificate is checked:
 ///
 /// 1. By default, the chain and the host are checked first, because an untrusted certificate could name any server as
-/// its responder.
+///    its responder.
 /// 2. If the server staples a response that settles the status, the responders are not queried. A certificate that
-/// requires stapling (RFC 7633) is refused without a stapled response.
+///    requires stapling (RFC 7633) is refused without a stapled response.
 /// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until one knows the
-/// certificate.
+///    certificate.
 ///
 /// Each handshake that needs a new evaluation is aborted, and the connection is opened again if the server is accepted.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
@@ -161,11 +161,11 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         self.session = session
     }
 
-    /// Checks the chain and the host unless turned off, and queries the responders if necessary.
+    /// Checks the chain and the host, unless disabled, and queries the responders if necessary.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
     ///   concerns revocation, with the error of the last failed OCSP request as the underlying error.
     @concurrent

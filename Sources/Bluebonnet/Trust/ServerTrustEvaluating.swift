@@ -42,7 +42,7 @@ extension AsyncServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
-    ///   - host: The host that the server was contacted as. It is ignored.
+    ///   - host: The host of the request. It is ignored.
     /// - Throws: A `.trust(.notEvaluated)` error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         throw RequestError(.trust(.notEvaluated), detail: "\(Self.self) has to be awaited")
@@ -107,11 +107,11 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain, and the host unless turned off.
+    /// Checks the chain, and the host unless disabled.
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: A `.trust` error with the reason for the refusal.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         try trust.evaluateChain()
@@ -132,7 +132,7 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
 /// Accepts every server.
 ///
 /// Never use this evaluator in production. An attacker on the network between you and the server could read and change
-/// everything. When it is first used in a process, it prints a warning to standard error.
+/// everything. The first use in a process prints a warning to standard error.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     private static let hasWarned = Atomic<Bool>(false)
 
@@ -143,7 +143,7 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
-    ///   - host: The host that the server was contacted as, for the warning.
+    ///   - host: The host of the request, for the warning.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
@@ -173,7 +173,7 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The error of the first evaluator that refuses; a `.trust(.notEvaluated)` error if there is no
     ///   evaluator.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
@@ -210,7 +210,7 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The closure's error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws { try closure(trust, host) }
 }
@@ -231,7 +231,7 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - trust: The server's certificates and stapled OCSP response.
-    ///   - host: The host that the server was contacted as.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The closure's error.
     @concurrent
     package func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }

@@ -8,8 +8,8 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session looks up the evaluator of each host once and remembers it, for up to 1,024 hosts. HTTPS proxies are hosts,
-/// too.
+/// A session looks up the evaluator of each host once and remembers it, for up to 1,024 hosts. This also applies to
+/// HTTPS proxies.
 public struct ServerTrustManager: Sendable {
     /// Whether a request to a host without an evaluator fails.
     ///
