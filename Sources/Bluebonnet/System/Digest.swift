@@ -1,12 +1,12 @@
 import COpenSSL
 import FoundationEssentials
 
-/// The digests of bytes.
-// Safety: OpenSSL reads and writes within the call, up to the number of bytes that it is given.
+/// Computes digests of bytes.
+// Safety: OpenSSL reads and writes only within the call, and at most the given number of bytes.
 enum Digest {
-    /// The SHA-256 of some bytes (FIPS 180-4).
+    /// Returns the SHA-256 of some bytes (FIPS 180-4).
     static func sha256(of data: Data) -> Data {
-        // The first use of OpenSSL decides whether it cleans up at exit, while other threads use it (`ExitGate`).
+        // The first use of OpenSSL decides whether it cleans up at exit while other threads use it (`ExitGate`).
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         var digest = [UInt8](repeating: 0, count: 32)
         _ = unsafe data.withUnsafeBytes { bytes in

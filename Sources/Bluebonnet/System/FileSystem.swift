@@ -2,17 +2,17 @@ import CSystem
 import FoundationEssentials
 import Glibc
 
-/// Wraps the system calls on paths; all of them block.
-// Safety: every pointer below lives for the call that it is handed to; callers ensure that paths hold no NUL.
+/// Wraps the system calls on paths, all of which block.
+// Safety: every pointer below is used only within its call; callers ensure that paths contain no NUL.
 enum FileSystem {
-    /// Returns the status of the file at the path, or nil when there is nothing or it cannot be seen.
+    /// Returns the status of the file at a path; `nil` if there is no file, or if it is not accessible.
     static func status(_ path: String, followingLinks: Bool) -> FileStatus? {
         var status = stat()
         let code = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         return code == 0 ? FileStatus(status) : nil
     }
 
-    /// Returns the status of the file at the path, or of the file to which a link there leads.
+    /// Returns the status of the file at a path, following links.
     ///
     /// - Throws: The system's error.
     static func examine(_ path: String) throws(SystemError) -> FileStatus {
@@ -21,12 +21,12 @@ enum FileSystem {
         return FileStatus(status)
     }
 
-    /// Whether this process may change the entries of a directory; false on a file system that can only be read.
+    /// Whether this process may change the entries of a directory; `false` on a read-only file system.
     static func isWritable(_ directory: String) -> Bool {
         unsafe access(directory, W_OK | X_OK) == 0
     }
 
-    /// Returns the path from the root on without links, as far as there is something.
+    /// Returns the absolute path without links, as far as the path exists.
     static func realPath(_ path: String) -> String {
         if let text = unsafe realpath(path, nil) {
             defer { unsafe free(text) }
@@ -36,11 +36,11 @@ enum FileSystem {
         return parent == path ? path : self.path(name(of: path), in: realPath(parent))
     }
 
-    /// Makes a directory and its missing parents.
+    /// Creates a directory and its missing parents.
     ///
     /// - Parameters:
     ///   - path: The path of the directory.
-    ///   - mode: The permissions of the directory, less the process's umask; its parents get the usual ones.
+    ///   - mode: The permissions of the directory, minus the process's umask; its parents get the default permissions.
     /// - Throws: The system's error.
     static func makeDirectories(_ path: String, mode: mode_t = 0o777) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
@@ -49,46 +49,47 @@ enum FileSystem {
             guard status(path, followingLinks: true)?.isDirectory == true else { throw SystemError(ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectories(parent(of: path))
-            // Another process or thread may have made it meanwhile.
+            // Another process or thread may have created it in the meantime.
             guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
         case let code: throw SystemError(code)
         }
     }
 
-    /// Gives a file another name, in place of a file that has it.
+    /// Renames a file, and replaces a file that already has the new name.
     static func rename(_ source: String, to target: String) throws(SystemError) {
         guard unsafe Glibc.rename(source, target) == 0 else { throw SystemError(errno) }
     }
 
-    /// Gives a file another name, or fails with `EEXIST` when that is taken.
+    /// Renames a file; fails with `EEXIST` if the new name is taken.
     static func renameWithoutReplacing(_ source: String, to target: String) throws(SystemError) {
         let code = unsafe bb_rename_without_replacing(source, target)
         if code == 0 { return }
-        // Not every file system knows of this. A second name is never given in place of another file.
+        // Not every file system supports this call. A hard link never replaces another file.
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) else { throw SystemError(code) }
         if unsafe link(source, target) == 0 { return remove(source) }
         guard [EPERM, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) else { throw SystemError(errno) }
-        // Nor does every one know links: a file that is made at the target in between these two lines is lost.
+        // Some file systems do not support links either. Then, a file that is created at the target between these two
+        // lines is lost.
         guard status(target, followingLinks: false) == nil else { throw SystemError(EEXIST) }
         try rename(source, to: target)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists, ignoring errors.
     static func remove(_ path: String) {
         _ = unsafe unlink(path)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     ///
-    /// - Throws: The system's error: the file is still there.
+    /// - Throws: The system's error if the file still exists.
     static func removeIfPresent(_ path: String) throws(SystemError) {
         guard unsafe unlink(path) != 0, errno != ENOENT, errno != ENOTDIR else { return }
         throw SystemError(errno)
     }
 
-    /// Returns the names in a directory; an empty list when the directory does not exist.
+    /// Returns the names in a directory; an empty array if the directory does not exist.
     ///
-    /// - Throws: The system's error: the directory cannot be read.
+    /// - Throws: The system's error if the directory cannot be read.
     static func names(in directory: String) throws(SystemError) -> [String] {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory)
@@ -105,7 +106,7 @@ enum FileSystem {
 
     // MARK: Paths
 
-    /// The directory of temporary files.
+    /// The directory for temporary files.
     static var temporaryDirectory: String {
         withoutSlashes(FileManager.default.temporaryDirectory.path(percentEncoded: false))
     }
@@ -129,7 +130,7 @@ enum FileSystem {
         directory.utf8.last == 0x2f ? directory + name : "\(directory)/\(name)"
     }
 
-    /// Returns the path without slashes at its end, but for that of the root.
+    /// Returns the path without trailing slashes; the root keeps its slash.
     static func withoutSlashes(_ path: String) -> String {
         var end = path.endIndex
         while end > path.index(path.startIndex, offsetBy: 1, limitedBy: path.endIndex) ?? path.endIndex,
@@ -141,20 +142,20 @@ enum FileSystem {
     }
 }
 
-/// The status of a file, from the system.
+/// The status of a file, as the system reports it.
 struct FileStatus: Hashable {
     var isRegular: Bool
     var isDirectory: Bool
     var size: Int64
-    /// The permission bits.
+    /// The permission bits of the file.
     var mode: mode_t
     var owner: uid_t
     var links: Int
-    /// When the content was changed last, in nanoseconds since 1970.
+    /// When the content last changed, in nanoseconds since 1970.
     var modified: Int64
-    /// When the content or the status was changed last, in nanoseconds since 1970.
+    /// When the content or the status last changed, in nanoseconds since 1970.
     var changed: Int64
-    /// The identity by which files are distinguished, whatever their names.
+    /// The identity of the file, regardless of its names.
     var identity: Identity
 
     struct Identity: Hashable {
@@ -174,13 +175,13 @@ struct FileStatus: Hashable {
         identity = Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Whether no other user can have put the file there: it is regular, owned by this user, and has one name only.
+    /// Whether no other user can have placed the file: it is regular, belongs to this user, and has only one name.
     ///
-    /// In a directory that others may write to, a file or a link of theirs could wait under a name that is easily
-    /// guessed.
+    /// In a directory that other users may write to, a file or link of theirs could exist under a name that is easy to
+    /// guess.
     var isOwn: Bool { isRegular && owner == geteuid() && links == 1 }
 
-    /// Whether only this user can have written to it, or to its content.
+    /// Whether only this user can have written to the file or directory.
     var isPrivate: Bool { owner == geteuid() && mode & (S_IWGRP | S_IWOTH) == 0 }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

@@ -1,34 +1,34 @@
 import Glibc
 
-/// An address of IPv4 or of IPv6, with the link that an address of IPv6 may name.
-// Safety: the system reads and writes within the calls, into buffers that it is given and no more than they hold.
+/// An IPv4 or IPv6 address, with the zone of an IPv6 address if there is one.
+// Safety: the system reads and writes only within the calls, and at most the size of the buffers.
 package struct IPAddress: Hashable, Sendable {
-    /// 4 bytes, or 16.
+    /// The 4 or 16 bytes of the address.
     package let bytes: [UInt8]
 
-    /// The link's name or number, of an address such as `fe80::1%eth0` (RFC 4007 §11).
+    /// The zone, which is the name or number of a link, as in `fe80::1%eth0` (RFC 4007 §11).
     package let zone: String?
 
-    /// An address of 4 or 16 bytes; one of IPv4 in the clothes of IPv6 (RFC 4291 §2.5.5.2) is one of IPv4.
+    /// Creates an address from 4 or 16 bytes; an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes an IPv4 address.
     package init(bytes: [UInt8], zone: String? = nil) {
         let isMapped = bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10...11] == [0xff, 0xff]
         self.bytes = isMapped ? [UInt8](bytes[12...]) : bytes
         self.zone = zone
     }
 
-    /// Reads an address, with or without brackets; `nil` if the text is not an address.
+    /// Parses an address, with or without brackets; `nil` if the text is not an address.
     package init?(_ text: String) {
         guard let (bytes, zone) = Self.parts(of: text) else { return nil }
         self.init(bytes: bytes, zone: zone)
     }
 
-    /// The bytes of an address and its link.
+    /// Returns the bytes and the zone of an address.
     private static func parts(of text: String) -> (bytes: [UInt8], zone: String?)? {
         var text = Substring(text)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
         guard let percent = text.firstIndex(of: "%") else { return bytes(of: String(text)).map { ($0, nil) } }
         var zone = text[percent...].dropFirst()
-        // In a URL the sign itself is escaped (RFC 6874 §2).
+        // In a URL, the percent sign itself is escaped (RFC 6874 §2).
         if zone.hasPrefix("25"), zone.count > 2 { zone = zone.dropFirst(2) }
         guard let bytes = Self.bytes(of: String(text[..<percent])), bytes.count == 16, !zone.isEmpty,
             zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "%") })
@@ -36,7 +36,7 @@ package struct IPAddress: Hashable, Sendable {
         return (bytes, String(zone))
     }
 
-    /// The bytes of an address in a text that has neither brackets nor a link; `nil` if the text is not an address.
+    /// Parses an address without brackets and zone; `nil` if the text is not an address.
     ///
     /// An IPv4-mapped IPv6 address stays an IPv6 address.
     static func bytes(of text: String) -> [UInt8]? {
@@ -48,16 +48,16 @@ package struct IPAddress: Hashable, Sendable {
         return nil
     }
 
-    /// Whether a host is an address, which has no domains above or below it.
+    /// Whether a host is an address, which has no parent domains or subdomains.
     static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 
-    /// The one way to write the address that a host in lower case stands for, without brackets and link; `nil` for a
-    /// name.
+    /// Returns the canonical form of an address, without brackets and zone; `nil` if the host is a name.
     ///
-    /// There are many ways to write most: `127.1`, `0x7f000001`, `[0::1]`. Those of IPv4 have one to four numbers,
-    /// decimal, octal or hexadecimal, as the system, libcurl and browsers read them.
+    /// The host must be in lower case. Most addresses can be written in many ways: `127.1`, `0x7f000001`, `[0::1]`. An
+    /// IPv4 address consists of one to four decimal, octal or hexadecimal numbers, as the system, libcurl and browsers
+    /// parse it.
     static func canonical(_ host: String) -> String? {
-        // Most hosts are names, and have other letters.
+        // Most hosts are names, which contain other letters.
         let mayBeAddress = host.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
@@ -75,7 +75,7 @@ package struct IPAddress: Hashable, Sendable {
         return text(of: bytes)
     }
 
-    /// The text of an address of 4 or 16 bytes; `nil` if there are others.
+    /// Returns the text of an address; `nil` if it has neither 4 nor 16 bytes.
     static func text(of bytes: [UInt8]) -> String? {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

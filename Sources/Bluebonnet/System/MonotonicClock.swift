@@ -1,7 +1,7 @@
 import CSystem
 
-/// The system's clock that never goes back, whatever is done to the time of day.
+/// The system's monotonic clock, which never goes back, even if the time of day is changed.
 package enum MonotonicClock {
-    /// Nanoseconds since some moment before the program began.
+    /// Returns nanoseconds since an unspecified time before the program started.
     package static func now() -> Int64 { bb_monotonic_now() }
 }

@@ -3,21 +3,21 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Owns the descriptor of a file, and closes it when the last reference goes.
+/// Owns the descriptor of a file, and closes it when the last reference is released.
 ///
-/// Its calls wait for the disk, so they belong on the global pool, never on the loop. ``readResident(_:into:at:)``
-/// alone does not wait.
-// Safety: every pointer below lives for the call that it is handed to, with the length of the memory behind it.
+/// Its calls block, so they belong on the global executor, never on the loop. Only ``readResident(_:into:at:)`` does
+/// not wait for the disk.
+// Safety: every pointer below is used only within its call, with the size of its memory.
 final class OpenFile: Sendable {
     private let descriptor: Int32
-    /// Whether ``close()`` has given the descriptor back to the system.
+    /// Whether ``close()`` has returned the descriptor to the system.
     private let isClosed = Atomic(false)
 
     private init(_ path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) {
-        // C would take the path to end there.
+        // In C, the path would end at the NUL.
         guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
         descriptor = try OpenFile.retrying {
-            // No program that this one starts keeps the file, and its lock, open.
+            // A program that this process starts must not keep the file, and its lock, open.
             unsafe open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
         }
     }
@@ -26,7 +26,7 @@ final class OpenFile: Sendable {
         try? close()
     }
 
-    /// Makes a file that is not there yet; fails with `EEXIST` when it is.
+    /// Creates a file; fails with `EEXIST` if it already exists.
     static func creating(_ path: String, mode: mode_t) throws(SystemError) -> OpenFile {
         try OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: mode)
     }
@@ -37,18 +37,18 @@ final class OpenFile: Sendable {
         try OpenFile(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW)
     }
 
-    /// Opens a file for reading.
+    /// Opens a file for reading; a link at the end of the path is only followed on request.
     static func reading(_ path: String, followingLinks: Bool = false) throws(SystemError) -> OpenFile {
         try OpenFile(path, O_RDONLY | O_NONBLOCK | (followingLinks ? 0 : O_NOFOLLOW))
     }
 
-    /// Writes a file for its owner only, in place of the one that is there: a reader sees all of either.
+    /// Replaces the content of a file atomically, and makes the file accessible only to its owner.
     ///
     /// - Parameters:
     ///   - path: The path of the file.
-    ///   - data: The content.
-    ///   - unfinished: The path that the file has until it is complete.
-    /// - Throws: The system's error; the old file at the path is still there.
+    ///   - data: The new content.
+    ///   - unfinished: The path of the new file until it is complete.
+    /// - Throws: The system's error; in this case, the old file still exists.
     static func replace(_ path: String, with data: Data, by unfinished: String) throws(SystemError) {
         do throws(SystemError) {
             let file = try creating(unfinished, mode: 0o600)
@@ -62,34 +62,33 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Closes the file, and throws an error that the system reports only now: that on a network's disk, the data was
-    /// not written.
+    /// Closes the file, which must not be used afterwards.
     ///
-    /// The file is not used after that.
+    /// - Throws: An error that the system reports only now, for example that a network file system has not written the
+    ///   data.
     func close() throws(SystemError) {
         guard !isClosed.exchange(true, ordering: .relaxed), Glibc.close(descriptor) != 0 else { return }
-        // Linux has closed it, also when it was interrupted.
+        // Linux has closed the descriptor even if the call was interrupted.
         guard errno == EINTR else { throw SystemError(errno) }
     }
 
-    /// The current status of the file.
+    /// Returns the current status of the file.
     func status() throws(SystemError) -> FileStatus {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw SystemError(errno) }
         return FileStatus(status)
     }
 
-    /// The result of asking for a lock.
+    /// The result of a request for the lock.
     enum Lock {
         case taken
-        /// Another descriptor, of this process or another, has it.
+        /// Another descriptor, of this process or another one, holds the lock.
         case busy
-        /// The file system knows no locks.
+        /// The file system does not support locks.
         case unsupported
     }
 
-    /// Takes the lock that only one descriptor of the file can have at a time; it is given back when the file is
-    /// closed.
+    /// Takes the lock, which only one descriptor of the file can hold at a time; closing the file releases the lock.
     func lock() -> Lock {
         do throws(SystemError) {
             _ = try Self.retrying { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -99,14 +98,14 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Gives the lock back while the file stays open.
+    /// Releases the lock while the file stays open.
     func unlock() {
         _ = flock(descriptor, LOCK_UN)
     }
 
     // MARK: Reading
 
-    /// Returns the content of the file, up to a number of bytes.
+    /// Returns the content of the file from a position on, up to a number of bytes.
     func read(upTo limit: Int, from position: Int64 = 0) throws(SystemError) -> Data {
         var data = Data(count: limit)
         var count = 0
@@ -123,8 +122,9 @@ final class OpenFile: Sendable {
         return data.prefix(count)
     }
 
-    /// Reads at most so many bytes from a position on, in reused memory, and no more than that has; none at the end of
-    /// the file.
+    /// Reads at most the given number of bytes from a position on into reused memory, whose size is also a limit.
+    ///
+    /// Returns no bytes at the end of the file.
     func readPiece(_ count: Int, at position: Int64) throws(SystemError) -> Data {
         let buffer = RecycledBuffers.files.take()
         unsafe try buffer.fill(upTo: count) { memory throws(SystemError) in
@@ -133,9 +133,10 @@ final class OpenFile: Sendable {
         return RecycledBuffers.files.piece(of: buffer)
     }
 
-    /// Reads at most so many bytes that the system has in memory, and never waits for the disk; returns how many.
+    /// Reads at most the given number of bytes that the system has in memory; returns their number, and never waits.
     ///
-    /// None also at the end of the file, and where the system cannot tell: a read in the other way shows which it is.
+    /// The number is also 0 at the end of the file, and if the system cannot tell. A read by another method shows the
+    /// reason.
     func readResident(_ count: Int, into memory: inout MutableRawSpan, at position: Int64) -> Int {
         unsafe memory.withUnsafeMutableBytes { memory in
             max(0, unsafe bb_read_resident(descriptor, memory.baseAddress, min(count, memory.count), off_t(position)))
@@ -144,7 +145,8 @@ final class OpenFile: Sendable {
 
     // MARK: Writing
 
-    /// Writes all of the data at a position and moves it on by as much as was written, even when it throws.
+    /// Writes all of the data at a position, and advances the position by the number of written bytes, even if it
+    /// throws.
     func write(_ data: Data, at position: inout Int64) throws(SystemError) {
         var done = 0
         while done < data.count {
@@ -160,7 +162,7 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Copies everything to another file, which is empty.
+    /// Copies the whole content to another, empty file.
     func copy(to other: OpenFile) throws(SystemError) {
         var position: Int64 = 0
         while true {
@@ -170,12 +172,12 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Cuts the file.
+    /// Shortens the file.
     func truncate(to size: Int64) throws(SystemError) {
         _ = try Self.retrying { ftruncate(descriptor, off_t(size)) }
     }
 
-    /// Notes that the file was used just now.
+    /// Sets the file's times of access and modification to the current time.
     func touch() {
         _ = futimens(descriptor, nil)
     }
@@ -185,7 +187,7 @@ final class OpenFile: Sendable {
         guard fchmod(descriptor, mode) == 0 else { throw SystemError(errno) }
     }
 
-    /// Calls the system, again as often as it is interrupted.
+    /// Repeats a system call as long as it is interrupted.
     private static func retrying<Result: BinaryInteger>(_ call: () -> Result) throws(SystemError) -> Result {
         while true {
             let result = call()

@@ -1,17 +1,18 @@
 import FoundationEssentials
 import Glibc
 
-/// Memory for one piece of a body, which is reused instead of being made for every piece.
+/// Memory for one piece of a body, which is reused instead of being allocated for each piece.
 ///
-/// It saves no instructions, but memory: without it, eight streams of 64 MB at a time need 52 MB instead of 35.
-// Safety: a buffer has one owner at a time: the pool, the writer that fills it, or the `Data` that was made of it,
-// which only reads and gives it back when it goes. Each hands it on under the pool's lock, or by `Data`'s reference
-// count.
+/// This saves memory rather than instructions: without it, eight simultaneous streams of 64 MB need 52 MB instead of 35
+/// MB.
+// Safety: a buffer has one owner at a time: the pool, the writer that fills it, or the `Data` made from it. The `Data`
+// only reads the buffer, and returns it when released. Ownership is passed under the pool's lock, or by the reference
+// count of `Data`.
 @safe
 final class RecycledBuffer: @unchecked Sendable {
     private var memory: UnsafeMutableRawPointer
     private var capacity: Int
-    /// How many bytes are in it.
+    /// The number of bytes in the buffer.
     private(set) var count = 0
 
     fileprivate init(capacity: Int) {
@@ -25,7 +26,7 @@ final class RecycledBuffer: @unchecked Sendable {
 
     private var room: Int { capacity - count }
 
-    /// Adds bytes, of which libcurl brings 16 KiB at a time; the buffer grows if it ever should bring more than fit.
+    /// Adds bytes, usually 16 KiB at a time from libcurl; the buffer grows if more bytes arrive than fit.
     func append(_ bytes: UnsafeRawBufferPointer) {
         if bytes.count > room { grow(to: count + bytes.count) }
         guard let source = bytes.baseAddress else { return }
@@ -33,7 +34,7 @@ final class RecycledBuffer: @unchecked Sendable {
         count += bytes.count
     }
 
-    /// Lets a function of the system write at most so many bytes; it returns how many it wrote.
+    /// Lets a system function write at most the given number of bytes; the function returns the number written.
     func fill<Failure: Error>(
         upTo limit: Int, _ write: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -41,8 +42,10 @@ final class RecycledBuffer: @unchecked Sendable {
         count += unsafe try write(free)
     }
 
-    /// Makes a piece of the buffer's content: with the buffer's own memory, which goes back to the pool when the piece
-    /// goes, or as a copy where most of that would be held for nothing.
+    /// Converts the content of the buffer to a piece.
+    ///
+    /// If the buffer is at least half full, the piece uses its memory, which returns to the pool when the piece is
+    /// released. Otherwise, the piece is a copy, because most of the memory would be wasted.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
         guard count >= capacity / 2 else {
             let copy = unsafe Data(bytes: memory, count: count)
@@ -60,23 +63,23 @@ final class RecycledBuffer: @unchecked Sendable {
         capacity = newCapacity
     }
 
-    /// Empties the buffer; returns whether it is as large as the others.
+    /// Empties the buffer; returns whether it still has the pool's standard size.
     fileprivate func isReusable(size: Int) -> Bool {
         count = 0
         return capacity == size
     }
 }
 
-/// Keeps the unused buffers for the next writer.
+/// Stores unused buffers for the next writer.
 final class RecycledBuffers: Sendable {
-    /// For bodies that are read from files.
+    /// The buffers for bodies that are read from files.
     static let files = RecycledBuffers(size: 256 * 1024)
 
-    /// How many bytes a buffer holds.
+    /// The size of each buffer in bytes.
     let size: Int
 
     private let free = Locked<[RecycledBuffer]>([])
-    /// More are not kept.
+    /// The maximum number of unused buffers that are kept.
     private static let limit = 6
 
     init(size: Int) {
@@ -85,7 +88,7 @@ final class RecycledBuffers: Sendable {
 
     func take() -> RecycledBuffer { free.withLock { $0.popLast() } ?? RecycledBuffer(capacity: size) }
 
-    /// Makes a piece of a buffer that is not used any more by the caller.
+    /// Converts the content of a buffer to a piece; the caller must no longer use the buffer.
     func piece(of buffer: RecycledBuffer) -> Data { buffer.piece(for: self) }
 
     fileprivate func recycle(_ buffer: RecycledBuffer) {

@@ -1,7 +1,7 @@
 import CSystem
 import Glibc
 
-/// Holds the number with which a system call failed.
+/// The error number of a failed system call.
 package struct SystemError: Error, Hashable {
     package let code: Int32
 
@@ -9,27 +9,27 @@ package struct SystemError: Error, Hashable {
         self.code = code
     }
 
-    /// Whether the error is that there is nothing at the path.
+    /// Whether no file exists at the path.
     var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
 
-    /// Whether there is such a file already.
+    /// Whether the file already exists.
     var fileExists: Bool { code == EEXIST }
 
-    /// Whether there is no such file, or it may not be reached.
+    /// Whether the file does not exist or is not accessible.
     var isUnreachable: Bool { isAbsence || [EACCES, ELOOP, ENAMETOOLONG].contains(code) }
 
     /// The system's message for the error.
-    // Safety: the text is the calling thread's own until the next call; it is copied at once.
+    // Safety: the text belongs to the calling thread until the next call; it is copied at once.
     package var message: String {
         guard let text = unsafe strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text)
     }
 }
 
-/// The stream for a program's messages that are not its output.
+/// The standard error stream of the process.
 enum StandardError {
-    /// Writes a text as a whole, as far as that is possible.
-    // Safety: the bytes are read within the call, up to their number.
+    /// Writes a text in a single call, ignoring errors.
+    // Safety: the bytes are read only within the call, and at most their number.
     static func write(_ text: String) {
         let bytes = Array(text.utf8)
         _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -1,20 +1,23 @@
 import Glibc
 import Synchronization
 
-/// Guards a value with a mutex that the thread sanitizer sees.
+/// Guards a value with a mutex that the thread sanitizer recognizes.
 ///
-/// A reference: copies of it guard the same value. Nothing is called or awaited inside ``withLock(_:)`` that could take
-/// another lock, but for the mailboxes of event monitors, which a request fills there, and which call nothing. Nothing
-/// of the user's is released there either, since its `deinit` may call anything: the closure returns what it removes or
-/// replaces, for instance by `exchange(_:with:)`. Mutex and value are one allocation.
-// Safety: the value is only reached inside `withLock`, and enters and leaves it as `sending`.
+/// This is a reference: its copies guard the same value. The mutex and the value share one allocation. Code inside
+/// ``withLock(_:)`` follows two rules:
+///
+/// - It must not call or await anything that could take another lock. The only exception are the mailboxes of event
+///   monitors: a request adds to them under its lock, and they call nothing themselves.
+/// - It must not release objects of the user, because their `deinit` may call anything. The closure returns what it
+///   removes or replaces instead, for example by `exchange(_:with:)`.
+// Safety: the value is only accessed inside `withLock`, and enters and leaves it as `sending`.
 @safe
 package struct Locked<Value: ~Copyable>: @unchecked Sendable {
     private let buffer: MutexBuffer<Value>
 
-    /// Creates the guard of a value.
+    /// Creates a lock for a value.
     package init(_ value: consuming sending Value) {
-        // Safety: `create` made a buffer of this very type; it is initialized before anyone else knows of it.
+        // Safety: `create` made a buffer of exactly this type; it is initialized before any other code can access it.
         let made = unsafe MutexBuffer<Value>.create(minimumCapacity: 1) { _ in unsafe pthread_mutex_t() }
         unsafe buffer = unsafeDowncast(made, to: MutexBuffer<Value>.self)
         let (mutex, element) = unsafe buffer.withUnsafeMutablePointers { unsafe ($0, $1) }
@@ -39,7 +42,7 @@ package struct Locked<Value: ~Copyable>: @unchecked Sendable {
     }
 }
 
-/// Ends the mutex and the value together with the allocation.
+/// Destroys the mutex and the value together with the allocation.
 @safe
 private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t, Value> {
     deinit {
@@ -51,20 +54,21 @@ private final class MutexBuffer<Value: ~Copyable>: ManagedBuffer<pthread_mutex_t
     }
 }
 
-/// Holds an object that is made when it is first needed, by the first thread that needs it.
+/// Holds an object that is created when it is first needed, by the first thread that needs it.
 ///
-/// As `AtomicLazyReference`, of which every look, even at one that is empty, costs some 600 instructions (Swift 6.3: it
-/// is generic code that asks the runtime for its types); here a flag is looked at first.
+/// This works like `AtomicLazyReference`, but checks a flag first. Each access to an `AtomicLazyReference`, even an
+/// empty one, costs some 600 instructions (Swift 6.3), because it is generic code that requests type metadata from the
+/// runtime.
 struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     private let reference = AtomicLazyReference<Instance>()
     private let isStored = Atomic(false)
 
-    /// Returns the object, if there is one.
+    /// Returns the object; `nil` if none has been stored.
     func load() -> Instance? {
         isStored.load(ordering: .acquiring) ? reference.load() : nil
     }
 
-    /// Stores an object unless there is one; returns the one that is there then.
+    /// Stores an object unless there already is one; returns the stored object.
     func storeIfNil(_ instance: consuming Instance) -> Instance {
         let stored = reference.storeIfNil(instance)
         isStored.store(true, ordering: .releasing)
@@ -72,17 +76,18 @@ struct LazyReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
     }
 }
 
-/// A waiting task; to be resumed exactly once.
+/// A waiting task, which must be resumed exactly once.
 ///
-/// A debug build traps when that is done twice, and warns when it is never done. A release build does without: a
-/// checked continuation is an allocation, and a type whose size the compiler does not know, for each wait.
-// Safety: each owner of a value takes it from behind a lock to resume it, and so resumes it once; debug builds check
-// that.
+/// A debug build traps if the task is resumed twice, and warns if it is never resumed. A release build does not check:
+/// a checked continuation would cost an allocation, and a type of dynamic size, for each wait.
+// Safety: each owner of a value removes it under a lock before resuming it, and therefore resumes it once. Debug builds
+// check this.
 @safe
 struct Resumption<Value: Sendable>: Sendable {
     #if DEBUG
         fileprivate let continuation: CheckedContinuation<Value, Never>
-        /// Shows the thread sanitizer, which does not see continuations, that the value was made before it is used.
+        /// Shows the thread sanitizer, which does not understand continuations, that the value was created before its
+        /// use.
         fileprivate let handover: Locked<Void>
     #else
         fileprivate let continuation: UnsafeContinuation<Value, Never>
@@ -104,7 +109,7 @@ extension Resumption<Void> {
     }
 }
 
-/// Waits until the resumption that `body` gets is used; `body` runs at once.
+/// Suspends the task until the resumption passed to `body` is used; `body` runs immediately.
 func withResumption<Value>(_ body: (Resumption<Value>) -> Void) async -> Value {
     #if DEBUG
         let handover = Locked(())

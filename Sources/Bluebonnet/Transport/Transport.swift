@@ -1,134 +1,138 @@
 public import FoundationEssentials
 
-/// Carries requests to servers and responses back; a session has one.
+/// Sends requests to servers and returns their responses; each session has one transport.
 ///
-/// ``Session`` uses a ``CurlTransport`` unless it is given another transport: the stub for tests in
-/// `BluebonnetTesting`, or one of yours, which may well have a ``CurlTransport`` to pass requests on to. A transport
-/// sends one request once: interception, redirects, retries and caching happen above it.
+/// ``Session`` uses a ``CurlTransport`` unless it is given another transport. That can be the stub for tests in
+/// `BluebonnetTesting`, or your own, which may wrap a ``CurlTransport`` and pass requests on to it. A transport sends
+/// each request once: interception, redirects, retries and caching happen above it.
 public protocol Transport: Sendable {
     /// Starts an exchange and returns at once.
     ///
-    /// Called on any thread. The observer's methods are called on a thread of the transport's choice, and the outcome
-    /// is reported exactly once in any case; also when this is called after ``shutDown()``, with `.sessionShutDown`.
+    /// May be called on any thread. The transport chooses the thread on which it calls the observer. It reports the
+    /// outcome exactly once in every case. After ``shutDown()``, the outcome has the error `.sessionShutDown`.
     ///
     /// - Parameters:
-    ///   - request: The request to send; already checked.
-    ///   - options: The options of this exchange alone.
+    ///   - request: The request to send. It has already been validated.
+    ///   - options: The options for this exchange only.
     ///   - observer: The receiver of the events. It is retained until it has received the outcome.
-    /// - Returns: The handle by which the exchange is cancelled, suspended and resumed.
+    /// - Returns: The handle that cancels, suspends and resumes the exchange.
     func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange
 
     /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the transport's resources.
     ///
-    /// Returns when that is done. Calling it twice is allowed.
+    /// Returns when all of this is done. It may be called more than once.
     func shutDown() async
 
-    /// The executor on which the transport works, if it has one of its own.
+    /// The executor that the transport runs on; `nil` if it has no executor of its own.
     ///
-    /// A task that prefers it (`withTaskExecutorPreference`) saves the hops between threads for every request.
+    /// A task that prefers this executor (`withTaskExecutorPreference`) avoids several thread hops per request.
     var executor: (any TaskExecutor)? { get }
 
-    /// The cookies that the transport keeps and sends; `nil`, the default, for a transport that does not support
-    /// cookies.
+    /// The cookies that the transport stores and sends; `nil`, the default, if the transport does not support cookies.
     ///
-    /// ``Session/cookies`` reads and changes this storage. A transport around another one passes on that of the other.
-    /// A cache assumes that a transport without a storage sends cookies, unless the session's policy is `.never`.
+    /// ``Session/cookies`` reads and changes this storage. A transport that wraps another one should return the storage
+    /// of the wrapped transport. If this is `nil`, a cache still assumes that the transport sends cookies, unless the
+    /// session's cookie policy is `.never`.
     var cookieStorage: (any CookieStorage)? { get }
 
     /// Sets the manager whose evaluators check servers, from the next exchange on.
     ///
-    /// Called once, when a session is made with a manager and a transport. The default does nothing and returns
-    /// `false`. The session's requests then fail: a manager that is never asked would not protect them.
+    /// Called once, when a session is created with both a manager and a transport. The default implementation does
+    /// nothing and returns `false`. In that case all requests of the session fail, because a manager that is never
+    /// consulted protects nothing.
     ///
     /// - Parameter manager: The session's manager.
-    /// - Returns: Whether it will be asked in each handshake, and no request be sent to a server that it refuses.
+    /// - Returns: `true` if the transport will consult the manager in each handshake, and will send no request to a
+    ///   server that the manager's evaluator refuses.
     func evaluateServers(using manager: ServerTrustManager) -> Bool
 }
 
 extension Transport {
-    /// None: the transport keeps no cookies.
+    /// `nil`: by default, a transport does not support cookies.
     public var cookieStorage: (any CookieStorage)? { nil }
 
-    /// Does nothing: the transport evaluates no servers.
+    /// Does nothing: by default, a transport does not evaluate servers.
     ///
-    /// - Parameter manager: The session's manager.
+    /// - Parameter manager: The session's manager. It is ignored.
     /// - Returns: `false`.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool { false }
 }
 
-/// Keeps the cookies of a transport, and lets them be seen and changed.
+/// Stores the cookies of a transport, for reading and changing.
 public protocol CookieStorage: Sendable {
-    /// Returns the stored cookies, in the order of their coming for each host; expired cookies are left out.
+    /// Returns the stored cookies that have not expired, each host's cookies in the order of their arrival.
     ///
-    /// - Returns: The cookies; an empty list if the session's policy is to keep none.
+    /// - Returns: The cookies; an empty array if the transport keeps no cookies.
     /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``.
     func cookies() async throws(RequestError) -> [Cookie]
 
-    /// Changes the stored cookies, all at once.
+    /// Applies a change to the stored cookies, as a whole.
     ///
-    /// - Parameter change: The change. The cookies in it have been checked.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``, `.cookies(.disabled)` if the transport keeps no
-    ///   cookies.
+    /// - Parameter change: The change to apply. ``CookieStore`` validates its cookies before it calls this method.
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``; `.cookies(.notKept)` if the change sets cookies and
+    ///   the transport keeps none; another `.cookies` error for a cookie that cannot be stored.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
 
-/// Describes a change of a session's cookies.
+/// A change to a session's cookies.
 @nonexhaustive
 public enum CookieChange: Hashable, Sendable {
-    /// Keeps these, in place of those of the same name, domain and path.
+    /// Stores these cookies, in place of cookies with the same name, domain and path.
     case set([Cookie])
-    /// Removes these, whatever their values are.
+    /// Removes these cookies, whatever their stored values are.
     case delete([Cookie])
-    /// Removes those of a domain and of the hosts below it.
+    /// Removes the cookies of a domain and of its subdomains.
     case deleteDomain(String)
-    /// Removes those that last as long as the session.
+    /// Removes the session cookies, which have no expiry date.
     case deleteSessionCookies
-    /// Removes all.
+    /// Removes all cookies.
     case deleteAll
 }
 
-/// A request on its way: the handle that cancels, suspends and resumes it.
+/// The handle of a running request, which cancels, suspends and resumes it.
 ///
-/// All methods return at once, may be called from any thread and any number of times, and do nothing once the exchange
-/// has ended.
+/// All methods return at once. They may be called from any thread and any number of times. They do nothing once the
+/// exchange has ended.
 public protocol Exchange: Sendable {
-    /// Ends the exchange; the observer receives `.cancelled` unless the exchange is complete already.
+    /// Cancels the exchange; the observer receives `.cancelled` unless the exchange is already complete.
     func cancel()
 
-    /// Stops reading from and writing to the network.
+    /// Stops reading from and writing to the network until ``resume()`` is called.
     func suspend()
 
     /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Delivers the body that was held back after its head, as ``ExchangeOptions/pausesBody`` asks.
+    /// Delivers the body that ``ExchangeOptions/holdsBody`` or ``ExchangeOptions/holdsRedirects`` held back after the
+    /// head.
     ///
-    /// - Parameter receiver: The receiver of the body's pieces; `nil` to have the body collected in the outcome.
+    /// - Parameter receiver: The receiver of the body's pieces; `nil` to collect the body in the outcome.
     func receiveBody(with receiver: (any BodyReceiver)?)
 
-    /// Delivers more of the body after the receiver returned `.pause`.
+    /// Delivers more of the body after the receiver has returned `.pause`.
     func receiveMore()
 }
 
-/// Takes the body of a response piece by piece.
+/// Receives the body of a response piece by piece.
 public protocol BodyReceiver: AnyObject, Sendable {
-    /// Takes the next bytes of the body, decoded.
+    /// Receives the next bytes of the body, after content decoding.
     ///
-    /// Called on the transport's thread, in order, and never after the outcome was reported. It must return quickly.
+    /// Called on the transport's thread, in order, and never after the outcome has been reported. It must return
+    /// quickly.
     ///
-    /// - Parameter bytes: The bytes; never empty.
-    /// - Returns: Whether there is room for more. After `.pause`, only bytes that had already come in are delivered
-    ///   until ``Exchange/receiveMore()`` is called.
+    /// - Parameter bytes: The next bytes; never empty.
+    /// - Returns: Whether to deliver more. After `.pause`, the transport only delivers bytes that it has already
+    ///   received, until ``Exchange/receiveMore()`` is called.
     func receive(_ bytes: Data) -> ReceiveAction
 }
 
-/// What the transport does after delivering bytes to a receiver.
+/// The transport's next step after it has delivered bytes to a receiver.
 public enum ReceiveAction: Hashable, Sendable {
-    /// Deliver more bytes as they come in.
+    /// Deliver more bytes as they arrive.
     case proceed
-    /// Deliver no more bytes for now.
+    /// Deliver no more bytes until ``Exchange/receiveMore()`` is called.
     case pause
     /// Deliver no more bytes at all; the exchange ends with `.cancelled`.
     case stop
@@ -136,68 +140,73 @@ public enum ReceiveAction: Hashable, Sendable {
 
 /// Receives the events of an exchange.
 ///
-/// The methods are called one after the other, on the transport's thread. They must return quickly and not block.
+/// The methods are called one at a time, on the transport's thread. They must return quickly and must not block.
 public protocol ExchangeObserver: AnyObject, Sendable {
-    /// Called when bytes of the request's body were sent, at most once for each turn of the transport's loop.
+    /// Called when bytes of the request's body have been sent, at most once per turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - sent: The number of bytes that the transport has taken so far.
-    ///   - expected: The total number of bytes, if it is known.
+    ///   - sent: The number of bytes that the transport has accepted so far.
+    ///   - expected: The total number of bytes; `nil` if it is unknown.
     func exchangeDidSend(_ sent: Int64, ofExpected expected: Int64?)
 
-    /// Called once when the head of the response has come in, if ``ExchangeOptions/pausesBody`` is set, or
-    /// ``ExchangeOptions/pausesRedirects`` is set and the response is a redirect.
+    /// Called once when the head of the response has arrived, if the body is held back.
     ///
-    /// It is the final head: informational responses (RFC 9110 §15.2) are not reported.
+    /// That is the case if ``ExchangeOptions/holdsBody`` is set, or if ``ExchangeOptions/holdsRedirects`` is set and
+    /// the response is a redirect. The body is held back until ``Exchange/receiveBody(with:)`` is called. If there is
+    /// no body, the outcome may follow at once.
     ///
-    /// The body is held back until ``Exchange/receiveBody(with:)`` is called. The outcome may come at once if there is
-    /// no body.
+    /// This is always the final head: informational responses (RFC 9110 §15.2) are not reported.
     ///
-    /// - Parameter response: The head.
+    /// - Parameter response: The head of the response.
     func exchangeDidReceiveHead(_ response: HTTPResponse)
 
-    /// Called when bytes of the body came in, at most once for each turn of the transport's loop.
+    /// Called when bytes of the response's body have arrived, at most once per turn of the transport's loop.
     ///
     /// - Parameters:
-    ///   - received: The number of bytes of the body that have come in so far, decoded.
-    ///   - expected: The total number of bytes, if the response has a length and is not compressed.
+    ///   - received: The number of bytes received so far, after content decoding.
+    ///   - expected: The total number of bytes; `nil` if the response states no length or is compressed.
     func exchangeDidReceive(_ received: Int64, ofExpected expected: Int64?)
 
-    /// Called exactly once, last.
+    /// Called exactly once, as the last event.
     ///
-    /// - Parameter outcome: How the exchange ended.
+    /// - Parameter outcome: The response, or the error with which the exchange ended.
     func exchangeDidComplete(_ outcome: ExchangeOutcome)
 }
 
-/// The options of a single exchange.
+/// Options for a single exchange.
 public struct ExchangeOptions: Sendable {
-    /// The largest body to collect, decoded, in bytes; `nil` for no limit.
+    /// The maximum size of the body in bytes, after content decoding; `nil` for no limit.
+    ///
+    /// A larger body ends the exchange with `.invalidResponse(.bodyTooLarge(limit:))`.
     public var maximumResponseBytes: Int64?
 
-    /// Whether the exchange begins suspended.
+    /// Whether the exchange starts suspended.
     public var startsSuspended: Bool
 
-    /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` names its destination.
+    /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` is called.
     public var pausesBody: Bool
 
-    /// Whether the body of a redirect is held back, even if ``pausesBody`` does not ask for it.
+    /// Whether the body of a redirect is held back, even if ``holdsBody`` is not set.
     ///
-    /// Such a body is seldom wanted, and may be long. A transport that collects it all the same does no harm.
+    /// Such a body is rarely needed and may be long. A transport may ignore this option and collect the body.
     public var pausesRedirects: Bool
 
-    /// Decides what a cache that is a transport stores of the response; `nil` for the cache's own decision.
+    /// Decides how a cache stores the response; `nil` for the cache's own decision.
     ///
-    /// Gets the response that may be stored, and returns what is stored in its place; `nil` for nothing.
+    /// Only caches call this closure. It receives the response about to be stored and returns the response to store
+    /// instead, or `nil` to store nothing.
     public var willStore: (@Sendable (CachedResponse) async -> CachedResponse?)?
 
-    /// Creates options.
+    /// Creates options for an exchange.
     ///
     /// - Parameters:
-    ///   - maximumResponseBytes: The largest body to collect, decoded, in bytes; `nil` for no limit.
-    ///   - startsSuspended: Whether the exchange begins suspended.
-    ///   - pausesBody: Whether the body is held back until its destination is named.
-    ///   - pausesRedirects: Whether the body of a redirect is held back.
-    ///   - willStore: Decides what a cache keeps of the response.
+    ///   - maximumResponseBytes: The maximum size of the body in bytes, after content decoding; `nil`, the default, for
+    ///     no limit.
+    ///   - startsSuspended: Whether the exchange starts suspended; `false` by default.
+    ///   - holdsBody: Whether the body is held back until ``Exchange/receiveBody(with:)`` is called; `false` by
+    ///     default.
+    ///   - holdsRedirects: Whether the body of a redirect is held back; `false` by default.
+    ///   - willStore: The closure that decides how a cache stores the response; `nil` by default.
     public init(
         maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, pausesBody: Bool = false,
         pausesRedirects: Bool = false, willStore: (@Sendable (CachedResponse) async -> CachedResponse?)? = nil
@@ -210,31 +219,31 @@ public struct ExchangeOptions: Sendable {
     }
 }
 
-/// How an exchange ended.
+/// The result of an exchange: the response, or the error with which the exchange ended.
 public final class ExchangeOutcome: Sendable {
-    /// The head of the response, if one was received.
+    /// The head of the response; `nil` if none was received.
     public let response: HTTPResponse?
 
-    /// The body as far as it was received; empty when a receiver took it.
+    /// The bytes of the body that were received and collected; empty if a receiver took them.
     public let body: Data
 
-    /// The reason why the exchange failed; `nil` when the response is complete.
+    /// The error with which the exchange failed; `nil` if the response is complete.
     public let error: RequestError?
 
-    /// The measurements, if the transport measures.
+    /// The metrics of the exchange; `nil` if the transport does not measure.
     public let metrics: TransferMetrics?
 
-    /// Where the response came from; the network, unless a cache was before the transport.
+    /// The origin of the response; `.network` unless the response involved a cache.
     public let source: ResponseSource
 
     /// Creates an outcome.
     ///
     /// - Parameters:
-    ///   - response: The head of the response.
-    ///   - body: The body.
-    ///   - error: Why the exchange failed.
-    ///   - metrics: The measurements.
-    ///   - source: Where the response came from.
+    ///   - response: The head of the response; `nil` if none was received.
+    ///   - body: The collected body; empty by default.
+    ///   - error: The error with which the exchange failed; `nil`, the default, if the response is complete.
+    ///   - metrics: The metrics of the exchange; `nil` by default.
+    ///   - origin: The origin of the response; `.network` by default.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,
         source: ResponseSource = .network

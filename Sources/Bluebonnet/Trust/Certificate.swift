@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// A certificate (X.509, RFC 5280).
+/// An X.509 certificate (RFC 5280).
 ///
-/// Its values are read when they are asked for. Two are equal when their bytes are.
+/// Its properties are parsed each time they are read. Two certificates are equal if their DER bytes are equal.
 public struct Certificate: Sendable {
     let x509: X509Certificate
 
@@ -10,10 +10,10 @@ public struct Certificate: Sendable {
         self.x509 = x509
     }
 
-    /// Reads a certificate from DER (X.690).
+    /// Parses a certificate in DER (X.690).
     ///
-    /// - Parameter data: The bytes of one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if they are not exactly one certificate.
+    /// - Parameter data: The bytes of exactly one certificate.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the bytes are not exactly one certificate.
     public init(der data: Data) throws(RequestError) {
         guard let x509 = X509Certificate(der: data) else {
             throw RequestError(.trust(.noCertificatesFound), detail: "the bytes are not one certificate in DER")
@@ -21,19 +21,21 @@ public struct Certificate: Sendable {
         self.x509 = x509
     }
 
-    /// Reads the first certificate of PEM text (RFC 7468).
+    /// Parses the first certificate in PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; parts that are not certificates are left out.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
+    /// - Parameter text: The text. Other PEM blocks in it are skipped.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate.
     public init(pem text: String) throws(RequestError) {
         self = try Self.all(inPEM: Data(text.utf8))[0]
     }
 
-    /// Reads all certificates of PEM text (RFC 7468).
+    /// Parses all certificates in PEM text (RFC 7468).
     ///
-    /// - Parameter text: The text; parts that are not certificates are left out.
-    /// - Returns: At least one certificate, in the text's order.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none.
+    /// A malformed certificate ends the parsing; the certificates before it are returned.
+    ///
+    /// - Parameter text: The text. Other PEM blocks in it are skipped.
+    /// - Returns: At least one certificate, in the order of the text.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the text contains no certificate.
     public static func all(inPEM text: Data) throws(RequestError) -> [Certificate] {
         let found = X509Certificate.all(inPEM: text)
         guard !found.isEmpty else {
@@ -42,14 +44,15 @@ public struct Certificate: Sendable {
         return found.map(Certificate.init)
     }
 
-    /// Reads the certificates of a file, PEM or DER.
+    /// Reads all certificates in a file, in PEM or DER.
     ///
-    /// Reads the file on the caller's thread.
+    /// Reads the file synchronously, on the caller's thread. In PEM, a malformed certificate ends the parsing; the
+    /// certificates before it are returned.
     ///
     /// - Parameter url: The URL of the file.
-    /// - Returns: At least one certificate, in the file's order.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or the file cannot be read; then with the
-    ///   file system's error as the underlying one.
+    /// - Returns: At least one certificate, in the order of the file.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if the file contains no certificate or cannot be read. If it
+    ///   cannot be read, the file system's error is the underlying error.
     public static func all(inFile url: URL) throws(RequestError) -> [Certificate] {
         try files.read(url) { data in
             if let x509 = X509Certificate(der: data) { return [Certificate(x509)] }
@@ -57,94 +60,96 @@ public struct Certificate: Sendable {
         }
     }
 
-    /// Reads the certificates of the files of a directory whose names end in `.pem`, `.crt`, `.cer` or `.der`.
+    /// Reads all certificates in the files of a directory whose names end in `.pem`, `.crt`, `.cer` or `.der`.
     ///
-    /// Reads the files on the caller's thread, in the order of their names. Directories within are not entered.
+    /// Reads the files synchronously, on the caller's thread, in the order of their names. Subdirectories are ignored.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one certificate.
-    /// - Throws: A `.trust(.noCertificatesFound)` error if there is none, or a file has none or cannot be read.
+    /// - Throws: A `.trust(.noCertificatesFound)` error if there is no such file, if one of the files contains no
+    ///   certificate, or if the directory or a file cannot be read.
     public static func all(inDirectory url: URL) throws(RequestError) -> [Certificate] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }
 
     private static let files = TrustFiles(noun: "certificate", reason: .noCertificatesFound)
 
-    /// Whether a file in a directory is treated as a file of certificates, by its name.
+    /// Whether a file name in a directory has the extension of a certificate file.
     static func isFileName(_ name: String) -> Bool {
         [".pem", ".crt", ".cer", ".der"].contains { name.lowercased().hasSuffix($0) }
     }
 
-    // MARK: What it says
+    // MARK: Contents
 
-    /// The bytes of the certificate in DER.
+    /// The certificate in DER.
     public var derRepresentation: Data { x509.der }
 
-    /// Whom the certificate is about, as RFC 2253 writes names: `CN=www.example.com,O=Example`.
+    /// The subject's distinguished name in the format of RFC 2253, such as `CN=www.example.com,O=Example`.
     public var subject: String { x509.subject }
 
-    /// The issuer's name, in the form of RFC 2253.
+    /// The issuer's distinguished name in the format of RFC 2253.
     public var issuer: String { x509.issuer }
 
-    /// The DNS names and IP addresses that the certificate is for (RFC 5280 §4.2.1.6).
+    /// The DNS names and IP addresses that the certificate is valid for, from its subject alternative names (RFC 5280
+    /// §4.2.1.6).
     public var names: [String] { x509.names }
 
-    /// When the certificate begins to be valid.
+    /// The date from which the certificate is valid.
     public var notBefore: Date { x509.notBefore }
 
-    /// When the certificate ceases to be valid.
+    /// The date after which the certificate is no longer valid.
     public var notAfter: Date { x509.notAfter }
 
-    /// The number that its issuer has given it, in upper-case hexadecimal.
+    /// The serial number that the issuer assigned, in upper-case hexadecimal.
     public var serialNumber: String { x509.serialNumber }
 
-    /// The SHA-256 of the certificate's bytes, in upper-case hexadecimal with colons, as `openssl x509 -fingerprint`
-    /// writes it.
+    /// The SHA-256 of the DER bytes, in upper-case hexadecimal with colons, like the output of
+    /// `openssl x509 -fingerprint -sha256`.
     public var fingerprint: String {
         let digits = Array("0123456789ABCDEF")
         return Digest.sha256(of: derRepresentation)
             .map { "\(digits[Int($0 >> 4)])\(digits[Int($0 & 15)])" }.joined(separator: ":")
     }
 
-    /// The public key that the certificate is about.
+    /// The subject's public key.
     public var publicKey: PublicKey { PublicKey(subjectPublicKeyInfo: x509.publicKey) }
 }
 
 extension Certificate: Hashable, Described {
-    /// Whether two certificates have the same bytes.
+    /// Returns whether two certificates have the same DER bytes.
     public static func == (left: Certificate, right: Certificate) -> Bool {
         left.x509 === right.x509 || left.derRepresentation == right.derRepresentation
     }
 
-    /// Hashes the bytes.
+    /// Hashes the DER bytes.
     public func hash(into hasher: inout Hasher) { hasher.combine(derRepresentation) }
 
     /// The subject and the issuer.
     package var text: String { "\(subject), issued by \(issuer)" }
 }
 
-/// A public key, known by the SHA-256 of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
+/// A public key, identified by the SHA-256 of its `SubjectPublicKeyInfo` (RFC 7469 §2.4).
 ///
-/// That is what `curl --pinnedpubkey` takes and what HPKP wrote: `sha256/` and the digest in Base64. It stays the same
-/// when a certificate is renewed for the same key.
+/// `curl --pinnedpubkey` and HPKP use the same digest, written as `sha256/` and Base64. The digest stays the same when
+/// a certificate is renewed with the same key.
 public struct PublicKey: Hashable, Sendable, Described {
-    /// The digest.
+    /// The SHA-256 of the key's `SubjectPublicKeyInfo`; 32 bytes.
     public let sha256: Data
 
-    /// Takes a key as a certificate has it.
+    /// Creates a key from its `SubjectPublicKeyInfo`, as found in certificates.
     ///
     /// - Parameter data: The `SubjectPublicKeyInfo` in DER.
     public init(subjectPublicKeyInfo data: Data) {
         sha256 = Digest.sha256(of: data)
     }
 
-    /// Takes a pin.
+    /// Creates a key from a pin.
     ///
-    /// - Parameter pin: `sha256/` or `sha256//`, and the digest in Base64.
-    /// - Throws: A `.trust(.noPublicKeysFound)` error if it is not a valid pin.
+    /// - Parameter pin: `sha256/` or `sha256//`, followed by the digest in Base64.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if the text is not a valid pin.
     public init(pin: String) throws(RequestError) {
         let prefix = "sha256/"
-        // A digest may begin with a slash of its own: only its length tells the two forms apart.
+        // A digest may start with a slash of its own: only its length tells the two forms apart.
         let digits = pin.hasPrefix(prefix) ? pin.dropFirst(prefix.count).suffix(44) : ""
         let isPin = pin == prefix + digits || pin == prefix + "/" + digits
         guard isPin, let digest = Data(base64Encoded: String(digits)), digest.count == 32 else {
@@ -153,10 +158,13 @@ public struct PublicKey: Hashable, Sendable, Described {
         sha256 = digest
     }
 
-    /// Reads a key from PEM text with `BEGIN PUBLIC KEY` (RFC 7468 §13), or takes that of the first certificate in it.
+    /// Reads a public key from PEM text.
     ///
-    /// - Parameter text: The text.
-    /// - Throws: A `.trust(.noPublicKeysFound)` error if there is neither.
+    /// If the text contains certificates, this is the key of the first certificate. Otherwise, it is the first
+    /// `BEGIN PUBLIC KEY` block (RFC 7468 §13).
+    ///
+    /// - Parameter text: The text in PEM.
+    /// - Throws: A `.trust(.noPublicKeysFound)` error if the text contains neither a certificate nor a public key.
     public init(pem text: String) throws(RequestError) {
         if let certificate = try? Certificate(pem: text) {
             self = certificate.publicKey
@@ -170,23 +178,24 @@ public struct PublicKey: Hashable, Sendable, Described {
         self.init(subjectPublicKeyInfo: key)
     }
 
-    /// The pin: `sha256/` and the digest in Base64.
+    /// The pin of the key: `sha256/` followed by the digest in Base64.
     public var pin: String { "sha256/\(sha256.base64EncodedString())" }
 
     /// The pin.
     package var text: String { pin }
 }
 
-/// Decides whether a certificate is for a host, by the names and addresses in it (RFC 9525 §6).
+/// Decides whether a certificate is valid for a host, by the names and addresses in it (RFC 9525 §6).
 ///
-/// The rules are exactly libcurl's: nothing is accepted that it refuses, nor the other way round. So the subject's
-/// common name counts where there is neither a DNS name nor an address, which RFC 9525 has given up.
+/// The rules accept and refuse exactly the hosts that libcurl does. So the subject's common name counts if there is
+/// neither a DNS name nor an address, although RFC 9525 no longer allows this.
 struct HostMatch: Equatable {
     var names: [[UInt8]] = []
     var addresses: [[UInt8]] = []
     var commonName: [UInt8]?
 
-    /// Whether the certificate is for a host: a name in ASCII, or an address, one of IPv6 with or without brackets.
+    /// Whether the certificate is valid for a host: an ASCII name, or an address, with or without brackets if it is
+    /// IPv6.
     func isFor(_ host: String) -> Bool {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let text = isBracketed ? String(host.dropFirst().dropLast()) : host
@@ -199,12 +208,12 @@ struct HostMatch: Equatable {
         return Self.matches(commonName, name, isAddress: address != nil)
     }
 
-    /// Whether a pattern stands for a name: the same, or any first label in place of a star.
+    /// Whether a pattern matches a name: both are equal, or a star stands for the first label.
     private static func matches(_ pattern: [UInt8], _ name: ArraySlice<UInt8>, isAddress: Bool) -> Bool {
         let pattern = withoutFinalDot(pattern[...])
         guard !pattern.isEmpty, !pattern.contains(0) else { return false }
         let dot = UInt8(ascii: ".")
-        // Below a domain alone: a star for all of `.com` would be too much.
+        // The star needs a domain with a dot below it: a certificate for all of `.com` would be too much.
         guard pattern.starts(with: "*.".utf8), pattern.dropFirst(2).contains(dot) else { return equal(pattern, name) }
         guard !isAddress, let end = name.firstIndex(of: dot), end > name.startIndex else { return false }
         return equal(pattern.dropFirst(), name[end...])
@@ -214,7 +223,7 @@ struct HostMatch: Equatable {
         name.last == UInt8(ascii: ".") ? name.dropLast() : name
     }
 
-    /// Whether two names are the same but for upper and lower case, of ASCII alone.
+    /// Whether two names are equal, ignoring the case of ASCII letters.
     private static func equal(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {
         first.count == second.count && zip(first, second).allSatisfy { lowercase($0) == lowercase($1) }
     }
@@ -224,9 +233,9 @@ struct HostMatch: Equatable {
     }
 }
 
-/// Reads certificates and the like from files, at least one value or an error.
+/// Reads values such as certificates from files; returns at least one value or throws.
 struct TrustFiles: Sendable {
-    /// The noun for the values, in error texts.
+    /// The noun for the values in error texts.
     let noun: String
     let reason: RequestError.TrustReason
 
@@ -241,7 +250,7 @@ struct TrustFiles: Sendable {
         return try atLeastOne(parse(data), in: url)
     }
 
-    /// Returns the values in the files of a directory, in the order of their names.
+    /// Returns the values in the files of a directory, in the order of the file names.
     func readAll<Value>(
         in url: URL, named isWanted: (String) -> Bool, _ read: (URL) throws(RequestError) -> [Value]
     ) throws(RequestError) -> [Value] {

@@ -1,27 +1,30 @@
-/// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned public key.
+/// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned public key.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     private let keys: Set<PublicKey>
     private let performDefaultValidation: Bool
     private let validateHost: Bool
 
-    /// Creates an evaluator.
+    /// Creates an evaluator for pinned public keys.
     ///
     /// - Parameters:
-    ///   - keys: The pinned keys. With none, no server is accepted.
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
+    ///   - keys: The pinned keys. If the array is empty, no server is accepted.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     public init(keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true) {
         self.keys = Set(keys)
         self.performDefaultValidation = performDefaultValidation
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, and looks for a pinned key in ``ServerTrust/authenticatedChain``.
+    /// Checks the chain and the host, unless disabled, and looks for a pinned key in
+    /// ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: A `.trust` error with the reason of the refusal, the keys of the server and the pinned keys.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: A `.trust` error with the reason for the refusal. If no key matches, the error lists the server's keys
+    ///   and the pinned keys.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !keys.isEmpty else {
             throw RequestError(.trust(.noPublicKeysFound), detail: "no public key is pinned for \(host)")
@@ -38,13 +41,14 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
-    /// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned public key.
+    /// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned public key.
     ///
     /// - Parameters:
-    ///   - keys: The pinned keys.
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    /// - Returns: The evaluator.
+    ///   - keys: The pinned keys. If the array is empty, no server is accepted.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
+    /// - Returns: A new evaluator.
     package static func publicKeys(
         _ keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
@@ -53,21 +57,23 @@ extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
     }
 }
 
-/// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned certificate.
+/// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned certificate.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     private let certificates: [Certificate]
     private let acceptSelfSignedCertificates: Bool
     private let performDefaultValidation: Bool
     private let validateHost: Bool
 
-    /// Creates an evaluator.
+    /// Creates an evaluator for pinned certificates.
     ///
     /// - Parameters:
-    ///   - certificates: The pinned certificates. With none, no server is accepted.
-    ///   - acceptSelfSignedCertificates: Whether the pinned certificates are the authorities to trust, in place of the
-    ///     session's: then a pinned certificate may be self-signed, or of an authority of your own. `false` by default.
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
+    ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
+    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of an authority
+    ///     that the session trusts; `false` by default. With `true`, you can pin a self-signed certificate or your own
+    ///     authority. It has no effect if `performDefaultValidation` is `false`.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
     public init(
         certificates: [Certificate], acceptSelfSignedCertificates: Bool = false, performDefaultValidation: Bool = true,
         validateHost: Bool = true
@@ -78,12 +84,14 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain and the host, and looks for a pinned certificate in ``ServerTrust/authenticatedChain``.
+    /// Checks the chain and the host, unless disabled, and looks for a pinned certificate in
+    /// ``ServerTrust/authenticatedChain``.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: A `.trust` error with the reason of the refusal and the pinned certificates.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: A `.trust` error with the reason for the refusal. If no certificate matches, the error lists the
+    ///   subjects of the server's certificates and the pinned certificates.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !certificates.isEmpty else {
             throw RequestError(.trust(.noCertificatesFound), detail: "no certificate is pinned for \(host)")
@@ -107,14 +115,16 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
-    /// Accepts servers whose ``ServerTrust/authenticatedChain`` contains a pinned certificate.
+    /// Accepts a server only if its ``ServerTrust/authenticatedChain`` contains a pinned certificate.
     ///
     /// - Parameters:
-    ///   - certificates: The pinned certificates.
-    ///   - acceptSelfSignedCertificates: Whether they are the authorities to trust; `false` by default.
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    /// - Returns: The evaluator.
+    ///   - certificates: The pinned certificates. If the array is empty, no server is accepted.
+    ///   - acceptSelfSignedCertificates: Whether the chain must lead to a pinned certificate instead of an authority
+    ///     that the session trusts; `false` by default.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
+    /// - Returns: A new evaluator.
     package static func pinnedCertificates(
         _ certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true,

@@ -2,11 +2,11 @@ public import FoundationEssentials
 
 /// Decides whether a server is refused because of the revocation status of its certificates.
 struct RevocationDecision {
-    /// Whether the certificates must be known to be good.
+    /// Whether the certificates must be known not to be revoked.
     let requiresPositiveResponse: Bool
-    /// Whether the certificate requires a stapled response.
+    /// Whether the server's certificate requires a stapled response.
     let demandsStaple: Bool
-    /// The result so far: the worst status, and whether each certificate is known to be good.
+    /// The results so far; see ``note(_:)``.
     private var isRevoked = false
     private var leaf: RevocationStatus = .noResponse
     private var staple: RevocationStatus?
@@ -17,18 +17,18 @@ struct RevocationDecision {
         self.demandsStaple = demandsStaple
     }
 
-    /// Notes the server certificate's status in the stapled response.
+    /// Records the status of the server's certificate in the stapled response.
     mutating func noteStaple(_ status: RevocationStatus) {
         staple = status
         note(status)
     }
 
-    /// Notes the server certificate's status in a responder's response.
+    /// Records the status of the server's certificate in a responder's response.
     mutating func noteAnswer(_ status: RevocationStatus) {
         note(status)
     }
 
-    /// Notes the status of each certificate but the root in the lists, the server's first.
+    /// Records the status in the lists of each certificate except the root, the server's own first.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
         isRevoked = isRevoked || statuses.contains(.revoked)
         listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
@@ -48,10 +48,10 @@ struct RevocationDecision {
     /// Whether no further information is needed.
     var isKnown: Bool { isRevoked || leaf == .good && !(demandsStaple && staple != .good) }
 
-    /// Whether no further information can help: a certificate that requires a stapled response has none.
+    /// Whether further information is useless: the certificate requires a stapled response, and the server sent none.
     var cannotSucceed: Bool { demandsStaple && staple == nil }
 
-    /// The reason why the server is refused; `nil` if it is not.
+    /// The reason to refuse the server; `nil` to accept it.
     var refusal: RequestError.RevocationReason? {
         if isRevoked { return .revoked }
         if demandsStaple, staple != .good { return reason(staple ?? .noResponse) }
@@ -71,31 +71,31 @@ struct RevocationDecision {
 }
 
 extension ServerTrust {
-    /// The server's certificate and its issuer's, if that is known.
+    /// The server's certificate and its issuer's certificate; `nil` if the issuer is unknown.
     var issuance: (certificate: X509Certificate, issuer: X509Certificate)? {
         let chain = revocableChain
         return chain.count > 1 ? (chain[0], chain[1]) : nil
     }
 
-    /// The server certificate's status in the stapled response.
+    /// The status of the server's certificate in the stapled response.
     var stapledStatus: RevocationStatus {
         guard let stapledResponse, let response = OCSPResponse(stapledResponse) else { return .noResponse }
         return status(in: response)
     }
 
-    /// The server certificate's status in a response, if the signer of the response is authorized.
+    /// The status of the server's certificate in a response, if the signer of the response is authorized.
     func status(
         in response: OCSPResponse, answering request: OCSPRequest? = nil, requiresNonce: Bool = true
     ) -> RevocationStatus {
         guard let (certificate, issuer) = issuance else { return .untrustedResponse }
         let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
-        // A revoked status stays valid in a replayed response; the other two statuses carry no information that could
-        // be old.
+        // A revoked status stays valid in a replayed response, and the other two statuses carry no information that
+        // could be outdated.
         guard let request, ![.revoked, .untrustedResponse, .noResponse].contains(status) else { return status }
         return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
-    /// The status of each certificate but the root in the lists.
+    /// The status in the lists of each certificate except the root.
     func statuses(in lists: [CertificateRevocationList]) -> [RevocationStatus] {
         let chain = revocableChain
         return zip(chain, chain.dropFirst()).map {
@@ -103,38 +103,42 @@ extension ServerTrust {
         }
     }
 
-    /// The chain, and its issuers as far as that is proven: a trusted certificate need not be a root.
+    /// The authenticated chain, or the proven part of the shown chain if the former ends at the server's certificate.
+    ///
+    /// A trusted certificate need not be a root, so its issuer may be known only from the shown chain.
     private var revocableChain: [X509Certificate] {
         let chain = authenticatedChain
         return (chain.count > 1 ? chain : shownChain).map(\.x509)
     }
 }
 
-/// A list of revoked certificates, as an authority publishes it (CRL, RFC 5280 §5).
+/// A certificate revocation list (CRL, RFC 5280 §5), as an authority publishes it.
 public struct CertificateRevocationList: Sendable {
     let list: X509RevocationList
 
-    /// Reads the lists of a file, PEM or DER.
+    /// Reads all revocation lists in a file, in PEM or DER.
     ///
-    /// Reads the file on the caller's thread.
+    /// Reads the file synchronously, on the caller's thread.
     ///
     /// - Parameter url: The URL of the file.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if there is none, or the file cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if the file contains no list or a malformed one, or cannot be read.
     public static func all(inFile url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.read(url) { X509RevocationList.all(in: $0).map(CertificateRevocationList.init) }
     }
 
     private static let files = TrustFiles(noun: "revocation list", reason: .configuration)
 
-    /// Reads the lists of the files of a directory whose names end in `.pem`, `.crl` or `.der`, or in `.r` and a
-    /// number, as `openssl rehash` names them.
+    /// Reads all revocation lists in the files of a directory whose names end in `.pem`, `.crl`, `.der`, or `.r` and a
+    /// number.
     ///
-    /// Reads the files on the caller's thread. Directories within are not entered.
+    /// `openssl rehash` creates names that end in `.r` and a number. The files are read synchronously, on the caller's
+    /// thread, in the order of their names. Subdirectories are ignored.
     ///
     /// - Parameter url: The URL of the directory.
     /// - Returns: At least one list.
-    /// - Throws: A `.trust(.configuration)` error if there is none, or a file has none or cannot be read.
+    /// - Throws: A `.trust(.configuration)` error if there is no such file, if one of the files contains no list or a
+    ///   malformed one, or if the directory or a file cannot be read.
     public static func all(inDirectory url: URL) throws(RequestError) -> [CertificateRevocationList] {
         try files.readAll(in: url, named: isFileName, all(inFile:))
     }

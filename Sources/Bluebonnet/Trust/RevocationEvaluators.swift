@@ -2,33 +2,36 @@ import FoundationEssentials
 
 /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
 ///
-/// Nothing is fetched; ``OCSPTrustEvaluator`` does that. Where stapled responses are checked, a certificate that
-/// requires one (RFC 7633) and comes without a good one is refused in any case.
+/// This evaluator downloads nothing; use ``OCSPTrustEvaluator`` to query OCSP responders. If stapled responses are
+/// checked (``Options-swift.struct/ocsp``), a certificate that requires stapling (RFC 7633) is always refused without a
+/// good stapled response.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
-    /// Says how revocation is checked.
+    /// Selects how revocation is checked.
     public struct Options: OptionSet, Sendable {
-        /// The bits.
+        /// The raw bits of the options.
         public let rawValue: UInt
 
-        /// Creates options from bits.
+        /// Creates options from raw bits.
         ///
-        /// - Parameter rawValue: The bits.
+        /// - Parameter rawValue: The raw bits of the options.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// By the OCSP response that the server staples; it covers the server's own certificate.
+        /// Checks the OCSP response that the server staples, which covers only the server's own certificate.
         public static let ocsp = Options(rawValue: 1)
-        /// By the revocation lists that the evaluator was given; they cover the whole chain except its root.
+        /// Checks the revocation lists of the evaluator, which cover the whole chain except its root.
         public static let crl = Options(rawValue: 2)
-        /// By the lists first, and by nothing else if they know the answer; includes ``crl``.
-        public static let preferCRL = Options(rawValue: 4)
-        /// The certificate must be known not to be revoked.
+        /// Checks the revocation lists first, and skips the stapled response if they settle the status.
         ///
-        /// Without this option, a certificate is accepted if its status is unknown, or known only from invalid
-        /// information.
+        /// This option includes ``crl``.
+        public static let preferCRL = Options(rawValue: 4)
+        /// Refuses a certificate unless it is known not to be revoked.
+        ///
+        /// Without this option, a certificate is accepted if its status is unknown, or if the only information about it
+        /// is invalid.
         public static let requirePositiveResponse = Options(rawValue: 8)
-        /// By both.
+        /// Checks both the stapled OCSP response and the revocation lists.
         public static let any: Options = [.ocsp, .crl]
     }
 
@@ -37,13 +40,14 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     private let options: Options
     private let lists: [CertificateRevocationList]
 
-    /// Creates an evaluator.
+    /// Creates an evaluator that uses stapled responses and revocation lists.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    ///   - options: How revocation is checked; in any way by default.
-    ///   - lists: Revocation lists; none by default.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
+    ///   - options: The ways to check revocation; `.any` by default.
+    ///   - lists: The revocation lists; none by default.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, options: Options = .any,
         lists: [CertificateRevocationList] = []
@@ -54,13 +58,13 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.lists = lists
     }
 
-    /// Checks the chain and the host, and whether a certificate was revoked.
+    /// Checks the chain and the host, unless disabled, and whether a certificate has been revoked.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
-    ///   concern revocation.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
+    ///   concerns revocation.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         if performDefaultValidation { try trust.evaluateChain() }
         if validateHost { try trust.evaluateHost() }
@@ -82,11 +86,12 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     /// Refuses servers with revoked certificates, using the stapled OCSP response and revocation lists.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    ///   - options: How revocation is checked; in any way by default.
-    ///   - lists: Revocation lists; none by default.
-    /// - Returns: The evaluator.
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
+    ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
+    ///   - options: The ways to check revocation; `.any` by default.
+    ///   - lists: The revocation lists; none by default.
+    /// - Returns: A new evaluator.
     package static func revocation(
         performDefaultValidation: Bool = true, validateHost: Bool = true,
         options: RevocationTrustEvaluator.Options = .any, lists: [CertificateRevocationList] = []
@@ -97,22 +102,27 @@ extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
     }
 }
 
-/// Refuses servers with revoked certificates by asking the OCSP responders that the certificates name (RFC 6960).
+/// Refuses servers with revoked certificates by querying the OCSP responders that the certificates name (RFC 6960).
 ///
-/// A good stapled response makes the request to the responder unnecessary, and a certificate that requires a stapled
-/// response (RFC 7633) is refused without one. Otherwise the responders are asked, one after the other up to the first
-/// that knows the certificate, over HTTP and with a nonce (RFC 9654). The handshake is aborted meanwhile. Libcurl does
-/// nothing of the kind. Only the server's own certificate is checked. The chain and the host are checked first.
-/// Otherwise an untrusted certificate could name any server as its OCSP responder.
+/// Libcurl itself queries no responders. Only the server's own certificate is checked:
+///
+/// 1. By default, the chain and the host are checked first, because an untrusted certificate could name any server as
+///    its responder.
+/// 2. If the server staples a response that settles the status, the responders are not queried. A certificate that
+///    requires stapling (RFC 7633) is refused without a stapled response.
+/// 3. Otherwise, the responders are queried in order over HTTP, with a nonce (RFC 9654), until one knows the
+///    certificate.
+///
+/// Each handshake that needs a new evaluation is aborted, and the connection is opened again if the server is accepted.
 public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
-    /// The treatment of a certificate whose status is unknown.
+    /// How to treat a certificate whose revocation status is unknown.
     @nonexhaustive
     public enum Failure: Hashable, Sendable {
-        /// The server is accepted, unless its certificate requires stapling.
+        /// Accepts the server, unless its certificate requires stapling.
         ///
-        /// An attacker who blocks the responder can make a revoked certificate pass.
+        /// An attacker who blocks the responder can then use a revoked certificate.
         case soft
-        /// The server is refused.
+        /// Refuses the server.
         ///
         /// While the responder is unreachable, servers without a stapled response cannot be reached.
         case hard
@@ -125,19 +135,20 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
     private let timeout: Duration
     private let session: Session
 
-    /// Creates an evaluator.
+    /// Creates an evaluator that queries OCSP responders.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain has to be valid; `true` by default.
-    ///   - validateHost: Whether the certificate has to be for the host; `true` by default.
-    ///   - failure: The treatment of a certificate whose status is unknown; `.hard` by default.
-    ///   - requiresNonce: Whether a response without the nonce of the request is rejected, since it may be replayed;
-    ///     `true` by default. Many public responders ignore nonces: with `false`, their responses are accepted for as
-    ///     long as the responses are valid, at most a day if they set no end. A response with another nonce is rejected
-    ///     in any case.
-    ///   - timeout: How long each responder may take; 10 s by default.
-    ///   - session: Asks the responders, and checks the certificates of those behind `https`; ``Session/default`` by
+    ///   - performDefaultValidation: Whether the chain must be valid and lead to a trusted authority; `true` by
     ///     default.
+    ///   - validateHost: Whether the certificate must be valid for the host; `true` by default.
+    ///   - failure: How to treat a certificate whose revocation status is unknown; `.hard` by default.
+    ///   - requiresNonce: Whether a response without the nonce of the request is rejected, because it may be replayed;
+    ///     `true` by default. Many public responders ignore nonces. With `false`, their responses are accepted until
+    ///     they expire, or for at most one day if they state no end. A response with a different nonce is always
+    ///     rejected.
+    ///   - timeout: The time limit for each responder; 10 seconds by default.
+    ///   - session: The session that queries the responders, and evaluates the servers of `https` responders;
+    ///     ``Session/default`` by default.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, failure: Failure = .hard,
         requiresNonce: Bool = true, timeout: Duration = .seconds(10), session: Session = .default
@@ -150,13 +161,13 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         self.session = session
     }
 
-    /// Checks the chain and the host, and asks the responders.
+    /// Checks the chain and the host, unless disabled, and queries the responders if necessary.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: A `.trust` error with the reason of the refusal; `.trust(.revocationCheckFailed)` for reasons that
-    ///   concern revocation, with the error of the OCSP request as the underlying error.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: A `.trust` error with the reason for the refusal; `.trust(.revocationCheckFailed)` if the reason
+    ///   concerns revocation, with the error of the last failed OCSP request as the underlying error.
     @concurrent
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
         if performDefaultValidation { try trust.evaluateChain() }
@@ -174,7 +185,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         }
     }
 
-    /// Asks the responders that the certificate names; returns the error of the last one that gave no response.
+    /// Queries the responders that the certificate names; returns the error of the last responder that failed.
     private func ask(about trust: ServerTrust, _ decision: inout RevocationDecision) async throws -> (any Error)? {
         guard let (certificate, issuer) = trust.issuance else { return nil }
         var cause: (any Error)?
@@ -191,7 +202,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return cause
     }
 
-    /// Responders with other protocols are not asked (RFC 5280 §4.2.2.1 does not list the protocols).
+    /// Whether a responder uses HTTP; others are skipped (RFC 5280 §4.2.2.1 does not list the protocols).
     private static func isAsked(_ responder: String) -> Bool {
         let url = responder.lowercased()
         return url.hasPrefix("http://") || url.hasPrefix("https://")
@@ -208,12 +219,12 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         request.handlesCookies = false
         let exchange = session.streamRequest(request).validate(statusCode: [200])
         let body = exchange.streamTask().bytes
-        // The session may leave resuming to its user.
+        // The session may be configured not to start requests automatically.
         exchange.resume()
         var data = Data()
         for try await piece in body {
             data += piece
-            // An attacker on the network could send bytes until the time limit.
+            // An attacker on the network could keep sending bytes until the time limit.
             guard data.count <= Self.answerLimit else {
                 throw RequestError(.invalidResponse(.bodyTooLarge(limit: Int64(Self.answerLimit))), detail: responder)
             }
@@ -224,17 +235,17 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
         return response
     }
 
-    /// The limit of a response in bytes; responses have some 500 to 5,000.
+    /// The maximum size of a response in bytes; typical responses have 500 to 5,000 bytes.
     private static let answerLimit = 65_536
 }
 
 extension ServerTrustEvaluating where Self == OCSPTrustEvaluator {
-    /// Refuses servers with revoked certificates by asking the OCSP responders that the certificates name.
+    /// Refuses servers with revoked certificates by querying the OCSP responders that the certificates name.
     ///
     /// - Parameters:
-    ///   - failure: The treatment of a certificate whose status is unknown; `.hard` by default.
-    ///   - session: Asks the responders; ``Session/default`` by default.
-    /// - Returns: The evaluator.
+    ///   - failure: How to treat a certificate whose revocation status is unknown; `.hard` by default.
+    ///   - session: The session that queries the responders; ``Session/default`` by default.
+    /// - Returns: A new evaluator.
     package static func ocsp(
         failure: OCSPTrustEvaluator.Failure = .hard, session: Session = .default
     ) -> OCSPTrustEvaluator {

@@ -1,32 +1,33 @@
 public import FoundationEssentials
 
-/// The certificates and the stapled OCSP response of a server, for a ``ServerTrustEvaluating`` to evaluate.
+/// A server's certificates and stapled OCSP response, for a ``ServerTrustEvaluating`` to evaluate.
 ///
-/// Nothing of the request has been sent by then. The value may be kept, and read on any thread.
+/// During the evaluation, no part of the request has been sent yet. You may keep the value and read it on any thread.
 public struct ServerTrust: Sendable {
-    /// The host that the request is for, or the proxy's, without a port.
+    /// The host of the request, or of the HTTPS proxy, without a port.
     public let host: String
 
-    /// The certificates that the server has shown, its own first.
+    /// The certificates as the server sent them, its own first.
     ///
-    /// Only the first is proven to be the server's, and the others may be any certificates: see ``authenticatedChain``.
+    /// Only the first certificate is proven to belong to the server. The others may be any certificates; see
+    /// ``authenticatedChain``.
     public let chain: [Certificate]
 
-    /// OpenSSL's verdict on the chain, by the authorities that the session trusts; it does not cover the host's name.
+    /// OpenSSL's verdict on the chain, using the authorities that the session trusts; it does not cover the host name.
     public private(set) var verdict: Verdict
 
-    /// The OCSP response that came with the certificates (RFC 6066 §8), unread.
+    /// The OCSP response that the server stapled to the handshake (RFC 6066 §8), unparsed; `nil` if there was none.
     public let stapledResponse: Data?
 
-    /// The version of TLS, such as `TLSv1.3`.
+    /// The TLS version of the connection, such as `TLSv1.3`.
     public let protocolVersion: String
 
-    /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
+    /// The cipher suite of the connection, such as `TLS_AES_256_GCM_SHA384`.
     public let cipher: String
 
-    /// The chain as OpenSSL has built it, up to an authority that is trusted; empty if there is none.
+    /// The chain that OpenSSL built, up to a trusted authority; empty if it found none.
     private(set) var builtChain: [Certificate]
-    /// OpenSSL's security level: how weak keys and signatures may be.
+    /// OpenSSL's security level, which sets the minimum strength of keys and signatures.
     let securityLevel: Int32
     /// The verified signatures among the certificates of ``chain``.
     let signedChain: SignedChain
@@ -46,12 +47,12 @@ public struct ServerTrust: Sendable {
         signedChain = SignedChain(chain)
     }
 
-    /// OpenSSL's verdict on a chain.
+    /// OpenSSL's verdict on a certificate chain.
     public struct Verdict: Hashable, Sendable, Described {
-        /// OpenSSL's code (`X509_V_…`); 0 for a good chain.
+        /// OpenSSL's error code (`X509_V_…`); 0 if the chain is trusted.
         package let code: Int
 
-        /// The index of the bad certificate in the chain; 0 for the server's own.
+        /// The index of the failing certificate in the chain; 0 for the server's own.
         package let depth: Int
 
         init(code: Int, depth: Int) {
@@ -59,7 +60,7 @@ public struct ServerTrust: Sendable {
             self.depth = depth
         }
 
-        /// Whether the chain leads to an authority that is trusted, and is valid now.
+        /// Whether the chain leads to a trusted authority and is currently valid.
         public var isTrusted: Bool { code == 0 }
 
         /// OpenSSL's message for the code.
@@ -68,36 +69,36 @@ public struct ServerTrust: Sendable {
 
     /// The server's certificate and its issuers, up to the last verified signature.
     ///
-    /// The chain to the trusted authority if there is one; otherwise as many of the certificates that were shown as
-    /// have signed each other. Look for a pinned certificate here: a server can put any certificate into ``chain``.
+    /// If the chain leads to a trusted authority, this is that chain. Otherwise, it starts with the server's own
+    /// certificate and continues as long as another certificate in ``chain`` has verifiably signed the last one. Look
+    /// for pinned certificates in this property, because a server can put any certificate into ``chain``.
     ///
-    /// At most 100 signatures are checked for it. A server that shows certificates which take more is refused with
-    /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it; the property then holds only
-    /// the server's own certificate.
+    /// At most 100 signatures are checked. A server whose certificates need more is refused with
+    /// `.trust(.chainTooLong)`, even if the evaluator that read this property accepts it. The property then only
+    /// contains the server's own certificate.
     public var authenticatedChain: [Certificate] {
         builtChain.isEmpty ? shownChain : builtChain
     }
 
-    /// The certificates of ``chain`` that have signed each other, from the first on.
+    /// The certificates in ``chain``, from the server's own on, as long as each has verifiably been signed by the next.
     var shownChain: [Certificate] { signedChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
 
-    /// Checks that the chain leads to an authority that the session trusts, and is valid now.
+    /// Checks that the chain leads to an authority that the session trusts, and is currently valid.
     ///
-    /// - Throws: A `.trust` error with the reason.
+    /// - Throws: A `.trust` error with the reason for the refusal.
     public func evaluateChain() throws(RequestError) {
         guard verdict.isTrusted else { throw refusal(verdict) }
     }
 
-    /// Checks that the chain leads to one of a few certificates, and is valid now; the session's other authorities do
-    /// not count.
+    /// Checks that the chain leads to one of the given certificates, and is currently valid.
     ///
-    /// The server's certificates above such a certificate are not looked at.
+    /// The session's authorities do not count. The server's certificates above such a certificate are ignored.
     ///
-    /// - Parameter anchors: The certificates; they need not be roots.
-    /// - Returns: The trust with the chain that leads to one of them.
-    /// - Throws: A `.trust` error with the reason.
+    /// - Parameter anchors: The certificates to trust; they need not be roots.
+    /// - Returns: The trust, with the chain that leads to one of the certificates.
+    /// - Throws: A `.trust` error with the reason for the refusal.
     @discardableResult
     package func evaluateChain(anchoredBy anchors: [Certificate]) throws(RequestError) -> ServerTrust {
         guard let store = TrustStore(anchors: anchors.map(\.x509)) else {
@@ -114,12 +115,13 @@ public struct ServerTrust: Sendable {
         return trust
     }
 
-    /// Checks that the server's certificate is for the host (RFC 9525 §6), as libcurl does without a manager.
+    /// Checks that the server's certificate is valid for the host (RFC 9525 §6), with the same rules as libcurl.
     ///
-    /// `*.` stands for exactly one label, of a domain with a dot in it. An address has to be in the certificate as an
-    /// address. If the certificate has neither names nor addresses, the subject's common name counts.
+    /// A leading `*.` in a certificate stands for exactly one label of a domain that contains a dot. An IP address must
+    /// be in the certificate as an address. If the certificate contains neither names nor addresses, the subject's
+    /// common name is used.
     ///
-    /// - Throws: A `.trust(.hostMismatch)` error that lists the names of the certificate.
+    /// - Throws: A `.trust(.hostMismatch)` error that lists the names in the certificate.
     public func evaluateHost() throws(RequestError) {
         guard let leaf = chain.first, leaf.x509.match.isFor(host) else {
             let names = chain.first?.names ?? []
@@ -133,23 +135,23 @@ public struct ServerTrust: Sendable {
         RequestError(.trust(.init(verdict)), detail: "\(verdict) (certificate \(verdict.depth) of \(subjects))")
     }
 
-    /// The subjects of the chain, for errors.
+    /// The subjects of the chain, for error texts.
     var subjects: String {
         chain.map { "\"\($0.subject)\"" }.joined(separator: ", ")
     }
 }
 
-/// Finds the certificates of a chain that have signed each other, with bounded work.
+/// Orders certificates into a chain in which each is signed by the next, with bounded work.
 ///
-/// A server can show some 300 certificates of the same name, with which each signature would be checked against each
-/// key. OpenSSL stops at a depth of 100, too.
+/// A server can send some 300 certificates with the same name. Without a limit, each signature would be checked against
+/// each key. OpenSSL also stops at a depth of 100.
 struct ChainSearch<Link: ChainLink> {
-    /// How many signatures are checked at most.
+    /// The maximum number of signatures to check.
     static var checkLimit: Int { 100 }
 
     /// The chain as far as it is proven, the first certificate first; `nil` if that takes more checks than the limit.
     private(set) var chain: [Link]?
-    /// How many signatures were checked.
+    /// The number of signatures that were checked.
     private(set) var checks = 0
 
     init(_ shown: [Link]) {
@@ -176,22 +178,21 @@ struct ChainSearch<Link: ChainLink> {
     }
 }
 
-/// A certificate, as the search for a chain uses it.
+/// The properties of a certificate that the search for a chain needs.
 protocol ChainLink {
     /// Whether the certificate names itself as its issuer.
     var isSelfIssued: Bool { get }
 
-    /// Whether another certificate is that of the issuer, by all fields that can be compared without checking a
-    /// signature.
+    /// Whether another certificate is the issuer's, by all fields that can be compared without checking a signature.
     func isIssued(by issuer: Self) -> Bool
 
-    /// Whether the signature was made with the key of another certificate.
+    /// Whether the signature was made with another certificate's key.
     func isSigned(by issuer: Self) -> Bool
 }
 
-/// The certificates that a server has shown, and those of them that have signed each other.
+/// The certificates that a server sent, and the chain of signatures among them.
 ///
-/// The search is done once, when its result is first asked for, however many evaluators ask.
+/// The search runs once, when its result is first needed, no matter how many evaluators use it.
 final class SignedChain: Sendable {
     private let shown: [Certificate]
     private let result = Locked<Result?>(nil)
@@ -205,7 +206,8 @@ final class SignedChain: Sendable {
         self.shown = shown
     }
 
-    /// The certificates that have signed each other, from the first on; `nil` if that is too much to find out.
+    /// The certificates in which each is signed by the next, from the first on; `nil` if finding them takes too many
+    /// checks.
     var certificates: [Certificate]? {
         switch result.withLock(\.self) ?? search() {
         case .proven(let certificates): certificates
@@ -213,14 +215,14 @@ final class SignedChain: Sendable {
         }
     }
 
-    /// The reason why the server is refused whatever the evaluator decides, if the evaluator asked for a chain that is
-    /// too long.
+    /// The reason to refuse the server regardless of the evaluator's decision, if the evaluator requested a chain that
+    /// is too long.
     var refusal: RequestError? {
         guard case .tooLong? = result.withLock(\.self) else { return nil }
         return Self.error(shown.count)
     }
 
-    /// The error for a chain that takes too many checks.
+    /// The error for a chain that needs too many checks.
     static func error(_ count: Int) -> RequestError {
         let limit = ChainSearch<X509Certificate>.checkLimit
         return RequestError(

@@ -2,45 +2,47 @@ import Synchronization
 
 /// Decides whether a server is trusted.
 ///
-/// Runs in each TLS handshake with a host that a ``ServerTrustManager`` assigns to this evaluator. It replaces
-/// libcurl's checks: nothing else checks the server. A reused connection was evaluated when it was opened.
+/// The evaluator runs in each TLS handshake with a host that a ``ServerTrustManager`` assigns to it. It replaces
+/// libcurl's checks: nothing else checks the server. A reused connection is not evaluated again.
 public protocol ServerTrustEvaluating: Sendable {
-    /// Evaluates the certificates and the stapled response of a server.
+    /// Evaluates a server's certificates and stapled OCSP response.
     ///
-    /// Runs within the handshake, on the network's thread, and so must not wait for anything. An evaluator that has to
-    /// wait is an ``AsyncServerTrustEvaluating``.
+    /// Runs during the handshake, on the session's event loop, so it must not wait for anything. An evaluator that has
+    /// to wait conforms to ``AsyncServerTrustEvaluating``.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host that the request is for, or the proxy's, without a port.
-    /// - Throws: The reason why the server is not trusted: a ``RequestError``, or an error of your own, which becomes
-    ///   the underlying error of `.trust(.customEvaluationFailed)`. The request is not sent.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: The reason why the server is not trusted. A ``RequestError`` becomes the error of the request; any
+    ///   other error becomes the underlying error of `.trust(.customEvaluationFailed)`. The request is not sent.
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 }
 
-/// Decides whether a server is trusted, and may wait for something to do so.
+/// Decides asynchronously whether a server is trusted.
 ///
-/// The handshake is aborted, the evaluator runs on the global pool, and the connection is made again when it accepts.
-/// The evaluator is then not asked again for the same host and the same contents of a ``ServerTrust``: its answer is
-/// valid for five minutes. Requests that meet the same server meanwhile wait for the same answer; when the last of them
-/// has been cancelled, the evaluator's task is cancelled, too.
+/// The handshake is aborted, and the evaluator runs on the global executor. If it accepts the server, the connection is
+/// opened again. The acceptance is remembered for five minutes, for the same host and the same contents of the
+/// ``ServerTrust``.
+///
+/// Requests that meet the same server during the evaluation wait for its result. When the last of them is cancelled,
+/// the evaluator's task is cancelled, too.
 public protocol AsyncServerTrustEvaluating: ServerTrustEvaluating {
-    /// Evaluates the certificates and the stapled response of a server.
+    /// Evaluates a server's certificates and stapled OCSP response.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server, from a handshake that was aborted.
-    ///   - host: The host that the request is for, or the proxy's, without a port.
+    ///   - trust: The server's certificates and stapled OCSP response, from a handshake that was aborted.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The reason why the server is not trusted; see ``ServerTrustEvaluating/evaluate(_:forHost:)``.
     @concurrent
     func evaluate(_ trust: ServerTrust, forHost host: String) async throws
 }
 
 extension AsyncServerTrustEvaluating {
-    /// Refuses: the evaluator has to be awaited, and was not.
+    /// Always throws, because this evaluator only works through its `async` method.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
+    ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
+    ///   - host: The host of the request. It is ignored.
     /// - Throws: A `.trust(.notEvaluated)` error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         throw RequestError(.trust(.notEvaluated), detail: "\(Self.self) has to be awaited")
@@ -48,13 +50,13 @@ extension AsyncServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating {
-    /// Whether the evaluator has to be awaited.
+    /// Whether the evaluator, or one that it is composed of, is asynchronous.
     var isAwaited: Bool {
         if let composite = self as? CompositeTrustEvaluator { return composite.evaluators.contains { $0.isAwaited } }
         return self is any AsyncServerTrustEvaluating
     }
 
-    /// Evaluates the server, and converts a refusal into a ``RequestError``.
+    /// Evaluates the server synchronously; returns the refusal as a ``RequestError``, or `nil`.
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
@@ -64,7 +66,7 @@ extension ServerTrustEvaluating {
         }
     }
 
-    /// The same for an evaluator that may have to be awaited.
+    /// Evaluates the server, awaiting the evaluator if necessary; returns the refusal as a ``RequestError``, or `nil`.
     @concurrent
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
@@ -75,7 +77,7 @@ extension ServerTrustEvaluating {
         }
     }
 
-    /// Calls the evaluator, awaiting it if necessary.
+    /// Calls the evaluator, and awaits it if necessary.
     @concurrent
     func evaluateServer(_ trust: ServerTrust) async throws {
         if let composite = self as? CompositeTrustEvaluator {
@@ -93,24 +95,24 @@ extension ServerTrustEvaluating {
     }
 }
 
-/// Evaluates servers as libcurl does without a manager: by the authorities that the session trusts, and by the host's
-/// name.
+/// Makes the same checks as libcurl: the chain must lead to an authority that the session trusts, and the host must
+/// match.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating {
     private let validateHost: Bool
 
     /// Creates an evaluator.
     ///
-    /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
+    /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
     public init(validateHost: Bool = true) {
         self.validateHost = validateHost
     }
 
-    /// Checks the chain, and the host.
+    /// Checks the chain, and the host unless disabled.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: A `.trust` error with the reason of the refusal.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: A `.trust` error with the reason for the refusal.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         try trust.evaluateChain()
         if validateHost { try trust.evaluateHost() }
@@ -120,8 +122,8 @@ public struct DefaultTrustEvaluator: ServerTrustEvaluating {
 extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
     /// Evaluates servers as libcurl does without a manager.
     ///
-    /// - Parameter validateHost: Whether the certificate has to be for the host; `true` by default.
-    /// - Returns: The evaluator.
+    /// - Parameter validateHost: Whether the certificate must be valid for the host; `true` by default.
+    /// - Returns: A new evaluator.
     package static func `default`(validateHost: Bool = true) -> DefaultTrustEvaluator {
         DefaultTrustEvaluator(validateHost: validateHost)
     }
@@ -129,19 +131,19 @@ extension ServerTrustEvaluating where Self == DefaultTrustEvaluator {
 
 /// Accepts every server.
 ///
-/// Never use this in production. An attacker on the network between you and the server can read and change everything.
-/// The first one of a process prints a warning on standard error when it is asked.
+/// Never use this evaluator in production. An attacker on the network between you and the server could read and change
+/// everything. The first use in a process prints a warning to standard error.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     private static let hasWarned = Atomic<Bool>(false)
 
     /// Creates an evaluator that must not be used in production.
     public init() {}
 
-    /// Accepts.
+    /// Accepts the server.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
+    ///   - trust: The server's certificates and stapled OCSP response. They are ignored.
+    ///   - host: The host of the request, for the warning.
     public func evaluate(_ trust: ServerTrust, forHost host: String) {
         guard !Self.hasWarned.exchange(true, ordering: .relaxed) else { return }
         StandardError.write("Bluebonnet: DisabledTrustEvaluator accepts any server as \(host); never in production\n")
@@ -151,28 +153,29 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
 extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
     /// Accepts every server.
     ///
-    /// Never use this in production.
+    /// Never use this evaluator in production.
     package static var disabled: DisabledTrustEvaluator { DisabledTrustEvaluator() }
 }
 
-/// Accepts servers that all of several evaluators accept.
+/// Accepts a server only if all of several evaluators accept it.
 public struct CompositeTrustEvaluator: ServerTrustEvaluating {
     let evaluators: [any ServerTrustEvaluating]
 
-    /// Creates an evaluator.
+    /// Creates an evaluator that combines others.
     ///
-    /// - Parameter evaluators: The evaluators, asked in this order up to the first that refuses. Some may have to be
-    ///   awaited. With none, no server is accepted.
+    /// - Parameter evaluators: The evaluators, called in this order until one refuses. They may be asynchronous. If the
+    ///   array is empty, no server is accepted.
     public init(evaluators: [any ServerTrustEvaluating]) {
         self.evaluators = evaluators
     }
 
-    /// Asks the evaluators.
+    /// Calls the evaluators in order until one refuses.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
-    /// - Throws: The error of the first evaluator that refuses.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
+    /// - Throws: The error of the first evaluator that refuses; a `.trust(.notEvaluated)` error if there is no
+    ///   evaluator.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
         guard !evaluators.isEmpty else {
             throw RequestError(.trust(.notEvaluated), detail: "there is no evaluator for \(host)")
@@ -182,23 +185,23 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
-    /// Accepts servers that all of several evaluators accept.
+    /// Accepts a server only if all of several evaluators accept it.
     ///
-    /// - Parameter evaluators: The evaluators, asked in this order.
-    /// - Returns: The evaluator.
+    /// - Parameter evaluators: The evaluators, called in this order.
+    /// - Returns: A new evaluator.
     package static func composite(_ evaluators: [any ServerTrustEvaluating]) -> CompositeTrustEvaluator {
         CompositeTrustEvaluator(evaluators: evaluators)
     }
 }
 
-/// Evaluates servers with a closure.
+/// Evaluates servers with a synchronous closure.
 public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) throws -> Void
 
-    /// Creates an evaluator.
+    /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Gets the server's trust and the host, and throws if the server is not trusted. Runs on the
-    ///   network's thread, and must not wait for anything. This closure is the only check.
+    /// - Parameter evaluate: Receives the server's trust and the host, and throws if the server is not trusted. It runs
+    ///   on the session's event loop and must not wait for anything. This closure is the only check.
     public init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) throws -> Void) {
         closure = evaluate
     }
@@ -206,20 +209,20 @@ public struct ClosureTrustEvaluator: ServerTrustEvaluating {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The closure's error.
     public func evaluate(_ trust: ServerTrust, forHost host: String) throws { try closure(trust, host) }
 }
 
-/// Evaluates servers with a closure that is awaited.
+/// Evaluates servers with an asynchronous closure.
 package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     private let closure: @Sendable (ServerTrust, String) async throws -> Void
 
-    /// Creates an evaluator.
+    /// Creates an evaluator from a closure.
     ///
-    /// - Parameter evaluate: Gets the server's trust and the host, and throws if the server is not trusted. Runs on the
-    ///   global pool. This closure is the only check.
+    /// - Parameter evaluate: Receives the server's trust and the host, and throws if the server is not trusted. It runs
+    ///   on the global executor. This closure is the only check.
     package init(_ evaluate: @escaping @Sendable (_ trust: ServerTrust, _ host: String) async throws -> Void) {
         closure = evaluate
     }
@@ -227,8 +230,8 @@ package struct AsyncClosureTrustEvaluator: AsyncServerTrustEvaluating {
     /// Calls the closure.
     ///
     /// - Parameters:
-    ///   - trust: The certificates and the stapled response of the server.
-    ///   - host: The host.
+    ///   - trust: The server's certificates and stapled OCSP response.
+    ///   - host: The host of the request, or of the HTTPS proxy, without a port.
     /// - Throws: The closure's error.
     @concurrent
     package func evaluate(_ trust: ServerTrust, forHost host: String) async throws { try await closure(trust, host) }

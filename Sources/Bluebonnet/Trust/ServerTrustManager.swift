@@ -8,35 +8,44 @@
 /// let session = Session(serverTrustManager: manager)
 /// ```
 ///
-/// A session asks its manager once for each host, and keeps to the answer. HTTPS proxies are hosts, too.
+/// A session looks up the evaluator of each host once and remembers it, for up to 1,024 hosts. This also applies to
+/// HTTPS proxies.
 public struct ServerTrustManager: Sendable {
-    /// Whether a request to a host without an evaluator fails; if not, libcurl checks that host as it does without a
-    /// manager.
+    /// Whether a request to a host without an evaluator fails.
+    ///
+    /// Otherwise, libcurl checks that host as it does without a manager.
     package let allHostsMustBeEvaluated: Bool
 
     private let match: @Sendable (String) throws -> (any ServerTrustEvaluating)?
 
-    /// Creates a manager of a few hosts.
+    /// Creates a manager from a table of hosts.
+    ///
+    /// A host's own evaluator takes precedence over a wildcard's. Hosts are compared in a canonical form, so these
+    /// spellings are equal:
+    ///
+    /// - upper and lower case;
+    /// - a Unicode name and its ASCII form;
+    /// - the forms of an IP address, such as `127.1` and `127.0.0.1`.
+    ///
+    /// If several entries name the same host, all of their evaluators must accept.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to another host fails with `.trust(.noRequiredEvaluator)`; `true`
-    ///     by default.
-    ///   - evaluators: The evaluators by host, without ports. `*.` stands for exactly one label, and a host's own
-    ///     evaluator goes before that of a wildcard. Upper and lower case are the same, a Unicode name and its ASCII
-    ///     form, and the ways to write an address, such as `127.1` for `127.0.0.1`; evaluators of the same host all
-    ///     have to accept.
+    ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
+    ///     `.trust(.noRequiredEvaluator)`; `true` by default.
+    ///   - evaluators: The evaluators by host, without ports. A leading `*.` stands for exactly one label.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         let table = HostTable(evaluators) { CompositeTrustEvaluator(evaluators: [$0, $1]) }
         match = { table.value(forHost: $0) }
     }
 
-    /// Creates a manager that matches hosts with a closure.
+    /// Creates a manager that looks up evaluators with a closure.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Whether a request to a host for which there is no evaluator fails; `true` by
-    ///     default.
-    ///   - match: Gets a host, in lower case and in ASCII, and returns its evaluator. Runs on the network's thread.
+    ///   - allHostsMustBeEvaluated: Whether a request to a host without an evaluator fails with
+    ///     `.trust(.noRequiredEvaluator)`; `true` by default.
+    ///   - match: Receives a host, in ASCII and lower case, and returns its evaluator or `nil`. It runs on the
+    ///     session's event loop.
     public init(
         allHostsMustBeEvaluated: Bool = true,
         match: @escaping @Sendable (_ host: String) throws -> (any ServerTrustEvaluating)?
@@ -48,9 +57,10 @@ public struct ServerTrustManager: Sendable {
     /// Returns the evaluator of a host.
     ///
     /// - Parameter host: The host, without a port.
-    /// - Returns: The evaluator; `nil` if there is none, and none is needed.
-    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none;
-    ///   `.trust(.customEvaluationFailed)`, with the closure's error as the underlying error, if the closure throws.
+    /// - Returns: The evaluator; `nil` if the host has no evaluator and needs none.
+    /// - Throws: `.trust(.noRequiredEvaluator)` if the host needs an evaluator and has none. If the manager's closure
+    ///   throws a ``RequestError``, that error; if it throws another error, `.trust(.customEvaluationFailed)` with that
+    ///   error as the underlying error.
     public func serverTrustEvaluator(forHost host: String) throws(RequestError) -> (any ServerTrustEvaluating)? {
         let found: (any ServerTrustEvaluating)?
         do {
@@ -63,17 +73,16 @@ public struct ServerTrustManager: Sendable {
     }
 }
 
-/// Finds the value for a host: under its own name, or under a wildcard for one label.
+/// Finds the value for a host, by its own name or by a wildcard for one label.
 struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value] = [:]
 
-    /// Makes a table.
+    /// Creates a table.
     ///
     /// - Parameters:
-    ///   - entries: The values by host, without ports. `*.` stands for exactly one label. Upper and lower case are the
-    ///     same, and so are a Unicode name and its ASCII form.
-    ///   - combine: Makes one value of those of two entries for the same host, which come in the order of their
-    ///     spelling.
+    ///   - entries: The values by host, without ports. A leading `*.` stands for exactly one label. Upper and lower
+    ///     case are equal, and so are a Unicode name and its ASCII form.
+    ///   - combine: Combines the values of two entries for the same host, in the sort order of their spellings.
     init(_ entries: [String: Value], combiningTwins combine: (Value, Value) -> Value) {
         for (host, value) in entries.sorted(by: { $0.key < $1.key }) {
             let name = HostName.canonical(host)
@@ -84,7 +93,7 @@ struct HostTable<Value: Sendable>: Sendable {
     /// Whether the table has no values.
     var isEmpty: Bool { values.isEmpty }
 
-    /// The value for a host, which is in its canonical form; its own name goes before a wildcard.
+    /// Returns the value for a host in canonical form; its own name takes precedence over a wildcard.
     func value(forHost host: String) -> Value? {
         if let value = values[host] { return value }
         guard let dot = host.firstIndex(of: "."), !IPAddress.isAddress(host) else { return nil }

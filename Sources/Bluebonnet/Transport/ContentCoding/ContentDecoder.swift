@@ -1,14 +1,14 @@
 /// Decodes the body of a response step by step, at the pace of its receiver.
 ///
-/// Belongs to the engine. Each step puts out 16 KiB at most, however much its input decodes to: the rest stays as it
-/// came in. It holds that rest, 16 KiB for each coding, and the decoders' windows: 32 KiB with gzip and deflate, 8 MiB
-/// at most with zstd, and 16 MiB at most with brotli.
-// Safety: the buffers are this object's own from their making until `deinit`; other memory is used within the call.
+/// An instance belongs to the engine. Each step produces at most 16 KiB, no matter how much its input decodes to; the
+/// remaining input is kept in coded form. The memory consists of that input, 16 KiB for each coding, and the windows of
+/// the decoders. A window has 32 KiB with gzip and deflate, at most 8 MiB with zstd, and at most 16 MiB with brotli.
+// Safety: this object owns the buffers from their creation until `deinit`; other memory is used only within the call.
 @safe
 final class ContentDecoder {
     /// The result of a step.
     enum Step {
-        /// There are so many more decoded bytes, which ``ContentDecoder/output(_:)`` has until the next step.
+        /// The given number of bytes was decoded; ``ContentDecoder/output(_:)`` returns them until the next step.
         case output(Int)
         /// All of the input is decoded.
         case needsInput
@@ -17,24 +17,24 @@ final class ContentDecoder {
         case failed(String)
     }
 
-    /// How many bytes a step puts out at most: as many as libcurl hands over at a time.
+    /// The maximum number of bytes that a step produces: the number that libcurl passes on at a time.
     static let stepSize = 16 * 1024
 
-    /// One coding, with its output.
+    /// One coding with its output.
     @safe
     private struct Stage {
         let decoder: any StepDecoder
         let output: UnsafeMutableRawBufferPointer
-        /// Which of the bytes of the output the next stage is yet to take.
+        /// The bytes of the output that the next stage has not consumed yet.
         var ready = 0..<0
-        /// Whether it may put out more without more input.
+        /// Whether the stage may produce more output without more input.
         var isFull = false
-        /// Whether its input may end here.
+        /// Whether the input of the stage may end here.
         var isAtEnd = false
     }
 
     private let codings: [ContentCoding]
-    /// The stages; the first takes the input.
+    /// The stages; the first receives the input.
     private var stages: [Stage] = []
     private var hasBegun = false
     private var rest: [UInt8] = []
@@ -43,7 +43,7 @@ final class ContentDecoder {
         self.codings = codings
     }
 
-    /// Creates the decoder of a response's body; `nil` when the body is not coded.
+    /// Creates the decoder for a response's body; `nil` if the body is not coded.
     convenience init?(of head: ReceivedHead) {
         let codings = head.value(for: "Content-Encoding").map { ContentCoding.list($0) } ?? []
         guard !codings.isEmpty else { return nil }
@@ -54,14 +54,14 @@ final class ContentDecoder {
         for stage in stages { unsafe stage.output.deallocate() }
     }
 
-    /// Whether the content is all there: the coded bytes may end here.
+    /// Whether the content is complete, so that the coded bytes may end here.
     var isComplete: Bool { !hasBegun || stages.allSatisfy { $0.isAtEnd && $0.ready.isEmpty } }
 
-    /// Decodes the next bytes, and moves the input on by those that were taken in.
+    /// Decodes the next bytes, and advances the input by the bytes that were consumed.
     ///
     /// - Parameters:
     ///   - input: The bytes to decode.
-    ///   - allowance: How many bytes may go in and out of decoders; a step goes over it by little.
+    ///   - allowance: The number of bytes that may go in and out of decoders. A step may exceed it slightly.
     /// - Returns: The result of the step.
     func step(_ input: inout UnsafeRawBufferPointer, allowance: inout Int) -> Step {
         if !hasBegun, let flaw = begin() { return .failed(flaw) }
@@ -91,17 +91,17 @@ final class ContentDecoder {
         return .needsInput
     }
 
-    /// The decoded bytes of the last step.
+    /// Returns the decoded bytes of the last step.
     func output(_ count: Int) -> UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(rebasing: stages[stages.count - 1].output[..<count])
     }
 
-    /// Keeps input that is not decoded yet.
+    /// Stores input that has not been decoded yet.
     func keep(_ input: UnsafeRawBufferPointer) {
         unsafe rest = Array(input)
     }
 
-    /// Decodes the kept input, and keeps the rest.
+    /// Decodes the stored input, and stores the rest.
     func decodeRest<Result>(_ body: (inout UnsafeRawBufferPointer) -> Result) -> Result {
         let kept = rest
         rest = []
@@ -112,7 +112,7 @@ final class ContentDecoder {
         }
     }
 
-    /// Makes the decoders; returns the flaw that prevents it, if there is one.
+    /// Creates the decoders; returns a description of the problem if that fails.
     private func begin() -> String? {
         hasBegun = true
         guard codings.count <= ContentCoding.limit else { return "there are more than \(ContentCoding.limit) codings" }
@@ -125,7 +125,7 @@ final class ContentDecoder {
         return nil
     }
 
-    /// The last stage that has something to decode, so that none puts out more before the next has taken it all.
+    /// The last stage with input to decode; its choice ensures that no stage continues before its output is consumed.
     private func runnableStage(hasInput: Bool) -> Int? {
         stages.indices.last { index in
             stages[index].isFull || (index == 0 ? hasInput : !stages[index - 1].ready.isEmpty)
@@ -137,21 +137,21 @@ final class ContentDecoder {
     }
 }
 
-/// A way to compress a body (RFC 9110 §8.4.1).
+/// A content coding, which compresses a body (RFC 9110 §8.4.1).
 enum ContentCoding: Equatable {
     case gzip
     case deflate
     case brotli
     case zstd
-    /// One that cannot be decoded here.
+    /// A coding that cannot be decoded.
     case unknown
 
-    /// How many codings on top of each other are decoded; libcurl has the same bound.
+    /// The maximum number of codings that are decoded one after another; libcurl has the same limit.
     static let limit = 5
 
-    /// Returns the codings that a `Content-Encoding` lists, in the order in which they were applied.
+    /// Returns the codings in a `Content-Encoding` field, in the order in which they were applied.
     ///
-    /// The list stops at the first one over the limit.
+    /// The list ends with the first coding over the limit.
     static func list(_ value: String) -> [ContentCoding] {
         var codings: [ContentCoding] = []
         for name in value.split(separator: ",") where codings.count <= limit {

@@ -2,19 +2,19 @@ import CZlib
 
 /// Decodes gzip and deflate with zlib.
 ///
-/// A body in gzip is one member or more (RFC 1952 §2.2), or in zlib's own format, as libcurl takes it. One in deflate
-/// is in zlib's format (RFC 9110 §8.4.1.2), or without it, as some servers send it.
-// Safety: the stream is this object's own from its making until `deinit`, and does not move; zlib sees pointers to
-// other memory within the call only, together with its size.
+/// A gzip body consists of one or more members (RFC 1952 §2.2), or is in zlib's own format, which libcurl also accepts.
+/// A deflate body is in zlib's format (RFC 9110 §8.4.1.2), or lacks it, as some servers send it.
+// Safety: this object owns the stream from its creation until `deinit`, and the stream does not move. Zlib receives
+// pointers to other memory only within the call, together with its size.
 @safe
 final class Inflater: StepDecoder {
     enum Format { case gzip, deflate }
 
     private enum State {
-        /// The first two bytes tell whether zlib's format is there.
+        /// The first two bytes show whether the body is in zlib's format.
         case awaitingFormat([UInt8])
         case inflating
-        /// So many more bytes do not matter: libcurl passes over four behind a stream without a format.
+        /// The given number of further bytes is ignored: libcurl skips four bytes after a stream without zlib's format.
         case atEnd(ignored: Int)
     }
 
@@ -23,13 +23,13 @@ final class Inflater: StepDecoder {
     private var state: State
     private var isRaw = false
 
-    /// Creates a decoder; `nil` when there is no memory for it.
+    /// Creates a decoder; `nil` if there is no memory for it.
     init?(_ format: Format) {
         let made = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         unsafe made.initialize(to: z_stream())
-        // 15 is the largest window, and 32 more ask for gzip or zlib, whichever there is.
+        // 15 is the largest window; adding 32 detects gzip or zlib automatically.
         guard unsafe bb_inflate_init(made, format == .gzip ? 47 : 15) == Z_OK else {
-            // Before the object has it, or `deinit` would end it, too.
+            // This must happen before the object owns the stream, or `deinit` would free it, too.
             unsafe made.deallocate()
             return nil
         }
@@ -62,7 +62,7 @@ final class Inflater: StepDecoder {
         case .atEnd(let ignored):
             guard input.count > 0 else { return .made(taken: 0, put: 0, isAtEnd: true) }
             if format == .gzip {
-                // The next bytes have to be another member.
+                // The next bytes must be another member.
                 unsafe inflateReset2(stream, 31)
                 state = .inflating
                 return unsafe inflate(input, output)
@@ -76,7 +76,7 @@ final class Inflater: StepDecoder {
     private func inflate(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) -> DecodingStep {
-        // zlib does not write there.
+        // Zlib only reads from this memory.
         let start = unsafe UnsafeMutableRawPointer(mutating: input.baseAddress)
         unsafe stream.pointee.next_in = start?.assumingMemoryBound(to: UInt8.self)
         unsafe stream.pointee.avail_in = UInt32(input.count)
@@ -99,7 +99,7 @@ final class Inflater: StepDecoder {
         }
     }
 
-    /// Whether two bytes begin zlib's format: its method and its window, and a remainder of none (RFC 1950 §2.2).
+    /// Whether two bytes start zlib's format, by their method, window and checksum (RFC 1950 §2.2).
     private static func isZlibHead(_ bytes: [UInt8]) -> Bool {
         bytes[0] & 0x0f == 8 && bytes[0] >> 4 <= 7 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     }

@@ -2,19 +2,19 @@ import CSystem
 
 /// The result of one step of a decoder.
 enum DecodingStep: Equatable {
-    /// It took so many bytes in and put so many out; at the end, it takes no more.
+    /// The decoder consumed and produced the given numbers of bytes; at the end, it consumes no more.
     case made(taken: Int, put: Int, isAtEnd: Bool)
     case failed(String)
 }
 
-/// Decodes one coding, as far as its input and the room for its output go.
-// Safety: the memory is the caller's, used within the call.
+/// Decodes one coding, as far as the input and the room for output allow.
+// Safety: the memory belongs to the caller and is used only within the call.
 protocol StepDecoder: AnyObject {
     func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep
 }
 
 extension ContentCoding {
-    /// Makes the decoder; `nil` when there is none, or no memory for it.
+    /// Creates the decoder; `nil` if it is not available, or if there is no memory for it.
     func makeDecoder() -> (any StepDecoder)? {
         switch self {
         case .gzip: Inflater(.gzip)
@@ -26,20 +26,20 @@ extension ContentCoding {
     }
 }
 
-/// Decodes brotli (RFC 7932) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
-// within the call only, together with its size.
+/// Decodes brotli (RFC 7932) with the same library as libcurl.
+// Safety: this object owns the state from its creation until `deinit`. The library receives pointers to other memory
+// only within the call, together with its size.
 @safe
 final class BrotliDecoder: StepDecoder {
     private static let library = bb_brotli_open()
 
-    /// Whether the system has the library.
+    /// Whether the library is installed.
     static var isAvailable: Bool { unsafe library.create != nil }
 
     private let state: UnsafeMutableRawPointer
     private var isAtEnd = false
 
-    /// Creates a decoder; `nil` when there is no library, or no memory.
+    /// Creates a decoder; `nil` if the library is not installed, or if there is no memory.
     init?() {
         guard Self.isAvailable,
             let state = unsafe withUnsafePointer(to: Self.library, { unsafe bb_brotli_create($0) })
@@ -68,22 +68,22 @@ final class BrotliDecoder: StepDecoder {
     }
 }
 
-/// Decodes zstd (RFC 8878) with the library that libcurl uses.
-// Safety: the state is this object's own from its making until `deinit`; the library sees pointers to other memory
-// within the call only, together with its size.
+/// Decodes zstd (RFC 8878) with the same library as libcurl.
+// Safety: this object owns the state from its creation until `deinit`. The library receives pointers to other memory
+// only within the call, together with its size.
 @safe
 final class ZstdDecoder: StepDecoder {
     private static let library = bb_zstd_open()
 
-    /// Whether the system has the library.
+    /// Whether the library is installed.
     static var isAvailable: Bool { unsafe library.create != nil }
 
-    /// Windows of 8 MiB are the largest that content may ask for (RFC 9659 §3), and so what a decoder takes at most.
+    /// Content may request windows of at most 8 MiB (RFC 9659 §3), which limits the memory of a decoder.
     private static let windowLog: Int32 = 23
 
     private let state: UnsafeMutableRawPointer
 
-    /// Creates a decoder; `nil` when there is no library, or no memory.
+    /// Creates a decoder; `nil` if the library is not installed, or if there is no memory.
     init?() {
         guard Self.isAvailable,
             let state = unsafe withUnsafePointer(to: Self.library, { unsafe bb_zstd_create($0, Self.windowLog) })
@@ -95,7 +95,7 @@ final class ZstdDecoder: StepDecoder {
         unsafe withUnsafePointer(to: Self.library) { unsafe bb_zstd_destroy($0, state) }
     }
 
-    /// Decodes; at the end of a frame, another one may follow.
+    /// Decodes the next bytes; another frame may follow the end of a frame.
     func step(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> DecodingStep {
         var (left, room) = (input.count, output.count)
         var message: UnsafePointer<CChar>?

@@ -3,18 +3,18 @@ import COpenSSL
 import CSystem
 import Glibc
 
-/// A mistake in a configuration of connections and TLS, if it can be found without making a connection.
+/// A mistake in the settings for connections and TLS that can be found without opening a connection.
 ///
-/// Libcurl silently treats some values as others, or as none. So they are checked when a session is created, and every
-/// request fails with the mistake that was found.
-// Safety: the system reads the text that it is given, within the call.
+/// Libcurl silently treats some values as others, or ignores them. So the settings are checked when a session is
+/// created, and every request fails with the mistake that was found.
+// Safety: the system reads the text only within the call.
 struct ConfigurationIssue: Equatable {
-    /// The option's name, as in the configuration.
+    /// The name of the option in the configuration.
     let option: String
-    /// The flaw, as an error text.
+    /// The description of the mistake, for the error text.
     let message: String
 
-    /// The error of every request.
+    /// The error with which every request fails.
     var error: RequestError { RequestError(.invalidRequest(.configuration("\(option): \(message)"))) }
 
     init(_ option: String, _ message: String) {
@@ -22,7 +22,7 @@ struct ConfigurationIssue: Equatable {
         self.message = message
     }
 
-    /// Looks for the first flaw of a configuration; `nil` when there is none.
+    /// Finds the first mistake in a configuration; `nil` if there is none.
     init?(in configuration: Session.Configuration) {
         let issue =
             Self.ofLimits(configuration.connectionLimits) ?? Self.ofSockets(configuration)
@@ -45,11 +45,11 @@ struct ConfigurationIssue: Equatable {
     }
 
     private static func ofSockets(_ configuration: Session.Configuration) -> Self? {
-        // An address of a unix socket has 108 bytes, with the zero at its end.
+        // The address of a Unix socket has 108 bytes, including the terminating zero.
         if let path = configuration.unixSocketPath, !isText(path) || path.utf8.count > 107 {
             return Self("unixSocketPath", "a path of 1 to 107 bytes is needed")
         }
-        // "if!" comes before the name, and libcurl looks at no more than 254 bytes.
+        // "if!" comes before the name, and libcurl reads at most 254 bytes.
         if let name = configuration.interface, !isText(name) || name.utf8.count > 200 {
             return Self("interface", "the name of an interface or an address is needed")
         }
@@ -57,7 +57,7 @@ struct ConfigurationIssue: Equatable {
             return Self("happyEyeballsTimeout", "\(timeout) is less than a millisecond")
         }
         guard let keepAlive = configuration.keepAlive else { return nil }
-        // Linux refuses more, and libcurl does not report it.
+        // Linux refuses larger values, and libcurl does not report that.
         for (name, value) in [("idle", keepAlive.idle), ("interval", keepAlive.interval)] {
             guard !isSeconds(value, atMost: 32_767) else { continue }
             return Self("keepAlive.\(name)", "\(value) is not between 1 and 32,767 seconds")
@@ -96,7 +96,7 @@ struct ConfigurationIssue: Equatable {
                 return Self("hsts", "\(path.debugDescription) is not a readable and writable file")
             }
         }
-        // Libcurl writes another file beside it, and renames that.
+        // Libcurl writes a temporary file to the same directory and renames it.
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "."
         guard unsafe access(String(folder), W_OK | X_OK) == 0 else {
             return Self("hsts", "no file can be written in \(folder.debugDescription)")
@@ -159,7 +159,7 @@ struct ConfigurationIssue: Equatable {
         return identity.passphrase?.utf8.contains(0) == true ? "the pass phrase holds a NUL" : nil
     }
 
-    /// Whether a text can be passed to libcurl: not empty, and without control characters.
+    /// Whether a text can be passed to libcurl: it is not empty, and contains no control characters.
     private static func isText(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
     }
@@ -182,7 +182,7 @@ struct ConfigurationIssue: Equatable {
             guard digits.isEmpty || (digits.allSatisfy(\.isNumber) && (1...65_535).contains(port ?? 0)) else {
                 return nil
             }
-            // Colons are in the brackets of an IPv6 address only.
+            // Only an IPv6 address in brackets contains colons.
             if host.hasPrefix("[") {
                 guard host.hasSuffix("]"), IPAddress.bytes(of: String(host.dropFirst().dropLast())) != nil else {
                     return nil
@@ -195,26 +195,26 @@ struct ConfigurationIssue: Equatable {
 }
 
 extension Libcurl {
-    /// Whether libcurl's resolver accepts a list of DNS servers: only c-ares does.
+    /// Whether libcurl's resolver accepts a list of DNS servers, which requires c-ares.
     static let asksServers = unsafe bb_curl_version()?.pointee.ares != nil
 }
 
-/// Asks OpenSSL whether it knows the names of ciphers.
+/// Checks the names of ciphers with OpenSSL.
 ///
-/// It passes over names that it does not know in a list as long as it knows one.
-// Safety: the context is used within the function that makes and frees it.
+/// OpenSSL ignores unknown names in a list as long as it knows one of the names, so each name is checked on its own.
+// Safety: the context is used only within the function that creates and frees it.
 private enum CipherNames {
-    /// Returns the first of the names for TLS 1.2 that OpenSSL does not know.
+    /// Returns the first of the TLS 1.2 cipher names that OpenSSL does not know.
     static func firstUnknown(of names: [String]) -> String? {
         unsafe firstUnknown(of: names) { context, name in
-            // A prefix of a name is an operation on it; a word that begins with an at sign is a command.
+            // A prefix stands for an operation on the cipher; a word that starts with an at sign is a command.
             if name.hasPrefix("@") { return true }
             let bare = name.first.map { "!-+".contains($0) } == true ? String(name.dropFirst()) : name
             return unsafe !bare.isEmpty && SSL_CTX_set_cipher_list(context, bare) == 1
         }
     }
 
-    /// Returns the first of the suites for TLS 1.3 that OpenSSL does not know.
+    /// Returns the first of the TLS 1.3 cipher suites that OpenSSL does not know.
     static func firstUnknownSuite(of names: [String]) -> String? {
         unsafe firstUnknown(of: names) { context, name in
             unsafe !name.isEmpty && SSL_CTX_set_ciphersuites(context, name) == 1
@@ -229,7 +229,7 @@ private enum CipherNames {
             unsafe SSL_CTX_free(context)
             ERR_clear_error()
         }
-        // A colon, a comma or a space would make several of one.
+        // A colon, a comma or a space would separate several names.
         return names.first { name in
             let isOne = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != 0x3a && $0 != 0x2c }
             return unsafe !isOne || !isKnown(context, name)

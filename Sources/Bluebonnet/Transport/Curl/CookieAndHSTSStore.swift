@@ -1,19 +1,19 @@
 import CCurl
 import FoundationEssentials
 
-/// Keeps a session's memory between exchanges, in libcurl: cookies, and hosts that demand TLS (HSTS).
+/// Stores what a session remembers between exchanges, in libcurl: cookies, and hosts that demand TLS (HSTS).
 ///
-/// Belongs to the engine; never leaves the loop's thread.
-// Safety: the handle that performs is this object's own, and no callback of libcurl's is running.
+/// An instance belongs to the engine and never leaves the loop's thread.
+// Safety: this object owns the handle that performs, and no callback of libcurl is running.
 final class CookieAndHSTSStore {
     private let keepsCookies: Bool
     private let keepsHSTS: Bool
     private let hstsFile: String?
     private var made: CurlShare?
-    /// The handle that writes the file of hosts that want TLS when it ends.
+    /// The handle that writes the file of HSTS hosts when it is freed.
     private var hstsWriter: EasyHandle?
 
-    /// Makes the memory of a session; `nil` when it is to remember nothing.
+    /// Creates the storage of a session; `nil` if the session remembers nothing.
     init?(_ configuration: Session.Configuration) {
         keepsCookies = configuration.cookies.policy != .never
         keepsHSTS = configuration.hsts != .off
@@ -22,12 +22,13 @@ final class CookieAndHSTSStore {
     }
 
     deinit {
-        // The file is written now.
+        // The handle writes the file after this.
         if let hstsFile, hstsWriter != nil { Self.makePrivate(hstsFile) }
     }
 
-    /// Sees to it that a file is there, and its owner's only: libcurl gives the mode of the old file to the new one,
-    /// and makes one that is missing as the process makes all files.
+    /// Ensures that a file exists and is private to its owner.
+    ///
+    /// Libcurl gives the new file the mode of the old one, and creates a missing file with the process's usual mode.
     private static func makePrivate(_ path: String) {
         let path = FileSystem.realPath(path)
         do throws(SystemError) {
@@ -38,14 +39,14 @@ final class CookieAndHSTSStore {
                 if try file.status().isOwn { try file.setMode(0o600) }
             }
         } catch {
-            // Libcurl will not be able to write it either, and reports nothing then.
+            // Then libcurl cannot write the file either, and does not report that.
         }
     }
 
-    /// The share of a handle with others, if it has one: cookies, or hosts that demand TLS.
+    /// Returns the share for a handle, with or without cookies; `nil` if the handle needs none.
     func share(withCookies usesCookies: Bool) -> CurlShare? { usesCookies || keepsHSTS ? share : nil }
 
-    /// The share of the handles, made when it is first needed.
+    /// The share of the handles, created when it is first needed.
     var share: CurlShare? {
         if let made { return made }
         made = CurlShare(cookies: keepsCookies, hsts: keepsHSTS)
@@ -55,9 +56,9 @@ final class CookieAndHSTSStore {
 }
 
 extension EasyHandle {
-    /// Makes a handle that reads a file of hosts that want TLS into a share.
+    /// Creates a handle that reads a file of HSTS hosts into a share.
     ///
-    /// Libcurl reads it when a transfer begins: one that fails at once, since its scheme is not allowed.
+    /// Libcurl reads the file when a transfer begins. This transfer fails at once, because its scheme is not allowed.
     fileprivate convenience init?(keeping file: String, in share: CurlShare) {
         self.init()
         keepsShare = true
@@ -70,10 +71,10 @@ extension EasyHandle {
     }
 }
 
-/// Owns the handle by which libcurl's easy handles have cookies in common, and the hosts that want TLS (RFC 6797).
+/// Owns the handle through which libcurl's easy handles share cookies and HSTS hosts (RFC 6797).
 ///
-/// Belongs to the engine; all handles that use it are on the loop's thread, which is why nothing is locked.
-// Safety: an easy handle keeps the share that it uses, and so lets it go after itself.
+/// An instance belongs to the engine. All handles that use it are on the loop's thread, so nothing is locked.
+// Safety: an easy handle retains the share that it uses, and therefore releases it after itself.
 @safe
 final class CurlShare {
     fileprivate let pointer: UnsafeMutableRawPointer
@@ -85,9 +86,9 @@ final class CurlShare {
         hasHSTS = hsts
     }
 
-    /// Whether libcurl would use TLS for an `http` URL, since its host demands it (HSTS, RFC 6797).
+    /// Whether libcurl would use TLS for an `http` URL because its host demands it (HSTS, RFC 6797).
     ///
-    /// Found out by a transfer that ends before it looks for a connection, since its scheme is not allowed.
+    /// This is determined by a transfer that ends before it looks for a connection, because its scheme is not allowed.
     func upgrades(_ url: URL) -> Bool {
         guard hasHSTS, let probe = EasyHandle() else { return false }
         probe.use(self, withCookies: false)
@@ -103,16 +104,16 @@ final class CurlShare {
     }
 }
 
-/// A handle's part in the sharing.
+/// Manages a handle's use of a share.
 extension EasyHandle {
     func isUsing(_ share: CurlShare?, withCookies usesCookies: Bool) -> Bool {
         self.share === share && self.usesCookies == usesCookies
     }
 
-    /// Uses a share, with or without its cookies, or none.
+    /// Uses a share, with or without its cookies, or no share.
     ///
-    /// Libcurl keeps the share when a handle is reset, but no longer uses it. A handle that has used cookies continues
-    /// to use those of its share, however.
+    /// After a reset, a handle keeps its share, but libcurl no longer uses the share. A handle that has ever used
+    /// cookies continues to use those of its share, however.
     func use(_ share: CurlShare?, withCookies usesCookies: Bool) {
         if share == nil || self.share !== share { leaveShare() }
         if usesCookies, !hasUsedCookies { turnCookiesOn() }
@@ -125,11 +126,11 @@ extension EasyHandle {
         }
     }
 
-    /// Turns libcurl's cookies on, which stay on for the life of the handle.
+    /// Turns on libcurl's cookies, which stay on until the handle is freed.
     ///
-    /// Only reading a list of cookie files does that, so the list holds one empty name. It is removed again, since
-    /// `curl_easy_reset` loses its memory (7.88.1) or lets it grow. Removing it also drops the handle's cookies, hence
-    /// without a share.
+    /// Only reading a list of cookie files does that, so the list holds one empty name. It is removed again, because
+    /// `curl_easy_reset` leaks its memory (7.88.1) or lets the list grow. The removal also drops the handle's cookies,
+    /// so it is done without a share.
     private func turnCookiesOn() {
         leaveShare()
         hasUsedCookies = true
@@ -138,7 +139,7 @@ extension EasyHandle {
         unsafe set(CURLOPT_COOKIEFILE, pointer: nil)
     }
 
-    /// The URL that libcurl went to instead, since its host wants TLS; `nil` when it took the one that it was given.
+    /// The URL that libcurl used instead because the host demands TLS; `nil` if libcurl used the given URL.
     func upgradedURL(of url: URL) -> URL? {
         guard share?.hasHSTS == true, url.scheme?.lowercased() == "http",
             let effective = string(CURLINFO_EFFECTIVE_URL), effective.hasPrefix("https:")
@@ -146,7 +147,7 @@ extension EasyHandle {
         return URL(string: effective)
     }
 
-    /// Uses no share any more.
+    /// Stops using the share.
     func leaveShare() {
         guard share != nil else { return }
         unsafe set(CURLOPT_SHARE, pointer: nil)

@@ -1,11 +1,11 @@
 import CCurl
 import FoundationEssentials
 
-/// Keeps the cookies of an engine, in libcurl, and reads and changes them there.
+/// Stores the cookies of an engine in libcurl, and reads and changes them there.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks report cookies that came and requests
-/// that are about to be sent: the handle by which it reads and changes the cookies belongs to no transfer, and libcurl
-/// does nothing with cookies while it calls back.
+/// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks report received cookies
+/// and requests that are about to be sent. The handle that reads and changes the cookies belongs to no transfer, and
+/// libcurl does not use the cookies during its callbacks.
 final class CookieJar {
     private let store: CookieAndHSTSStore?
     private var easy: EasyHandle?
@@ -13,18 +13,18 @@ final class CookieJar {
     private let decision: CookieDecision
     private var quota = CookieQuota()
     private var isOverQuota = false
-    /// Whether the cookies have been corrected.
+    /// Whether all corrections to the cookies have been made.
     private var isSettled = true
     private var paths = CookiePaths()
     private var suffixes = PublicSuffixCookies()
-    /// The fields that libcurl may have parsed as other cookies than they are.
+    /// The fields that libcurl may have parsed differently from the standard.
     private var doubtful: [(field: String, url: URL)] = []
-    /// The cookies that must not go with the request that was begun last; see ``CookiePaths``.
+    /// The cookies that must not be sent with the request that was begun last; see ``CookiePaths``.
     private var hidden: [Cookie] = []
-    /// The host that has set a cookie last.
+    /// The host that last set a cookie.
     private var latestHost: (name: String, site: String, isPublicSuffix: Bool)?
 
-    /// Makes the jar of a session; `nil` when the session keeps no cookies.
+    /// Creates the jar of a session; `nil` if the session keeps no cookies.
     init?(_ configuration: Session.Configuration.Cookies, _ store: CookieAndHSTSStore?) {
         guard configuration.policy != .never else { return nil }
         self.store = store
@@ -32,12 +32,12 @@ final class CookieJar {
         decision = CookieDecision(policy: configuration.policy)
     }
 
-    /// Whether cookies are sent with a request, and those of the response kept.
+    /// Whether cookies are sent with a request, and stored from its response.
     func isUsed(by request: HTTPRequest) -> Bool {
         decision.includesCookies(in: request) && opened != nil
     }
 
-    /// An idle handle that uses the cookies: made when they are first needed.
+    /// An idle handle that uses the cookies, created when it is first needed.
     private var opened: EasyHandle? {
         if let easy { return easy }
         guard let share = store?.share, let easy = EasyHandle() else { return nil }
@@ -85,7 +85,7 @@ final class CookieJar {
         paths.cookieSet(cookie)
     }
 
-    /// Puts an expired cookie in the place of one, which ends both.
+    /// Replaces a cookie with an expired one, which removes both.
     private func expire(_ cookie: Cookie, with easy: EasyHandle) {
         var cookie = cookie
         cookie.value = ""
@@ -93,7 +93,7 @@ final class CookieJar {
         easy.set(CURLOPT_COOKIELIST, cookie.netscapeLine)
     }
 
-    /// The cookies as libcurl has them; those of other domains are not looked at.
+    /// Returns libcurl's cookies; those of unwanted domains are skipped.
     private func kept(by easy: EasyHandle, ofDomains isWanted: (String) -> Bool = { _ in true }) -> [Cookie] {
         var cookies: [Cookie] = []
         CookieLines(of: easy).forEach { line in
@@ -103,9 +103,9 @@ final class CookieJar {
         return cookies
     }
 
-    // MARK: What responses set
+    // MARK: Cookies from responses
 
-    /// Takes note of a `Set-Cookie` field that libcurl has just read.
+    /// Records a `Set-Cookie` field that libcurl has just read.
     func received(_ field: String, from url: URL) {
         guard let target = CookieTarget(url) else { return }
         let isKnown = latestHost?.name == target.host
@@ -119,7 +119,7 @@ final class CookieJar {
         isSettled = !isOverQuota && suffixes.isEmpty && doubtful.isEmpty && hidden.isEmpty
     }
 
-    /// Sees to it that a request that libcurl is about to send has the right cookies.
+    /// Prepares the cookies for a request that libcurl is about to send.
     func requestBegins(to url: URL) {
         settle()
         guard !paths.isEmpty, let target = CookieTarget(url), paths.concerns(target.path), let easy = opened else {
@@ -133,7 +133,7 @@ final class CookieJar {
         isSettled = hidden.isEmpty
     }
 
-    /// Corrects the cookies, after those that came in; called before a request and before the loop waits.
+    /// Corrects the cookies after some were received; called before a request and before the loop waits.
     func settle() {
         guard !isSettled, let easy = opened else { return }
         isSettled = true
@@ -144,8 +144,7 @@ final class CookieJar {
         if isOverQuota { enforceQuota(with: easy) }
     }
 
-    /// Gives cookies back to the hosts that set them for all hosts below them, where those are public suffixes
-    /// themselves.
+    /// Confines cookies to their host if the host is a public suffix, but has set them for all hosts below it.
     private func confineCookies(with easy: EasyHandle) {
         for (taken, confined) in suffixes.confined(kept(by: easy, ofDomains: suffixes.hosts.contains)) {
             expire(taken, with: easy)
@@ -153,7 +152,7 @@ final class CookieJar {
         }
     }
 
-    /// Corrects the cookies that libcurl has parsed otherwise than the standard; see ``CookiePaths`` and
+    /// Corrects the cookies that libcurl has parsed differently from the standard; see ``CookiePaths`` and
     /// ``CookieNames``.
     private func correctCookies(with easy: EasyHandle) {
         let fields = doubtful.compactMap { field, url in CookieTarget(url).map { (field, url, $0) } }
@@ -163,9 +162,9 @@ final class CookieJar {
         var refused = kept.filter(\.name.isEmpty)
         for (field, url, target) in fields {
             guard let parsed = Cookie(parsing: field, for: target) else { continue }
-            // It has taken the place of the other, or has ended it.
+            // The field has replaced or removed the other cookie.
             hidden.removeAll { CookiePaths.areSameInLibcurl($0, parsed) }
-            // Libcurl does not take every field: one that it has refused must not end a cookie of others.
+            // Libcurl does not accept every field: a refused field must not remove another cookie.
             guard target.isSecure || !parsed.isSecure,
                 let taken = CookiePaths.taken(from: field, as: parsed, among: kept)
             else { continue }
@@ -186,7 +185,7 @@ final class CookieJar {
         if !refused.isEmpty { remove(refused, with: easy) }
     }
 
-    /// Removes cookies that libcurl may not let be replaced, as it does not take such names from a list.
+    /// Removes cookies that libcurl may not allow to be replaced, because it does not accept such names from a list.
     private func remove(_ refused: [Cookie], with easy: EasyHandle) {
         for var cookie in refused {
             cookie.isSecure = true
@@ -203,7 +202,7 @@ final class CookieJar {
 
     // MARK: Limits
 
-    /// Removes the oldest cookies where there are too many.
+    /// Removes the oldest cookies if there are too many.
     private func enforceQuota(with easy: EasyHandle) {
         isOverQuota = false
         let lines = CookieLines(of: easy)
@@ -232,18 +231,17 @@ final class CookieJar {
 }
 
 extension Cookie {
-    /// Whether two cookies have one name and one domain, so that libcurl could mistake one for the other.
+    /// Whether two cookies have the same name and domain, so that libcurl could confuse them.
     fileprivate func overlaps(_ other: Cookie) -> Bool {
         domain == other.domain && name.isSameIgnoringCase(as: other.name)
     }
 }
 
-/// The cookies that a handle knows, as lines of a Netscape cookie file: those of each host in the order of their
-/// coming.
-// Safety: the list is this value's own until it goes, and the lines are copied where they are looked at.
+/// The cookies of a handle as lines of a Netscape cookie file, those of each host in the order of their arrival.
+// Safety: this value owns the list, and the lines are copied when they are read.
 @safe
 private struct CookieLines: ~Copyable {
-    /// One of the lines, which is there as long as the list.
+    /// One of the lines, which is valid as long as the list.
     @safe
     struct Line {
         fileprivate let bytes: UnsafePointer<CChar>
@@ -255,12 +253,12 @@ private struct CookieLines: ~Copyable {
             return Cookie(netscapeLine: text).map { CookieNames.restoring($0, from: text) }
         }
 
-        /// Has a handle know the cookie, byte for byte.
+        /// Adds the cookie to a handle, byte for byte.
         func set(with easy: EasyHandle) {
             unsafe easy.set(CURLOPT_COOKIELIST, pointer: UnsafeMutableRawPointer(mutating: bytes))
         }
 
-        /// The first field, without the mark and the dot that may be in front, and without making a text of the rest.
+        /// The first field without its prefix and leading dot; the rest of the line is not converted to text.
         var domain: String {
             var count = 0
             while unsafe bytes[count] != 0, unsafe bytes[count] != 0x09 { count += 1 }
@@ -290,11 +288,11 @@ private struct CookieLines: ~Copyable {
     }
 }
 
-/// Decides when a jar is to be counted, and how many of its cookies go then, as a value.
+/// Decides when the cookies of a jar must be counted, and how many of them to remove, as a value.
 ///
-/// The numbers are those of browsers: 180 cookies for a site, the domain that is registered under a public suffix, and
-/// 3,300 in all. When there are more, so many go that there is room again. To count costs time, so it is not done more
-/// often than every 30 cookies of a site, or 300 in all; that many more there may be meanwhile.
+/// The limits are those of browsers: 180 cookies per site, where a site is the domain registered under a public suffix,
+/// and 3,300 in total. If there are more, the number is reduced to 150 or 3,000. Counting takes time, so it is done at
+/// most once per 30 new cookies of a site, or 300 in total. In between, there may be that many cookies more.
 struct CookieQuota: Equatable {
     /// A limit, and the number of cookies to which an excess is reduced.
     struct Limit: Equatable {
@@ -305,11 +303,11 @@ struct CookieQuota: Equatable {
     static let site = Limit(most: 180, kept: 150)
     static let jar = Limit(most: 3300, kept: 3000)
 
-    /// How many cookies there are at most, and at how many it is time to count.
+    /// The largest possible number of cookies, and the number at which they must be counted.
     private struct CountEstimate: Equatable {
         var most = 0
         var due: Int
-        /// When a cookie was last set, counted in cookies.
+        /// When a cookie was last set, as the number of cookies that had been set in the jar by then.
         var lastSet = 0
 
         init(_ limit: Limit) { due = limit.most }
@@ -323,7 +321,7 @@ struct CookieQuota: Equatable {
     private var jar = CountEstimate(Self.jar)
     private var sites: [String: CountEstimate] = [:]
 
-    /// A cookie was set, or one was replaced; returns whether the jar is to be counted.
+    /// Called when a cookie was set or replaced; returns whether the jar must be counted.
     mutating func cookieSet(for site: String) -> Bool {
         jar.lastSet += 1
         jar.most += 1
@@ -334,9 +332,9 @@ struct CookieQuota: Equatable {
         return estimate.most > estimate.due || jar.most > jar.due
     }
 
-    /// The jar was counted, by site; returns how many go of which sites, the oldest of each.
+    /// Called with the number of cookies per site; returns how many of the oldest cookies of each site to remove.
     ///
-    /// If there are too many in all, those sites lose theirs that have set none for the longest time.
+    /// If there are too many in total, the sites that have not set a cookie for the longest time lose theirs.
     mutating func counted(_ counts: [String: Int]) -> [String: Int] {
         var left = counts
         for (site, count) in counts where count > Self.site.most { left[site] = Self.site.kept }

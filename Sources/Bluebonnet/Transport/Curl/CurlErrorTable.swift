@@ -1,32 +1,32 @@
 import CCurl
 
-/// Says which kind of failure each of libcurl's codes is.
+/// Maps libcurl's error codes to kinds of errors.
 ///
-/// The table is total: a code that a later libcurl adds is `.internal`, with libcurl's error text as the detail. Some
-/// codes mean different things in different circumstances; ``kind(of:in:)`` tells those apart.
+/// The table is total: a code that a later libcurl adds becomes `.internal`, with libcurl's error text as the detail.
+/// Some codes have several meanings, which ``kind(of:in:)`` distinguishes by the circumstances.
 enum CurlErrorTable {
     /// The circumstances of a failed transfer.
     struct FailureContext {
         /// Libcurl's error text.
         var message = ""
-        /// OpenSSL's verdict on the certificate chain (`X509_V_…`), 0 when it was good or there was none.
+        /// OpenSSL's verdict on the certificate chain (`X509_V_…`); 0 if the chain was good or there was none.
         var verifyResult = 0
-        /// Whether the request has gone out.
+        /// Whether the request was sent.
         var wasSent = false
-        /// Whether the time limit for the exchange as a whole is over.
+        /// Whether the time limit for the whole exchange has passed.
         var isTotalTimeOver = false
         /// Whether the head of a response was received.
         var hasHead = false
-        /// The largest head that is allowed.
+        /// The maximum size of a head in bytes.
         var headLimit = 0
 
-        /// The kind of a head that is too large for the configuration, or for libcurl.
+        /// The kind for a head that is too large for the configuration, or for libcurl.
         fileprivate func headTooLarge(_ limit: Int) -> RequestError.Kind {
             .invalidResponse(.headTooLarge(limit: min(headLimit, limit)))
         }
     }
 
-    /// The kind of a code in its circumstances.
+    /// Returns the kind of a code under the given circumstances.
     static func kind(of code: CURLcode, in context: FailureContext) -> RequestError.Kind {
         switch CurlErrorText(of: code, saying: context.message) {
         case .hostMismatch: .trust(.hostMismatch)
@@ -40,7 +40,7 @@ enum CurlErrorTable {
         case .malformedChunk: .invalidResponse(.malformed)
         case .noTunnel: .connection(.proxy)
         case .unusableKey: .trust(.configuration)
-        // With TLS 1.3, a server refuses a client's certificate, or its absence, when the handshake is over.
+        // With TLS 1.3, a server refuses a client's certificate, or its absence, only after the handshake.
         case .alert(let reason): .trust(reason)
         case .undecodable: .invalidResponse(.undecodableContent)
         case .tooManyHeads, .resendsExhausted, nil: kind(byCode: code, in: context)
@@ -52,16 +52,16 @@ enum CurlErrorTable {
         case CURLE_OPERATION_TIMEDOUT:
             context.wasSent || context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // Libcurl compares the name itself, before it asks for OpenSSL's verdict.
+            // Libcurl compares the host name itself, before it reads OpenSSL's verdict.
             context.verifyResult == 0
                 ? .trust(.hostMismatch) : .trust(.init(ServerTrust.Verdict(code: context.verifyResult, depth: 0)))
         // Libcurl's code for a field that it cannot parse.
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent:
             .invalidResponse(.malformed)
-        // The scheme was checked before, so this is libcurl's code for an answer that is not HTTP.
+        // The scheme was checked before, so this is libcurl's code for a response that is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL where context.wasSent:
             .invalidResponse(.malformed)
-        // A single line of a head that outgrows libcurl's buffer.
+        // A single line of a head exceeds libcurl's buffer.
         case CURLE_OUT_OF_MEMORY where context.wasSent && !context.hasHead,
             CurlErrorText.tooLarge where context.wasSent:
             context.headTooLarge(100 * 1024)
@@ -73,7 +73,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The meaning of a code here, where libcurl has only a general text for it.
+    /// Returns a specific text for a code for which libcurl only has a general one.
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
         switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
@@ -82,7 +82,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The option of the configuration that a code is about, as far as the code tells.
+    /// The configuration's option that caused an error, if the code reveals it.
     static func option(for code: CURLcode) -> String? {
         switch code {
         case CURLE_INTERFACE_FAILED: "interface"
@@ -91,7 +91,7 @@ enum CurlErrorTable {
         }
     }
 
-    /// The kind of a code on its own.
+    /// Returns the kind of a code without regard to the circumstances.
     static func kind(of code: CURLcode) -> RequestError.Kind {
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest(.unsupportedScheme(""))
@@ -115,7 +115,7 @@ enum CurlErrorTable {
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED:
             .trust(.configuration)
         case CURLE_PARTIAL_FILE: .invalidResponse(.truncated)
-        // Of a transfer coding: content is decoded here.
+        // This concerns a transfer coding, because Bluebonnet itself decodes the content.
         case CURLE_BAD_CONTENT_ENCODING: .invalidResponse(.malformed)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_RANGE_ERROR, CURLE_HTTP_RETURNED_ERROR, CURLE_TOO_MANY_REDIRECTS:
             .invalidResponse(.malformed)
@@ -127,7 +127,7 @@ enum CurlErrorTable {
 }
 
 extension RequestError.TrustReason {
-    /// The reason behind OpenSSL's verdict.
+    /// Maps OpenSSL's verdict to a reason.
     init(_ verdict: ServerTrust.Verdict) {
         self =
             switch verdict.code {

@@ -1,12 +1,15 @@
 import Synchronization
 
-/// Makes requests with libcurl: the transport of every session that is not given another.
+/// The default transport of sessions, which sends requests with libcurl.
 ///
-/// To record and replay, to inject faults or to share exchanges, write a ``Transport`` around one of these, which
-/// passes all other work on to it, and give yours to a ``Session``. The session shuts it down when the session ends; a
-/// transport without a session must be shut down by its owner, or its connections stay open.
+/// To record and replay responses, inject faults or share exchanges, write your own ``Transport``. Let it wrap a
+/// ``CurlTransport``, forward all other calls to it, and pass your transport to a ``Session``.
 ///
-/// A thin hull around an engine on an ``EventLoop``: it takes calls from any thread and hands them on, in order.
+/// A session shuts its transport down when the session ends. A transport without a session must be shut down by its
+/// owner; otherwise, its connections stay open.
+///
+/// The transport is a thin wrapper around an engine that runs on an ``EventLoop``. It may be called on any thread, and
+/// passes the calls to the engine in order.
 public final class CurlTransport: Transport {
     private let loop: EventLoop
     private let engine: TransferEngine
@@ -15,13 +18,14 @@ public final class CurlTransport: Transport {
 
     /// Creates a transport.
     ///
-    /// Nothing is opened or started before the first exchange.
+    /// No thread is started and no connection is opened before the transport is first used.
     ///
     /// - Parameters:
-    ///   - configuration: How requests are made; the session should have the same one. Its settings for the network
-    ///     count here: default fields, limits, timeouts, connections, proxy, TLS, cookies. The cache, and everything
-    ///     above the transport, is the session's business.
-    ///   - serverTrustManager: Assigns evaluators to hosts; by default, libcurl checks the certificates.
+    ///   - configuration: The settings of the transport. Pass the same configuration to the session. The transport uses
+    ///     the network settings: default header fields, limits, timeouts, connections, proxy, TLS and cookies. The
+    ///     session itself handles the cache and everything above the transport.
+    ///   - serverTrustManager: The manager that assigns evaluators to hosts. With `nil`, the default, libcurl checks
+    ///     the certificates.
     public init(configuration: Session.Configuration = .default, serverTrustManager: ServerTrustManager? = nil) {
         loop = configuration.eventLoop ?? EventLoop()
         engine = TransferEngine(
@@ -29,18 +33,19 @@ public final class CurlTransport: Transport {
         keepsCookies = configuration.cookies.policy != .never
     }
 
-    /// The event loop on which libcurl runs.
+    /// The event loop that libcurl runs on.
     public var executor: (any TaskExecutor)? { loop }
 
-    /// The cookies that libcurl keeps and sends; `nil` if the configuration turns cookies off.
+    /// The cookies that libcurl stores and sends; `nil` if the cookie policy is `.never`.
     public var cookieStorage: (any CookieStorage)? { keepsCookies ? engine : nil }
 
     /// Sets the manager whose evaluators check servers; see ``Transport/evaluateServers(using:)``.
     ///
-    /// - Parameter manager: The manager.
-    /// - Returns: `false` if the transport has a manager already, which it keeps, or was used before.
+    /// - Parameter manager: The manager that assigns evaluators to hosts.
+    /// - Returns: `true` if the manager will be used; `false` if the transport already has a manager or has already
+    ///   started an exchange.
     public func evaluateServers(using manager: ServerTrustManager) -> Bool {
-        // The manager's evaluators would not have checked connections that were made before.
+        // The manager's evaluators have not checked connections that were opened before.
         lastID.load(ordering: .relaxed) == 0 && engine.setServerTrustManager(manager)
     }
 
@@ -48,9 +53,9 @@ public final class CurlTransport: Transport {
     ///
     /// - Parameters:
     ///   - request: The request to send.
-    ///   - options: The options of this exchange alone.
-    ///   - observer: The receiver of the events, on the event loop's thread.
-    /// - Returns: The exchange.
+    ///   - options: The options for this exchange only.
+    ///   - observer: The receiver of the events, called on the event loop's thread.
+    /// - Returns: The handle that cancels, suspends and resumes the exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
@@ -71,13 +76,13 @@ public final class CurlTransport: Transport {
             UploadChannel(opened, isReplayable: body.isReplayable) { [engine] in engine.accept(.sendMore(id)) })
     }
 
-    /// Ends the running exchanges with `.sessionShutDown`, and closes the connections.
+    /// Ends the running exchanges with `.sessionShutDown`, closes the connections and frees the resources.
     public func shutDown() async {
         await engine.shutDown()
     }
 }
 
-/// The handle of one transfer, for any thread.
+/// The handle of one transfer, usable from any thread.
 private struct CurlExchange: Exchange {
     let id: TransferID
     let engine: TransferEngine
@@ -93,19 +98,19 @@ private struct CurlExchange: Exchange {
     func receiveMore() { engine.accept(.receiveMore(id)) }
 }
 
-/// A command of a transport to its engine, from any thread.
+/// A command from a transport to its engine, sent from any thread.
 enum EngineCommand: Sendable {
     case start(TransferID, HTTPRequest, UploadBody, ExchangeOptions, any ExchangeObserver)
-    /// Answers a request whose body cannot be had.
+    /// Fails a request whose body cannot be opened.
     case refuse(RequestError, any ExchangeObserver)
     case cancel(TransferID)
     case suspend(TransferID)
     case resume(TransferID)
-    /// Names the receiver of the body that was held back; without one, the body is collected.
+    /// Sets the receiver of the body that was held back; `nil` collects the body.
     case receiveBody(TransferID, (any BodyReceiver)?)
-    /// There is room again where the body goes.
+    /// The receiver of the body has room again.
     case receiveMore(TransferID)
-    /// There are bytes of the request's body that libcurl had asked for.
+    /// Bytes of the request's body have become available that libcurl requested.
     case sendMore(TransferID)
 
     var isStart: Bool { if case .start = self { true } else { false } }

@@ -1,38 +1,38 @@
 import CCurl
 import FoundationEssentials
 
-/// Owns one of libcurl's easy handles, and the memory that libcurl has pointers to while a transfer runs.
+/// Owns one of libcurl's easy handles, and the memory that libcurl points to while a transfer runs.
 ///
-/// Belongs to the engine; never leaves the loop's thread.
-// Safety: the handle, the message and the lists live as long as their owner, which the loop's thread alone knows.
+/// An instance belongs to the engine and never leaves the loop's thread.
+// Safety: the handle, the message and the lists live as long as their owner, which only the loop's thread accesses.
 @safe
 final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     private let message: UnsafeMutablePointer<CChar>
-    /// The lines that are this transfer's own.
+    /// The lists that only the current transfer uses.
     private var ownLists: [FieldList] = []
-    /// The URL as its request has it, while the handle is set up for it.
+    /// The URL that the handle is set up for, as written in its request.
     private var url: String?
-    /// Whether libcurl's form of the URL is ASCII.
+    /// Whether the URL that libcurl received is ASCII.
     private(set) var hasPlainURL = true
-    /// The URL in parts, once it is used for another request.
+    /// The parsed URL, once another request uses the same URL.
     private var urlParts: URLParts?
 
-    /// The transfer that the handle carries out, which libcurl's callbacks find by way of this.
+    /// The transfer that uses the handle; libcurl's callbacks find the transfer through this property.
     var transfer: Transfer?
-    /// The settings of the handle, if another request may be made with no more than a new URL.
+    /// The settings of the handle, if another request could use it with just a new URL.
     var profile: TransferProfile?
-    /// The share that the handle has in common with others; libcurl keeps it when the handle is reset.
+    /// The share with other handles; libcurl keeps it when the handle is reset.
     var share: CurlShare?
     /// Whether the handle uses the cookies of the share.
     var usesCookies = false
-    /// Whether the handle uses alternative services; libcurl keeps them when it is reset.
+    /// Whether the handle uses alternative services; libcurl keeps them when the handle is reset.
     var usesAltSvc = false
-    /// Whether the handle stays with its share to the end, when libcurl has it write the file of hosts that want TLS.
+    /// Whether the handle keeps its share until it is freed, because libcurl writes the HSTS file at that point.
     var keepsShare = false
-    /// Whether the handle has ever used cookies, which libcurl does not forget.
+    /// Whether the handle has ever used cookies, which libcurl does not undo.
     var hasUsedCookies = false
-    /// The policy for the servers of the connections that the handle has made.
+    /// The policy for the servers of the connections that the handle has opened.
     var trust: TrustPolicy?
     /// The client certificate for servers that request one.
     var identity: SelectedIdentity?
@@ -41,7 +41,7 @@ final class EasyHandle {
     /// The multi handle whose socket callbacks are set.
     var socketOwner: ObjectIdentifier?
     private var decodesTransferCodings = true
-    /// Why libcurl refused an option since the last reset, and which.
+    /// The first error for an option since the last reset, and the option.
     private(set) var firstFailure: CURLcode = CURLE_OK
     private var firstRefused: CURLoption?
 
@@ -58,10 +58,11 @@ final class EasyHandle {
         unsafe message.deallocate()
     }
 
-    /// Forgets all options, so that nothing of one request reaches the next; connections and caches stay.
+    /// Resets all options, so that nothing from one request reaches the next; connections and caches stay.
     func reset() {
-        // Libcurl keeps a transfer's receive buffer if others continue to use the connection (`multi_done` in 7.88), as
-        // with HTTP/2, and then refuses another size, also after a reset: such a handle is replaced.
+        // Libcurl (`multi_done` in 7.88) keeps a transfer's receive buffer if other transfers continue to use its
+        // connection, as with HTTP/2. It then refuses another buffer size, even after a reset, so such a handle is
+        // replaced.
         let hasBuffer = unsafe bb_curl_set_long(pointer, CURLOPT_BUFFERSIZE, 16_384) != CURLE_OK
         if !hasBuffer || !replace() { unsafe curl_easy_reset(pointer) }
         ownLists.removeAll()
@@ -78,7 +79,7 @@ final class EasyHandle {
         unsafe set(CURLOPT_ERRORBUFFER, pointer: message)
     }
 
-    /// Begins again with a handle that has no past; returns whether there was memory for one.
+    /// Replaces libcurl's handle with a new one; returns `false` if there is no memory for it.
     func replace() -> Bool {
         guard let fresh = unsafe curl_easy_init() else { return false }
         leaveShare()
@@ -90,13 +91,13 @@ final class EasyHandle {
         return true
     }
 
-    /// Makes the handle ready for a request that differs from the last one in its URL at most.
+    /// Prepares the handle for a request that differs from the last one only in its URL, if at all.
     func reuse(for url: URL) {
         unsafe message[0] = 0
         setURL(url)
     }
 
-    /// Uses a URL, which libcurl takes to pieces for each transfer: one that is used again is handed over in pieces.
+    /// Sets the URL, which libcurl parses for each transfer; a URL that is used again is passed in parsed form.
     func setURL(_ url: URL) {
         let text = url.absoluteString
         guard self.url != text else {
@@ -114,11 +115,11 @@ final class EasyHandle {
     private func useURLParts(of url: URL) {
         let parts = URLParts(url.curlString)
         urlParts = parts
-        // A URL that does not parse is left to libcurl to reject, as it would without this.
+        // Libcurl rejects a URL that does not parse, as it would without this.
         if let pointer = unsafe parts.pointer { unsafe set(CURLOPT_CURLU, pointer: UnsafeMutableRawPointer(pointer)) }
     }
 
-    /// Libcurl's error text; empty when it had none.
+    /// Libcurl's error text; empty if there is none.
     var errorMessage: String { unsafe String(cString: message) }
 
     func set(_ option: CURLoption, _ value: Int) {
@@ -144,12 +145,12 @@ final class EasyHandle {
         note(code, option)
     }
 
-    /// Uses field lines, or lines of another kind, that another object owns.
+    /// Sets a list, such as header field lines, that another object owns.
     func set(_ option: CURLoption, shared lines: FieldList) {
         unsafe set(option, pointer: lines.pointer)
     }
 
-    /// Uses field lines that are this transfer's own, for the server or for a proxy.
+    /// Sets a list, such as header field lines, that only the current transfer uses.
     func set(_ option: CURLoption, own lines: [String]) {
         let list = FieldList(lines)
         if list.isIncomplete { note(CURLE_OUT_OF_MEMORY, option) }
@@ -157,21 +158,21 @@ final class EasyHandle {
         ownLists.append(list)
     }
 
-    /// Has libcurl decode transfer codings, as it does after a reset, or leave them alone.
+    /// Sets whether libcurl decodes transfer codings; it does after a reset.
     func decodeTransferCodings(_ isWanted: Bool) {
         guard isWanted != decodesTransferCodings else { return }
         decodesTransferCodings = isWanted
         set(CURLOPT_HTTP_TRANSFER_DECODING, isWanted ? 1 : 0)
     }
 
-    /// The verifier of the connection that the transfer uses, if it has one.
+    /// The verifier of the connection that the transfer uses; `nil` if it has none.
     var verifier: HandshakeVerifier? { unsafe HandshakeVerifier.of(bb_curl_get_ssl(pointer).map { OpaquePointer($0) }) }
 
     func long(_ info: CURLINFO) -> Int { unsafe bb_curl_get_long(pointer, info) }
 
     func offset(_ info: CURLINFO) -> Int64 { unsafe Int64(bb_curl_get_offset(pointer, info)) }
 
-    /// The ends of the connection that the handle used last.
+    /// The endpoints of the connection that the handle used last.
     var connectionEnds: ConnectionEndpoints? {
         unsafe ConnectionEndpoints(
             localPort: long(CURLINFO_LOCAL_PORT), remotePort: long(CURLINFO_PRIMARY_PORT),
@@ -183,14 +184,14 @@ final class EasyHandle {
         return unsafe String(cString: text)
     }
 
-    /// Remembers the first option that libcurl refuses.
+    /// Records the first option that libcurl refuses.
     func note(_ code: CURLcode, _ option: CURLoption) {
         guard code != CURLE_OK, firstFailure == CURLE_OK else { return }
         firstFailure = code
         firstRefused = option
     }
 
-    /// Why libcurl refused an option, and which.
+    /// Describes the option that libcurl refused, and the reason.
     var failureDescription: String {
         let text = unsafe String(cString: curl_easy_strerror(firstFailure))
         guard let option = firstRefused, let known = unsafe curl_easy_option_by_id(option),
@@ -200,12 +201,12 @@ final class EasyHandle {
     }
 }
 
-/// Owns field lines in libcurl's form that many transfers use and none changes.
-// Safety: each user of the list keeps its owner, too.
+/// Owns an immutable list in libcurl's format, such as header field lines, which many transfers may use.
+// Safety: each user of the list also retains its owner.
 @safe
 final class FieldList {
     private(set) var pointer: UnsafeMutablePointer<curl_slist>?
-    /// Whether there was no memory for some of them.
+    /// Whether some lines are missing for lack of memory.
     private(set) var isIncomplete = false
 
     init(_ lines: [String]) {

@@ -2,66 +2,68 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// Runs everything that touches the network on one thread that waits for sockets, timers and work.
+/// Runs all network activity on one thread, which waits for sockets, timers and work.
 ///
-/// A session makes a loop of its own unless its configuration hands it one; several sessions can share a loop, and so a
-/// thread. As a task executor it saves the hops between threads to a task that prefers it:
+/// A session creates its own loop unless its configuration contains one. Several sessions can share a loop, and
+/// therefore a thread. The loop is also a task executor. A task that prefers it avoids several thread hops per request:
 ///
 /// ```swift
 /// await withTaskExecutorPreference(session.executor) { … }
 /// ```
 ///
-/// Runs here: the session's transfers, timers, socket readiness, and the tasks that prefer this executor. Never runs
-/// here: code of the user's, but for those tasks and for synchronous trust evaluators. Code on the loop must not block.
+/// The loop runs the transfers of its sessions, their timers, and the tasks that prefer this executor. Your own code
+/// runs on the loop only in such tasks, in synchronous trust evaluators, and in the closure of a
+/// ``ServerTrustManager``. Code on the loop must not block.
 ///
-/// The thread runs while the loop has clients or pending jobs. A later job starts it again, so no job is lost.
+/// The thread runs while a transport uses the loop, from its first exchange until it is shut down, and while jobs are
+/// pending. A later job starts the thread again, so no job is lost.
 public final class EventLoop: TaskExecutor {
     private let name: String
     private let inbox = Locked(LoopInbox())
     private let serial = LoopSerialExecutor()
 
-    /// Safety: used on the loop's thread alone, of which there is one at a time; the inbox's lock orders them.
+    /// Safety: used only on the loop's thread, of which there is one at a time, ordered by the inbox's lock.
     nonisolated(unsafe) private let reactor: Reactor
 
-    /// Safety: as `reactor`.
+    /// Safety: used only on the loop's thread, like `reactor`.
     nonisolated(unsafe) private var clients: [any EventLoopClient] = []
 
-    /// Whether transfers are refused, since the system has no thread for the loop.
+    /// Whether transfers are refused because the system has no thread for the loop.
     var isRefusing: Bool { refusal.load(ordering: .relaxed) }
     private let refusal = Atomic<Bool>(false)
 
-    /// How many turns there were since the sockets were looked at.
+    /// The number of turns since the sockets were last polled.
     ///
-    /// Safety: as `reactor`.
+    /// Safety: used only on the loop's thread, like `reactor`.
     nonisolated(unsafe) private var turnsSincePoll = 0
 
-    /// Creates a loop; its thread starts with the first work.
+    /// Creates a loop, whose thread starts with the first work.
     ///
-    /// - Parameter name: The name of the thread in a debugger; 15 bytes of it are shown.
+    /// - Parameter name: The name of the thread in debuggers, of which they show 15 bytes; `bluebonnet` by default.
     public init(name: String = "bluebonnet") {
         self.name = name
         unsafe reactor = Reactor()
         serial.belongs(to: self)
     }
 
-    /// The executor for actors that live on the loop.
+    /// The executor for actors that run on the loop.
     ///
-    /// An executor of its own, since the runtime has to know which of a loop's jobs are an actor's: a task that prefers
-    /// the loop would else be sent round the loop at each call of an `async` function.
+    /// This is a separate executor, because the runtime has to know which of the loop's jobs belong to an actor.
+    /// Otherwise, a task that prefers the loop would be enqueued again at each call of an `async` function.
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: serial)
     }
 
     // MARK: Work from anywhere
 
-    /// Has work done on the loop's thread, in the order of submission.
+    /// Runs a closure on the loop's thread, in the order of submission.
     package func submit(_ work: @escaping @Sendable () -> Void) {
         accept(.closure(work))
     }
 
-    /// Takes over a job of Swift's runtime.
+    /// Runs a job of the Swift runtime on the loop's thread.
     ///
-    /// - Parameter job: The job to run on the loop's thread.
+    /// - Parameter job: The job to run.
     public func enqueue(_ job: consuming ExecutorJob) {
         accept(.job(UnownedJob(job)))
     }
@@ -70,12 +72,12 @@ public final class EventLoop: TaskExecutor {
         accept(.isolatedJob(job))
     }
 
-    /// Keeps the thread alive until ``detach()`` is called as often.
+    /// Keeps the thread alive until ``detach()`` has been called as many times as this method.
     package func attach() {
         perform(inbox.withLock { $0.attached() })
     }
 
-    /// Allows the thread to end when there is no more work.
+    /// Balances one call of ``attach()``; without attachments, the thread ends when no work is left.
     package func detach() {
         perform(inbox.withLock { $0.detached() })
     }
@@ -105,22 +107,22 @@ public final class EventLoop: TaskExecutor {
 
     // MARK: On the loop's thread
 
-    /// Calls `client` in every turn of the loop.
+    /// Calls a client in every turn of the loop.
     package func add(_ client: any EventLoopClient) {
         checkIsolated()
         unsafe clients.append(client)
     }
 
-    /// Calls `client` no longer.
+    /// Stops calling a client.
     package func remove(_ client: any EventLoopClient) {
         checkIsolated()
         unsafe clients.removeAll { $0 === client }
     }
 
-    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched; with `.refused` if the
-    /// system will not watch it.
+    /// Calls `handler` whenever `descriptor` is ready, level-triggered, until it is unwatched.
     ///
-    /// While the interest is empty, `idleHandler` is called once when bytes came in, and once when the peer has closed.
+    /// If the system refuses to watch the descriptor, `handler` is called with `.refused`. While the interest is empty,
+    /// `idleHandler` is called once when bytes arrive, and once when the peer has closed the connection.
     package func watch(
         _ descriptor: Int32, for interest: Interest, by owner: ObjectIdentifier? = nil,
         whileIdle idleHandler: ((Readiness) -> Void)? = nil, _ handler: @escaping (Readiness) -> Void
@@ -129,7 +131,7 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.watch(descriptor, for: interest, by: owner, whileIdle: idleHandler, handler)
     }
 
-    /// Reports the descriptors that are ready by now, if work was done since that was last looked at.
+    /// Polls the descriptors and dispatches their events, if work was done since the last poll.
     func pollIfStale() {
         checkIsolated()
         guard unsafe turnsSincePoll > 0 else { return }
@@ -138,19 +140,19 @@ public final class EventLoop: TaskExecutor {
         unsafe reactor.dispatch()
     }
 
-    /// Changes the interest in a watched descriptor; an empty interest keeps it registered, which saves calls.
+    /// Changes the interest in a watched descriptor; an empty interest keeps it registered, which saves system calls.
     package func setInterest(_ interest: Interest, of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.setInterest(interest, of: descriptor)
     }
 
-    /// Lets a descriptor's idle handler be called again: at once if bytes wait that were reported to it before.
+    /// Lets a descriptor's idle handler be called again, even for unread bytes that were already reported to it.
     package func rearmIdleHandler(of descriptor: Int32) {
         checkIsolated()
         unsafe reactor.rearmIdleHandler(of: descriptor)
     }
 
-    /// Watches a descriptor no longer; to be called before it is closed.
+    /// Stops watching a descriptor, which must not be closed before.
     package func unwatch(_ descriptor: Int32) {
         checkIsolated()
         unsafe reactor.unwatch(descriptor)
@@ -162,13 +164,13 @@ public final class EventLoop: TaskExecutor {
         return unsafe reactor.isWatching(descriptor, for: owner)
     }
 
-    /// Has an action done once, after a delay.
+    /// Runs an action once, after a delay.
     package func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerID {
         checkIsolated()
         return unsafe reactor.timers.schedule(at: MonotonicClock.now() + delay.nanoseconds, action)
     }
 
-    /// Takes a scheduled action back; does nothing if it has been done.
+    /// Cancels a scheduled action; does nothing if the action has already run.
     package func cancel(_ timer: TimerID) {
         checkIsolated()
         unsafe reactor.timers.cancel(timer)
@@ -176,11 +178,11 @@ public final class EventLoop: TaskExecutor {
 
     private func startThread() {
         guard !DetachedThread.start(name: name, { self.run() }) else { return }
-        // Out of threads or memory. The caller that brought the work does not wait for more.
+        // The system is out of threads or memory. The caller that submitted the work must not be kept waiting.
         Task.detached { await self.startLater() }
     }
 
-    /// Starts the thread when the system has one again; after a while, has the work refused.
+    /// Retries to start the thread for two seconds; then has the pending transfers refused.
     private func startLater() async {
         for _ in 0..<Self.startAttempts {
             try? await ContinuousClock().sleep(for: .milliseconds(20))
@@ -202,14 +204,14 @@ public final class EventLoop: TaskExecutor {
             let deadline = runClients()
             unsafe turnsSincePoll += 1
             let next = inbox.withLock { $0.willWait() }
-            // Work that results from this turn is done before the sockets are asked, which is a system call; but not
-            // indefinitely.
+            // Work that results from this turn is done before the sockets are polled, because polling is a system call.
+            // This is limited, so that the sockets are not starved.
             if next == .poll, unsafe turnsSincePoll < Self.turnsPerPoll { continue }
-            // From the inbox's `stop` on, the loop may be another thread's.
+            // Once the inbox has returned `stop`, another thread may own the loop.
             if next != .stop { unsafe turnsSincePoll = 0 }
             switch next {
             case .stop:
-                // The system may give another thread the same name.
+                // The system may give another thread the same ID.
                 serial.endOnThisThread()
                 return ExitGate.leaves(self)
             case .park: ExitGate.park()
@@ -221,22 +223,22 @@ public final class EventLoop: TaskExecutor {
         }
     }
 
-    /// The process ends: the thread comes to the end of its turn, and then does nothing more.
+    /// Called when the process exits: the thread finishes its turn and then does nothing more.
     func processExits() { inbox.withLock { $0.exits() } }
 
-    /// Whether nothing is done any more since the process ends, if there are so many threads that have not ended.
+    /// Whether the loop has stopped working because the process exits, with the given number of threads still running.
     func isParked(threads: Int) -> Bool { inbox.withLock { $0.isParked(threads: threads) } }
 
-    /// How many turns there may be, and how often the inbox may be emptied in one, before the sockets are looked at.
+    /// The limits before the sockets are polled: turns, and emptyings of the inbox per turn.
     private static let turnsPerPoll = 4
     private static let roundsPerTurn = 16
 
-    /// Does the work in the inbox, and the work that results from it.
+    /// Runs the work in the inbox, and the work that results from it.
     private func runBatch(_ batch: inout [LoopInbox.Entry]) {
         for _ in 0..<Self.roundsPerTurn {
             inbox.withLock { $0.took(into: &batch) }
             guard !batch.isEmpty else { return }
-            // By index: an iterator would share the storage, which is to be used again.
+            // By index: an iterator would share the array's storage, which is to be reused.
             for index in batch.indices {
                 switch batch[index] {
                 case .closure(let work): work()
@@ -251,7 +253,7 @@ public final class EventLoop: TaskExecutor {
         }
     }
 
-    /// Lets timers and clients act; returns when one of them wants to be called at the latest.
+    /// Runs due timers and calls the clients; returns the latest time at which one of them must be called again.
     private func runClients() -> Int64? {
         var deadline = unsafe reactor.runDueTimers()
         for client in unsafe clients {
@@ -261,15 +263,15 @@ public final class EventLoop: TaskExecutor {
     }
 }
 
-/// Has a part in every turn of an event loop.
+/// Takes part in every turn of an event loop.
 package protocol EventLoopClient: AnyObject {
-    /// Called on the loop's thread, after the work of a turn is done and before the loop waits.
+    /// Called on the loop's thread after the work of a turn is done, and before the loop waits.
     ///
-    /// - Returns: When, on the monotonic clock in nanoseconds, the client wants to be called at the latest.
+    /// - Returns: The latest time for the next call, in nanoseconds on the monotonic clock; `nil` for no limit.
     func loopWillWait() -> Int64?
 }
 
-/// Names a scheduled action.
+/// Identifies a scheduled action.
 package struct TimerID: Hashable, Sendable {
     let number: UInt64
 }
@@ -290,14 +292,16 @@ package struct Readiness: OptionSet, Sendable {
     package static let writable = Readiness(rawValue: bb_epoll_out)
     package static let error = Readiness(rawValue: bb_epoll_error)
     package static let hangup = Readiness(rawValue: bb_epoll_hangup)
-    /// The peer will send no more, though there may be bytes to read.
+    /// The peer will send no more, although unread bytes may remain.
     package static let peerClosed = Readiness(rawValue: bb_epoll_peer_closed)
-    /// The system does not watch the descriptor; with ``error``, which alone may come from a connection that was reset.
+    /// The system does not watch the descriptor.
+    ///
+    /// This is always combined with ``error``, because ``error`` alone may mean that the connection was reset.
     package static let refused = Readiness(rawValue: bb_epoll_refused)
 }
 
 extension Duration {
-    /// The duration in nanoseconds, or the largest number there is.
+    /// The duration in nanoseconds, clamped to half the range of `Int64`.
     package var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds < Int64.max / 2_000_000_000 else { return Int64.max / 2 }
@@ -306,12 +310,12 @@ extension Duration {
     }
 }
 
-/// Runs the jobs of actors that live on an event loop.
+/// Runs the jobs of actors that run on an event loop.
 private final class LoopSerialExecutor: SerialExecutor {
-    /// Safety: set once, by the loop's initializer, before anyone else knows of the executor; the loop owns it.
+    /// Safety: set once, by the loop's initializer, before any other code knows the executor; the loop owns it.
     nonisolated(unsafe) private unowned var loop: EventLoop?
 
-    /// The thread that runs the jobs, or 0.
+    /// The thread that runs the jobs; 0 if there is none.
     private let thread = Atomic<UInt>(0)
 
     private static var currentThread: UInt { UInt(pthread_self()) }
@@ -326,7 +330,7 @@ private final class LoopSerialExecutor: SerialExecutor {
         thread.store(Self.currentThread, ordering: .relaxed)
     }
 
-    /// Does nothing if another thread has begun since.
+    /// Clears the thread unless another thread has begun since.
     func endOnThisThread() {
         _ = thread.compareExchange(expected: Self.currentThread, desired: 0, ordering: .relaxed)
     }
@@ -345,8 +349,8 @@ private final class LoopSerialExecutor: SerialExecutor {
     }
 }
 
-/// Starts threads that no other thread joins.
-// Safety: the thread takes over the reference to its work; the system's types are passed within the calls.
+/// Starts threads that are never joined.
+// Safety: the thread takes over the reference to its work; the system's types are passed only within the calls.
 enum DetachedThread {
     private final class ThreadStart: Sendable {
         let name: String
@@ -358,7 +362,7 @@ enum DetachedThread {
         }
     }
 
-    /// Starts a thread, which gets none of the program's signals; returns whether the system let it.
+    /// Starts a thread that receives no signals except faults; returns whether the system allowed it.
     ///
     /// Signals are for the program's own threads, and a write to a closed socket must not raise SIGPIPE.
     static func start(name: String, _ body: @escaping @Sendable () -> Void) -> Bool {

@@ -1,48 +1,47 @@
 import CCurl
 import CSystem
 
-/// The features of the installed libcurl, found out at run time.
+/// The features of the installed libcurl, determined at run time.
 // Safety: libcurl's version information is constant.
 enum Libcurl {
-    /// Makes libcurl ready, once for the process.
+    /// Initializes libcurl, once for the process.
     static let isReady: Bool = ExitGate.isSet && curl_global_init(bb_curl_global_default) == CURLE_OK
 
     /// The version as one number, `0xMMmmpp`.
     static let version: UInt32 = unsafe bb_curl_version()?.pointee.version_num ?? 0
 
-    /// Has libcurl treat host names that it is given on this thread as UTF-8 from now on, whatever the program's
-    /// locale.
+    /// Makes libcurl treat host names on this thread as UTF-8 from now on, regardless of the program's locale.
     ///
-    /// For the loop's thread, where libcurl reads a transfer's name some time later.
+    /// This is for the loop's thread, on which libcurl reads a transfer's host name some time later.
     static func useUTF8() {
         _ = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
     }
 
-    /// Has libcurl treat host names that `body` gives it as UTF-8; the thread, which may be any thread, keeps its
-    /// locale.
+    /// Makes libcurl treat the host names that `body` passes to it as UTF-8; may be called on any thread, whose locale
+    /// is restored afterwards.
     static func withUTF8<Result>(_ body: () -> Result) -> Result {
         let previous = unsafe bb_use_locale(UnsafeMutableRawPointer(bitPattern: utf8Locale))
         defer { _ = unsafe bb_use_locale(previous) }
         return body()
     }
 
-    /// The address of the locale, which is made when the first international host name comes up, and kept.
+    /// The address of the locale, which is created for the first international host name and never freed.
     private static let utf8Locale = UInt(bitPattern: unsafe bb_make_utf8_locale())
 
     /// The file with the authorities that libcurl trusts by default; `nil` if it knows none.
     static let authorityFile: String? = unsafe bb_curl_version()?.pointee.cainfo.map { unsafe String(cString: $0) }
 
-    /// The directory in which it looks for more.
+    /// The directory with further authorities that libcurl trusts by default; `nil` if it knows none.
     static let authorityDirectory: String? = unsafe bb_curl_version()?.pointee.capath.map {
         unsafe String(cString: $0)
     }
 }
 
-/// Owns a URL that libcurl has taken to pieces, as it would for a transfer.
-// Safety: a handle that uses the URL keeps its owner, too, and libcurl copies it for each transfer.
+/// Owns a URL that libcurl has parsed as it would for a transfer.
+// Safety: a handle that uses the URL also retains its owner, and libcurl copies the URL for each transfer.
 @safe
 final class URLParts {
-    /// `nil` when libcurl takes the text for no URL.
+    /// The parsed URL; `nil` if libcurl does not accept the text as a URL.
     private(set) var pointer: OpaquePointer?
 
     init(_ text: String, flags: Int32 = CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS) {
@@ -58,7 +57,7 @@ final class URLParts {
         unsafe curl_url_cleanup(pointer)
     }
 
-    /// A part in lower case; that of a host is in ASCII.
+    /// Returns a part in lower case; a host is also converted to ASCII.
     fileprivate func lowercased(_ part: CURLUPart) -> String? {
         guard let pointer = unsafe pointer else { return nil }
         var value: UnsafeMutablePointer<CChar>?
@@ -72,19 +71,20 @@ final class URLParts {
 }
 
 extension HostName {
-    /// An international name in the ASCII form in which it is looked up (RFC 5891), without percent signs; `nil` if the
-    /// name is not valid.
+    /// Converts an international name to ASCII as for a lookup (RFC 5891), without percent signs; `nil` if it is
+    /// invalid.
     static func internationalASCII(_ name: String) -> String? {
-        // In a URL these would end the host, or stand before it.
+        // In a URL, these characters would end the host or precede it.
         guard !name.utf8.contains(where: ":/?#@\\".utf8.contains) else { return nil }
         return Libcurl.withUTF8 { URLParts("https://\(name)/", flags: 0).lowercased(CURLUPART_HOST) }
     }
 }
 
 extension ProxyRoute {
-    /// The scheme and the canonical form of the host of a proxy's URL, as libcurl reads it; `nil` if it cannot.
+    /// Returns the scheme and the canonical host of a proxy's URL, as libcurl parses it; `nil` if libcurl cannot parse
+    /// it.
     ///
-    /// There may be one slash behind the scheme, or three, or no scheme at all.
+    /// The scheme may be followed by one slash or by three, or be missing.
     static func parts(of url: String) -> (scheme: String, host: String)? {
         Libcurl.withUTF8 {
             let parts = URLParts(url, flags: CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)

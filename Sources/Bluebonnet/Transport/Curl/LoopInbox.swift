@@ -1,46 +1,47 @@
 /// Decides when the loop's thread is started, woken and ended, as a value.
 ///
-/// Events are reported under the inbox's lock; the actions they return are carried out after it is released.
+/// Its methods are called under the inbox's lock. The actions that they return are carried out after the lock is
+/// released.
 struct LoopInbox {
     /// A piece of work.
     enum Entry {
         case closure(@Sendable () -> Void)
         /// A job of a task that prefers the loop.
         case job(UnownedJob)
-        /// A job of an actor that lives on the loop.
+        /// A job of an actor that runs on the loop.
         case isolatedJob(UnownedJob)
     }
 
-    /// The next step of the reporter of an event.
+    /// The next step of the caller.
     enum Action: Equatable {
         case nothing
         case wakeThread
         case startThread
     }
 
-    /// The thread's next step.
+    /// The next step of the thread.
     enum Wait: Equatable {
-        /// There is more work: look at the sockets and come back.
+        /// There is more work: poll the sockets and come back.
         case poll
-        /// Nothing to do: wait for sockets, timers or a wake-up.
+        /// There is no work: wait for sockets, timers or a wake-up.
         case sleep
         /// The thread is not needed.
         case stop
-        /// The process ends: stay, and do nothing any more.
+        /// The process exits: keep the thread, but do nothing more.
         case park
     }
 
     /// The state of the thread.
     private enum Phase: Equatable {
-        /// There is no thread; work starts one.
+        /// There is no thread; new work starts one.
         case stopped
-        /// The thread will look into the inbox again before it waits.
+        /// The thread will check the inbox again before it waits.
         case awake
-        /// The thread waits, and must be woken when work is brought; the first to do so makes it `awake`.
+        /// The thread waits and must be woken for new work; the first to do so changes the phase to `awake`.
         case sleeping
-        /// The process ends, and the thread does nothing more once it has looked into the inbox.
+        /// The process exits, and the thread does nothing more once it has checked the inbox.
         case leaving
-        /// The process ends, and nothing is done any more; so many threads are left for good.
+        /// The process exits, and no more work is done; the given number of threads stay blocked.
         case parked(threads: Int)
     }
 
@@ -61,11 +62,11 @@ struct LoopInbox {
     mutating func detached() -> Action {
         precondition(clientCount > 0, "a loop was detached more often than attached")
         clientCount -= 1
-        // A thread that is asleep has to notice that it may end.
+        // A sleeping thread must notice that it may end.
         return clientCount == 0 && phase == .sleeping ? wakeIfAsleep() : .nothing
     }
 
-    /// Hands the thread all that is there; `batch` has to be empty.
+    /// Passes all entries to the thread; `batch` must be empty.
     mutating func took(into batch: inout [Entry]) {
         swap(&entries, &batch)
     }
@@ -84,7 +85,7 @@ struct LoopInbox {
         return .sleep
     }
 
-    /// The thread has waited; returns whether it may continue.
+    /// Called when the thread has waited; returns whether it may continue.
     mutating func woke() -> Bool {
         switch phase {
         case .leaving, .parked:
@@ -96,7 +97,7 @@ struct LoopInbox {
         }
     }
 
-    /// The process ends.
+    /// Called when the process exits.
     mutating func exits() {
         switch phase {
         case .stopped: phase = .parked(threads: 0)
@@ -106,12 +107,12 @@ struct LoopInbox {
         }
     }
 
-    /// The thread was started when the process was about to end, and ends at once.
+    /// Called when a thread was started while the process was about to exit, and ends at once.
     mutating func barred() {
         phase = .parked(threads: 0)
     }
 
-    /// Whether nothing is done any more, if there are so many threads: an earlier one may be about to end.
+    /// Whether work has stopped with the given number of threads left; an earlier thread may be about to end.
     func isParked(threads: Int) -> Bool { phase == .parked(threads: threads) }
 
     private mutating func wakeIfAsleep() -> Action {

@@ -1,6 +1,6 @@
-/// The state that a turn of the engine and libcurl's callbacks share.
+/// The state that the engine and libcurl's callbacks share during a turn.
 final class LoopTurnState {
-    /// The memory of the pieces in which bodies are handed over.
+    /// The memory for the pieces in which bodies are delivered.
     let buffers: RecycledBuffers
     /// Counts the bytes that libcurl has passed to its callbacks.
     let reportedBytes = ReportedByteCounts()
@@ -8,43 +8,43 @@ final class LoopTurnState {
     var now: Int64 = 0
     /// The transfers that received or sent bytes in this turn.
     var progressed: [Transfer] = []
-    /// The transfers whose heads are to be reported to their observers.
+    /// The transfers whose heads must be reported to their observers.
     var withHeads: [Transfer] = []
     /// The session's cookies, if it keeps any.
     var cookieJar: CookieJar?
-    /// The transfers whose bodies are refused while libcurl waits for more of them.
+    /// The transfers whose request bodies are refused while libcurl waits for more bytes of them.
     var refused: [Transfer] = []
-    /// How many pieces of bodies have come in in this turn.
+    /// Counts the body pieces that have arrived in this turn.
     var receiveBudget = ReceiveBudget()
-    /// The transfers with coded bytes left.
+    /// The transfers with bytes that are still to be decoded.
     var decodingQueue = DecodingQueue()
     /// The uploads whose ends have yet to be sent to their servers.
     var uploadEnds = DeferredUploadEnds()
-    /// The streams of which libcurl may have left bytes unread.
+    /// The streams that libcurl may have left with unread bytes.
     var unreadStreams = UnreadStreams()
 
     /// Creates the shared state.
     ///
-    /// - Parameter highWatermark: From how many waiting bytes on a body is held back; two pieces bring as many, unless
-    ///   they would be very small or very large.
+    /// - Parameter highWatermark: The number of waiting bytes from which on a body is held back. Two pieces hold as
+    ///   many bytes, within limits for the size of a piece.
     init(highWatermark: Int) {
         buffers = RecycledBuffers(size: min(max(highWatermark / 2, 64 * 1024), 512 * 1024))
     }
 
-    /// Lets go of the transfers, which hold this.
+    /// Releases the transfers, which in turn refer to this object.
     func forgetTransfers() {
         (progressed, withHeads, refused) = ([], [], [])
         (receiveBudget, decodingQueue, uploadEnds) = (ReceiveBudget(), DecodingQueue(), DeferredUploadEnds())
     }
 }
 
-/// The transfers with coded bytes left, and how much may be decoded in a turn.
+/// The transfers with bytes that are still to be decoded, and the amount to decode in a turn.
 struct DecodingQueue {
-    /// How many bytes may go in and out of decoders before the loop looks after others: some two milliseconds' worth.
+    /// The number of bytes in and out of decoders before the loop serves others: some two milliseconds of work.
     private static let fullAllowance = 1 << 20
 
     private(set) var transfers: [Transfer] = []
-    /// How many bytes may still go in and out of decoders in this turn.
+    /// The number of bytes that may still go in and out of decoders in this turn.
     var allowance = Self.fullAllowance
 
     mutating func append(_ transfer: Transfer) {
@@ -59,17 +59,16 @@ struct DecodingQueue {
         return transfers
     }
 
-    /// Ends a turn; the transfers that were not served are the first in the next.
+    /// Ends a turn; the transfers that were not served come first in the next turn.
     mutating func endTurn(unserved: ArraySlice<Transfer>) {
         transfers.insert(contentsOf: unserved, at: 0)
         allowance = Self.fullAllowance
     }
 }
 
-/// How many pieces of bodies may come in before the loop looks after others: some milliseconds' worth.
+/// Limits the number of body pieces that may arrive before the loop serves others, to some milliseconds of work.
 ///
-/// As long as there are bytes in a socket, libcurl keeps reading them; a body in small chunks costs it a callback for
-/// each.
+/// Libcurl keeps reading as long as a socket has bytes, and a body in small chunks costs one callback per chunk.
 struct ReceiveBudget {
     private static let maximumPieces = 4096
 
@@ -77,7 +76,7 @@ struct ReceiveBudget {
     /// The transfers that wait for the next turn.
     private var waiting: [Transfer] = []
 
-    /// A piece of a body comes in; returns whether it may, in this turn.
+    /// Called when a piece of a body arrives; returns whether it still belongs to this turn.
     mutating func takesPiece() -> Bool {
         pieces += 1
         return pieces <= Self.maximumPieces
@@ -87,7 +86,7 @@ struct ReceiveBudget {
         waiting.append(transfer)
     }
 
-    /// Begins the next turn; returns the transfers that continue.
+    /// Ends the turn; returns the transfers that continue in the next one.
     mutating func turnEnds() -> [Transfer] {
         pieces = 0
         guard !waiting.isEmpty else { return [] }

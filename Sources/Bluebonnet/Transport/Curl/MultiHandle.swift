@@ -2,27 +2,27 @@ import CCurl
 import CSystem
 import Glibc
 
-/// Owns one of libcurl's multi handles, and passes the sockets and the time that libcurl waits for to the loop.
+/// Owns one of libcurl's multi handles, and registers the sockets and times that libcurl waits for with the loop.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl's callbacks only pass the wishes on to the loop.
-// Safety: the callbacks' context is this object, which ends its handle and so the callbacks before it goes.
+/// An instance belongs to the engine and never leaves the loop's thread. Libcurl's callbacks only forward to the loop.
+// Safety: the callbacks' context is this object, which frees its handle, and with it the callbacks, in `deinit`.
 @safe
 final class MultiHandle {
     private let pointer: UnsafeMutableRawPointer
     private let loop: EventLoop
-    /// When libcurl wants to be called even if no socket is ready, on the monotonic clock in nanoseconds.
+    /// When libcurl must be called even if no socket is ready, in nanoseconds on the monotonic clock.
     private(set) var deadline: Int64?
-    /// The sockets that were opened and not closed yet; others that libcurl watches are its resolver's.
+    /// The open sockets of connections; other sockets that libcurl watches belong to its resolver.
     private var sockets: Set<Int32> = []
     /// The sockets that the loop watches for this handle.
     private var watched: Set<Int32> = []
-    /// The connections that no request uses, where libcurl has to be kept from them.
+    /// The unused connections, for the cases in which libcurl must be kept away from them.
     var idleConnections = IdleConnections()
-    /// Keeps peers from keeping libcurl busy.
+    /// Prevents peers from keeping libcurl busy.
     let floods: FloodMonitor
-    /// Why the system gave no socket, or would not watch one, in this turn.
+    /// The error with which the system refused to open or to watch a socket in this turn.
     private(set) var systemError: SystemError?
-    /// The bytes that were left unread in the sockets that were closed in this turn.
+    /// The unread bytes of the sockets that were closed in this turn.
     private(set) var unreadResponses = UnreadResponses()
 
     init?(
@@ -47,27 +47,27 @@ final class MultiHandle {
         set(CURLMOPT_PIPELINING, isMultiplexing ? Int(CURLPIPE_MULTIPLEX) : 0)
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.perHost ?? 0)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.total ?? 0)
-        // Streams on one HTTP/2 connection: as many as the server allows, rather than libcurl's 100.
+        // As many streams per HTTP/2 connection as the server allows, rather than libcurl's limit of 100.
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, Int(Int32.max))
         unsafe BlockingLookups.avoid(on: pointer)
-        // Libcurl's own limit, four for each transfer in flight, closes good connections when a batch has ended.
+        // Libcurl's own limit, four per transfer in progress, closes good connections after a batch of requests.
         set(CURLMOPT_MAXCONNECTS, max(1, limits.idle))
     }
 
     deinit {
-        // Closes the kept connections, by way of `close(_:)`.
+        // Closes the kept connections, which calls `close(_:)`.
         unsafe curl_multi_cleanup(pointer)
         for socket in watched where isWatching(socket) { loop.unwatch(socket) }
     }
 
-    // MARK: What the engine asks for
+    // MARK: Calls from the engine
 
     func add(_ easy: EasyHandle) -> CURLMcode {
         if easy.socketOwner != ObjectIdentifier(self) { setSocketCallbacks(on: easy) }
         return unsafe curl_multi_add_handle(pointer, easy.pointer)
     }
 
-    /// Sockets are opened and closed on behalf of connections, which outlive transfers, but not this handle.
+    /// Sets the callbacks that open and close sockets for connections, which outlive transfers, but not this handle.
     private func setSocketCallbacks(on easy: EasyHandle) {
         easy.socketOwner = ObjectIdentifier(self)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -91,9 +91,9 @@ final class MultiHandle {
         unsafe curl_multi_remove_handle(pointer, easy.pointer)
     }
 
-    /// Lets libcurl do the work that is due by now.
+    /// Lets libcurl do the work that is due now.
     func runTimeouts(now: Int64) {
-        // Libcurl asks for "at once" again and again while a transfer starts; a few rounds here save turns of the loop.
+        // Libcurl repeatedly requests "at once" while a transfer starts; a few rounds here save turns of the loop.
         var rounds = 0
         while let due = deadline, due <= now, rounds < 8 {
             rounds += 1
@@ -102,21 +102,21 @@ final class MultiHandle {
         }
     }
 
-    /// Whether libcurl wants to do something by a time.
+    /// Whether libcurl has work that is due by a given time.
     func isDue(at time: Int64) -> Bool { deadline.map { $0 <= time } ?? false }
 
-    /// Has libcurl look at its sockets, ready or not.
+    /// Makes libcurl read from all of its sockets, ready or not.
     func readAll() {
         for socket in sockets { read(socket) }
     }
 
-    /// Has libcurl look at a socket, ready or not.
+    /// Makes libcurl read from a socket, ready or not.
     func read(_ socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_IN) }
 
-    /// Has libcurl send on a socket; the first transfer that it serves does not look at incoming bytes.
+    /// Makes libcurl send on a socket; the first transfer that it serves does not read incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
-    /// Calls `body` with each transfer's context that has ended, and how.
+    /// Calls `body` with the context and the result code of each transfer that has ended.
     func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {
         defer {
             unreadResponses.forget()
@@ -129,22 +129,22 @@ final class MultiHandle {
         }
     }
 
-    // MARK: What libcurl asks for
+    // MARK: Requests from libcurl
 
     private func interestChanged(socket: curl_socket_t, what: Int32) {
-        // Libcurl 7.88 names no socket when a connection that others use has lost its own.
+        // Libcurl 7.88 passes no socket if a shared connection has lost its own.
         guard socket >= 0 else { return }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.readable) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.writable) }
         guard what != CURL_POLL_REMOVE else {
-            // A socket of a connection stays known, since it will be used again; the resolver's are closed now.
+            // The socket of a connection stays registered for its next use; the resolver's sockets are closed now.
             guard isWatching(socket) else { return }
             return sockets.contains(socket) ? loop.setInterest([], of: socket) : unwatch(socket)
         }
         guard !isWatching(socket) else { return loop.setInterest(interest, of: socket) }
-        // Libcurl before 8.2.0 silently closes a socket whose connection was not made. Its number, and the watch under
-        // it, belong to another socket later.
+        // Libcurl before 8.2.0 silently closes a socket whose connection failed. Its number, and the watch for it, then
+        // belong to another socket.
         loop.unwatch(socket)
         watched.insert(socket)
         loop.watch(
@@ -155,22 +155,22 @@ final class MultiHandle {
             var events: Int32 = 0
             if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
             if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
-            // An answer that came since the wait is read before more is sent: after it, sending may fail (RFC 9112
-            // §9.5).
+            // A response that arrived since the wait is read before more is sent, because sending may fail after it
+            // (RFC 9112 §9.5).
             if events == CURL_CSELECT_OUT, Self.isReadable(socket) { events |= CURL_CSELECT_IN }
             if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_IN | CURL_CSELECT_ERR }
             self.act(on: socket, events: events)
         }
     }
 
-    // Safety: the system writes into the value that it is given, within the call.
+    // Safety: the system writes into the value only within the call.
     private static func isReadable(_ socket: curl_socket_t) -> Bool {
         var state = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&state, 1, 0) > 0
     }
 
     private func timeoutChanged(milliseconds: Int) {
-        // "At once" is due in this very turn.
+        // "At once" is due in the current turn.
         deadline =
             milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
     }
@@ -191,20 +191,20 @@ final class MultiHandle {
         return floods.close(socket)
     }
 
-    /// Ends a socket that the system will not watch, on which libcurl would wait indefinitely.
+    /// Shuts down a socket that the system refuses to watch; libcurl would wait for it indefinitely.
     private func closeUnwatchable(_ socket: curl_socket_t) {
         systemError = SystemError(ENOSPC)
         guard floods.end(socket) else { return }
         act(on: socket, events: CURL_CSELECT_IN | CURL_CSELECT_ERR)
     }
 
-    /// The system resource that is short, if that is behind a failure of a transfer in this turn.
+    /// Returns the system's error text if a shortage of system resources caused a transfer to fail in this turn.
     func shortage(behind code: CURLcode) -> String? {
         switch code {
         case CURLE_COULDNT_CONNECT, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING:
             return systemError?.message
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            // Libcurl does not report the reason. A lookup takes descriptors, too: is there one?
+            // Libcurl does not report the reason. A lookup needs file descriptors, too, so test if one is available.
             let descriptor = bb_eventfd_create()
             guard descriptor < 0 else {
                 _ = Glibc.close(descriptor)
@@ -216,17 +216,17 @@ final class MultiHandle {
         }
     }
 
-    /// Notes that a request does not use a connection any more.
+    /// Called when a request no longer uses a connection.
     func connectionIsLeft(_ connection: IdleConnections.Connection) {
         guard let socket = idleConnections.ended(connection) else { return }
-        // While the body was paused, the connection was in use, and bytes that came in were left alone.
+        // While the body was paused, the connection was in use, and incoming bytes were not reported.
         loop.rearmIdleHandler(of: socket)
     }
 
-    /// Sees to a connection that got bytes, or lost its peer, while no request used it.
+    /// Handles a connection that received bytes or lost its peer while no request used it.
     private func becameReady(_ socket: curl_socket_t, whileIdle readiness: Readiness) {
         guard idleConnections.becameReady(socket, readiness) == .end else { return }
-        // Libcurl finds it dead when it wants to use it again. The system stops watching a socket that is gone.
+        // Libcurl notices that the connection is dead on its next use. The system stops watching a closed socket.
         guard floods.end(socket) else { return }
         idleConnections.cutOff(socket)
         unwatch(socket)

@@ -1,26 +1,26 @@
 import FoundationEssentials
 
-/// The proxy options of libcurl, as a value.
+/// The proxy options for libcurl, as a value.
 struct ProxyRoute: Equatable {
-    /// The proxy's URL; empty for none, `nil` for the environment's: see ``ProxyEnvironment``.
+    /// The proxy's URL; empty for no proxy, `nil` for the environment's proxy (see ``ProxyEnvironment``).
     var url: String?
-    /// The hosts that are reached without it, in libcurl's form; `nil` for the environment's.
+    /// The hosts that are reached without the proxy, in libcurl's format; `nil` for those of the environment.
     var exclusions: String?
-    /// The credential for its challenges, or for its handshake if it speaks SOCKS.
+    /// The credential for the challenges of an HTTP proxy, or for the handshake with a SOCKS proxy.
     var credential: Credential?
-    /// Whether the proxy speaks SOCKS rather than HTTP.
+    /// Whether the proxy uses SOCKS rather than HTTP.
     var isSocks = false
-    /// Whether the connections that lead through it are this request's alone.
+    /// Whether only this request may use the connections through the proxy.
     ///
-    /// A libcurl without the fixes of 2026, which Debian's 7.88 has, tells tunnels through HTTP proxies apart by the
-    /// proxy's host and port, and not by the credential that opened them.
+    /// A libcurl without the fixes of 2026, such as Debian's 7.88, distinguishes tunnels through HTTP proxies by the
+    /// proxy's host and port, but not by the credential that opened them.
     var isPrivate = false
 
-    /// Decides.
+    /// Determines the proxy options of a request.
     ///
     /// - Parameters:
-    ///   - proxy: The request's own proxy, if it has one.
-    ///   - session: That of the session.
+    ///   - proxy: The request's own proxy; `nil` if it has none.
+    ///   - session: The session's proxy.
     /// - Throws: `.invalidRequest(.configuration)` for a proxy that cannot be used.
     init(_ proxy: Session.Configuration.Proxy?, session: Session.Configuration.Proxy) throws(RequestError) {
         switch proxy ?? session {
@@ -41,9 +41,9 @@ struct ProxyRoute: Equatable {
         isPrivate = proxy.hasCredential || session.hasCredential
     }
 
-    /// The mistake in a proxy's configuration, if it can be found without a connection.
+    /// Returns the mistake in a proxy's configuration, if it can be found without a connection.
     private static func flaw(_ url: String, _ credential: Credential?, _ excluded: [String]) -> String? {
-        // Libcurl treats an empty URL as no proxy, and would go to the server itself.
+        // Libcurl treats an empty URL as no proxy, and would connect to the server directly.
         guard !url.trimmed.isEmpty else { return "the proxy's URL is empty" }
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             return "the proxy's URL holds white space or a control character"
@@ -59,13 +59,13 @@ struct ProxyRoute: Equatable {
         return nil
     }
 
-    /// Whether the proxy at a URL speaks SOCKS rather than HTTP.
+    /// Whether the proxy at a URL uses SOCKS rather than HTTP.
     static func isSocks(_ url: String) -> Bool {
         guard url.prefix(5).lowercased() == "socks" else { return false }
         return parts(of: url)?.scheme.hasPrefix("socks") ?? false
     }
 
-    /// The hosts of the proxies that are spoken to with TLS; only an environment can have several.
+    /// Returns the hosts of the HTTPS proxies; only an environment can have several.
     static func secureHosts(
         of proxy: Session.Configuration.Proxy, in environment: ProxyEnvironment
     ) -> [String] {
@@ -76,7 +76,7 @@ struct ProxyRoute: Equatable {
         }
     }
 
-    /// The host of a proxy's URL if that speaks TLS.
+    /// Returns the host of a proxy's URL if the proxy uses TLS.
     static func secureHost(in url: String) -> String? {
         guard url.prefix(6).lowercased() == "https:", let parts = parts(of: url), parts.scheme == "https"
         else { return nil }
@@ -87,36 +87,36 @@ struct ProxyRoute: Equatable {
 }
 
 extension Session.Configuration.Proxy {
-    /// Whether the proxy gets a credential, as far as is known.
+    /// Whether the proxy receives a credential, as far as is known.
     fileprivate var hasCredential: Bool {
         guard case .url(let url, let credential, _) = self else { return false }
         return credential != nil || ProxyRoute.hasUserInfo(url)
     }
 }
 
-/// The environment's proxies, read once for each session: reading it is slow, and not safe beside its changing.
+/// The proxies of the environment, read once for each session.
 ///
-/// Libcurl gets the values that were read, and does not look itself: it would for each transfer, and could find a proxy
-/// that was never evaluated.
+/// Reading the environment is slow, and not safe while another thread changes it. Libcurl receives the values and does
+/// not read the environment itself. It would do so for each transfer, and could find a proxy that was never evaluated.
 struct ProxyEnvironment: Sendable {
-    /// The proxy for URLs without TLS, and that for those with it; `nil` for none.
+    /// The proxies for URLs without TLS and for URLs with TLS; `nil` for none.
     let plain: String?
     let secure: String?
-    /// Which hosts do without.
+    /// The hosts that are reached without a proxy.
     let exclusions: String
-    /// Whether there are other proxies for URLs with TLS than for those without.
+    /// Whether URLs with TLS use a different proxy than URLs without.
     let isSplit: Bool
-    /// The hosts of the proxies that are spoken to with TLS, in the order of their names.
+    /// The hosts of the HTTPS proxies, sorted by name.
     let secureHosts: [String]
 
-    /// Whether there is no proxy in it.
+    /// Whether the environment contains no proxy.
     var isEmpty: Bool { plain == nil && secure == nil }
 
     init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         }
-        // As libcurl does: a client of a CGI program can set HTTP_PROXY by a field.
+        // HTTP_PROXY is ignored, as by libcurl: a client of a CGI program can set it with a header field.
         plain = first("http_proxy", "all_proxy", "ALL_PROXY")
         secure = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         exclusions = first("no_proxy", "NO_PROXY") ?? ""
@@ -124,6 +124,6 @@ struct ProxyEnvironment: Sendable {
         secureHosts = Set([plain, secure].compactMap { $0.flatMap(ProxyRoute.secureHost) }).sorted()
     }
 
-    /// The proxy for URLs with TLS, or without.
+    /// Returns the proxy for URLs with or without TLS.
     func url(isSecure: Bool) -> String? { isSecure ? secure : plain }
 }

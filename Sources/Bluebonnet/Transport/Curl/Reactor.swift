@@ -3,28 +3,29 @@ import Glibc
 
 /// Waits for descriptors and timers on behalf of an event loop; belongs to the loop's thread.
 ///
-/// Changes of interest are collected and made just before waiting, and an interest that has become empty stays in the
-/// kernel until an event proves it a nuisance: a kept-alive connection that is used again costs no system call.
-// Safety: the kernel writes into the buffer within the call that it is given to, and no more than its length.
+/// Changes of interest are collected and made just before waiting. An interest that has become empty stays registered
+/// in the kernel until an unwanted event occurs. So the reuse of a kept-alive connection costs no system call.
+// Safety: the kernel writes into the buffer only within the call, and at most its length.
 final class Reactor {
     private struct Watch {
         var wanted: UInt32 = 0
-        /// The kernel's registration, besides that it reports a peer that has closed; `nil` when the descriptor is not
+        /// The events registered with the kernel, apart from the peer's closing; `nil` if the descriptor is not
         /// registered.
         var registered: UInt32?
         var isChanged = false
         var handler: ((Readiness) -> Void)?
         /// The owner of the watch.
         var owner: ObjectIdentifier?
-        /// Called with the events while the interest is empty: for incoming bytes once, until there is an interest
-        /// again.
+        /// Called with the events while the interest is empty.
+        ///
+        /// For incoming bytes, it is called only once until there is an interest again.
         var idleHandler: ((Readiness) -> Void)?
         var isIdleReported = false
 
-        /// The events that the kernel has to watch for, once it knows the descriptor.
+        /// The events that the kernel must watch for once the descriptor is registered.
         var awaited: UInt32 { wanted == 0 && idleHandler != nil && !isIdleReported ? bb_epoll_in : wanted }
 
-        /// Notes the wanted events; returns whether this is the first change that the kernel has to learn about.
+        /// Records the wanted events; returns whether this is the first change that the kernel must be informed about.
         mutating func setInterest(_ interest: Interest) -> Bool {
             guard handler != nil else { return false }
             wanted = interest.rawValue
@@ -38,10 +39,10 @@ final class Reactor {
 
     private let epoll: Int32
     private let wakeup: Int32
-    /// Indexed by descriptor, since those are small numbers.
+    /// Indexed by descriptor, because descriptors are small numbers.
     private var watches: [Watch] = []
     private var changed: [Int32] = []
-    /// The descriptors that the kernel would not watch when it was last asked, and the reason.
+    /// The descriptors that the kernel refused to watch in the last attempt, and the error codes.
     private var refused: [(descriptor: Int32, code: Int32)] = []
     private var ready: [bb_epoll_ready]
     private var readyCount = 0
@@ -58,10 +59,10 @@ final class Reactor {
         close(wakeup)
     }
 
-    /// Whether the kernel gave the descriptors that waiting needs.
+    /// Whether the kernel provided the descriptors that waiting needs.
     var isUsable: Bool { epoll >= 0 && wakeup >= 0 }
 
-    /// Ends the current or the next wait; the only method for other threads.
+    /// Ends the current or the next wait; the only method that other threads may call.
     func wake() {
         bb_eventfd_signal(wakeup)
     }
@@ -92,7 +93,7 @@ final class Reactor {
         changed.append(descriptor)
     }
 
-    /// Lets the idle handler be called again: at once if bytes wait that were reported to it before.
+    /// Lets the idle handler be called again, even for unread bytes that were already reported to it.
     func rearmIdleHandler(of descriptor: Int32) {
         let index = Int(descriptor)
         guard watches.indices.contains(index), watches[index].isIdleReported else { return }
@@ -104,13 +105,13 @@ final class Reactor {
         guard isWatching(descriptor) else { return }
         let index = Int(descriptor)
         if watches[index].registered != nil { _ = bb_epoll_delete(epoll, descriptor) }
-        // The place in `changed` may stay: without a handler it is skipped, with a new one it is right again.
+        // The entry in `changed` may stay: without a handler it is skipped, and with a new handler it is right again.
         let isChanged = watches[index].isChanged
         watches[index] = Watch()
         watches[index].isChanged = isChanged
     }
 
-    /// Runs the timers that are due; returns when the next is.
+    /// Runs the timers that are due; returns the deadline of the next one.
     func runDueTimers() -> Int64? {
         guard timers.count > 0 else { return nil }
         let now = MonotonicClock.now()
@@ -118,7 +119,7 @@ final class Reactor {
         return timers.earliestDeadline
     }
 
-    /// Waits until a time on the monotonic clock (0: not at all, `.max`: indefinitely).
+    /// Waits until a time on the monotonic clock; 0 means not to wait, and `.max` to wait indefinitely.
     func wait(until deadline: Int64) {
         makeChanges()
         let nanoseconds: Int64 =
@@ -129,7 +130,7 @@ final class Reactor {
             default: max(0, deadline - MonotonicClock.now())
             }
         guard isUsable else {
-            // Without descriptors nothing can be watched, but submitted work is still done.
+            // Without descriptors nothing can be watched, but submitted work still runs.
             usleep(1000)
             readyCount = 0
             return
@@ -152,7 +153,7 @@ final class Reactor {
         }
         readyCount = 0
         guard !refused.isEmpty else { return }
-        // A descriptor that cannot be watched would wait indefinitely.
+        // A descriptor that cannot be watched would otherwise wait indefinitely.
         for (descriptor, _) in refused where isWatching(descriptor) {
             watches[Int(descriptor)].handler?([.error, .refused])
         }
@@ -166,8 +167,8 @@ final class Reactor {
         guard watches[index].wanted == 0 || event.events & awaited == 0 else {
             return handler(Readiness(rawValue: event.events))
         }
-        // No handler waits for this: have the kernel report only that the peer has closed, or it would report the same
-        // bytes again and again; nothing at all once the peer has closed.
+        // No handler waits for this event. The kernel should report only that the peer has closed; otherwise, it would
+        // report the same bytes repeatedly. Once the peer has closed, it should report nothing.
         let isOver = event.events & (bb_epoll_error | bb_epoll_hangup | bb_epoll_peer_closed) != 0
         if !isOver, watches[index].wanted == 0, modify(event.descriptor, 0) {
             watches[index].registered = 0
@@ -180,7 +181,8 @@ final class Reactor {
         if watches[index].wanted == 0 { watches[index].idleHandler?(Readiness(rawValue: event.events)) }
     }
 
-    /// The events that the kernel reports of a descriptor: also a peer that has closed, unless only writing is awaited.
+    /// The events that the kernel reports for a descriptor, including the peer's closing unless only writing is
+    /// awaited.
     private func mask(_ wanted: UInt32) -> UInt32 {
         wanted == bb_epoll_out ? wanted : wanted | bb_epoll_peer_closed
     }
@@ -201,7 +203,7 @@ final class Reactor {
                 if code == 0 { watches[index].registered = awaited } else { refused.append((descriptor, code)) }
                 continue
             }
-            // Readable interest may outlive its need; writable interest would report at once, without end.
+            // Readable interest may outlive its need, but writable interest would cause endless reports.
             if wanted == 0, registered == bb_epoll_in { continue }
             watches[index].registered = modify(descriptor, awaited) ? awaited : nil
             if watches[index].registered == nil, wanted != 0 { refused.append((descriptor, bb_errno())) }
@@ -210,18 +212,18 @@ final class Reactor {
     }
 }
 
-/// Holds timers with their times, the earliest first.
+/// Stores timers with their deadlines, the earliest first.
 ///
-/// There are few: libcurl keeps the time limits of transfers itself, or the engine does.
+/// There are few timers, because libcurl or the engine handles the time limits of transfers.
 struct TimerQueue {
-    /// The latest comes first; of those that are due at the same time, the one that was scheduled last.
+    /// The timer with the latest deadline comes first; among equal deadlines, the timer that was scheduled last.
     private var entries: [(deadline: Int64, id: TimerID, action: () -> Void)] = []
     private var lastNumber: UInt64 = 0
 
-    /// How many actions are scheduled.
+    /// The number of scheduled actions.
     var count: Int { entries.count }
 
-    /// When the earliest action is due.
+    /// The deadline of the earliest action.
     var earliestDeadline: Int64? { entries.last?.deadline }
 
     mutating func schedule(at deadline: Int64, _ action: @escaping () -> Void) -> TimerID {
@@ -236,7 +238,7 @@ struct TimerQueue {
         entries.removeAll { $0.id == id }
     }
 
-    /// Takes the earliest action out if it is due.
+    /// Removes the earliest action if it is due.
     mutating func popDue(at now: Int64) -> (() -> Void)? {
         guard let earliest = entries.last, earliest.deadline <= now else { return nil }
         return entries.removeLast().action

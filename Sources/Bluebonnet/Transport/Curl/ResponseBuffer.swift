@@ -1,34 +1,35 @@
 import FoundationEssentials
 import Glibc
 
-/// The part of a response that a transfer has received so far: the head as one buffer, then the body.
+/// The part of a response that a transfer has received so far: the head in one buffer, then the body.
 ///
-/// One value that libcurl's callbacks change in place, since they are called some ten times for a small response.
+/// This is a single value that libcurl's callbacks change in place, because they are called some ten times for a small
+/// response.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 struct ResponseBuffer {
     var state: TransferState
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
-    /// The error of the received bytes; takes precedence over libcurl's error for the refusal.
+    /// The error found in the received bytes; it takes precedence over libcurl's error for the refusal.
     private(set) var failure: RequestError?
-    /// When bytes were last seen, on the monotonic clock in nanoseconds.
+    /// When bytes were last received or sent, in nanoseconds on the monotonic clock.
     var lastActivity: Int64
     /// When the first head began to arrive, on the same clock.
     private(set) var firstByte: Int64?
-    /// The flags of the latest lines of a head.
+    /// The flags of the lines that were received last.
     private var latest: HeadFlags = []
 
     private var headBytes: [UInt8] = []
-    /// The beginning of a line of a head whose end is yet to come.
+    /// The start of a head line whose end has not arrived yet.
     private var partialLine: [UInt8] = []
     private var framing = FramingCheck()
-    /// Whether the body comes in chunks, by the latest head.
+    /// Whether the latest head announces a body in chunks.
     var hasTransferCoding: Bool { framing.hasTransferCoding }
     private var statusCode: Int?
 
-    /// Whether bodies are decoded by their `Content-Encoding`.
+    /// Whether bodies are decoded as `Content-Encoding` states.
     var decodesContent = false
-    /// The decoder of the body, if it is coded.
+    /// The decoder of the body; `nil` if the body is not coded.
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
 
@@ -37,45 +38,46 @@ struct ResponseBuffer {
         lastActivity = now
     }
 
-    /// An error that libcurl does not report: it treats a connection that is closed within the head as a response.
+    /// The error that libcurl does not report: it accepts a connection that is closed within the head as a response.
     var endError: RequestError? {
         guard let head else {
             return RequestError(.connection(.lost), detail: "the connection was closed within the head of the response")
         }
-        // A part of a coded representation ends anywhere (RFC 9110 §14.2).
+        // A part of a coded representation may end anywhere (RFC 9110 §14.2).
         guard let decoder, !decoder.isComplete, head.statusCode != 206 else { return nil }
         return RequestError(.invalidResponse(.undecodableContent), detail: "the content ends too early")
     }
 
     // MARK: Head
 
-    /// How far a head is when bytes of it came in.
+    /// The state of the head after some bytes of it were received.
     enum HeadProgress {
-        /// There is more to come.
+        /// The head is incomplete.
         case begun
         /// The head has just become complete.
         case complete(ReceivedHead)
-        /// It was complete before: the bytes were of the trailers.
+        /// The head was already complete: the bytes belong to the trailers.
         case trailers
-        /// The exchange is to be ended.
+        /// The exchange must end.
         case refused
     }
 
-    /// The contents of a head's lines that matter before the head is complete.
+    /// The properties of head lines that matter before the head is complete.
     struct HeadFlags: OptionSet {
         let rawValue: UInt8
 
-        /// There is a `Set-Cookie` line.
+        /// A `Set-Cookie` line was received.
         static let cookies = HeadFlags(rawValue: 1)
-        /// A status line claims HTTP/2.
+        /// A status line states HTTP/2.
         static let http2 = HeadFlags(rawValue: 2)
-        /// The head is complete now.
+        /// The head has become complete.
         static let end = HeadFlags(rawValue: 4)
     }
 
-    /// Takes bytes of a head; returns how far it is, and the flags of its new lines.
+    /// Receives bytes of a head; returns the progress of the head, and the flags of the new lines.
     ///
-    /// Libcurl hands over one line at a time, but all at once the bytes that came in while the transfer was paused.
+    /// Libcurl normally passes one line at a time. After a pause, it passes all bytes that arrived during the pause at
+    /// once.
     mutating func receivedHead(_ bytes: UnsafeRawBufferPointer, now: Int64) -> (HeadProgress, HeadFlags) {
         lastActivity = now
         latest = []
@@ -157,27 +159,27 @@ struct ResponseBuffer {
 
     // MARK: Body
 
-    /// No more than this is set aside for a length that a server announces.
+    /// The maximum number of bytes to reserve for an announced length.
     private static let largestReservation: Int64 = 1 << 20
-    /// A body whose first piece is smaller is not worth a look at its length.
+    /// If the first piece of a body is smaller, its announced length is not used.
     private static let smallestReservation = 8 * 1024
 
-    /// Lends the memory of pieces, if the body goes to a receiver, piece by piece, rather than being collected.
+    /// Provides the memory for pieces if a receiver takes the body piece by piece; `nil` if the body is collected.
     var buffers: RecycledBuffers?
-    /// The bytes that have come in for the receiver since the last piece.
+    /// The bytes for the receiver that have arrived since the last piece.
     private var piece: RecycledBuffer?
 
-    /// How many bytes wait for the receiver, and how many a piece may have.
+    /// The number of bytes that wait for the receiver, and the maximum size of a piece.
     private var pieceCount: Int { piece?.count ?? 0 }
     private var pieceLimit: Int { buffers?.size ?? 0 }
 
-    /// Whether it would cost more to hand the piece over than to read as many bytes again.
+    /// Whether passing the piece on would cost more than reading as many bytes again.
     var isPieceSmall: Bool { pieceCount < min(64 * 1024, pieceLimit / 2) }
 
-    /// Whether there is a piece to which so many bytes cannot be added any more.
+    /// Whether there is a piece to which the given number of bytes cannot be added.
     func isPieceFull(for count: Int) -> Bool { pieceCount > 0 && pieceCount + count > pieceLimit }
 
-    /// Takes the bytes that have come in for a receiver since the last time.
+    /// Removes the bytes for the receiver that have arrived since the last call.
     mutating func takePiece() -> Data? {
         guard let buffers, let piece = piece.take() else { return nil }
         return buffers.piece(of: piece)
@@ -189,9 +191,9 @@ struct ResponseBuffer {
         return head.value(for: "Transfer-Encoding") == nil
     }
 
-    /// How large the body will be, if the head announces it.
+    /// The announced size of the body; `nil` if the head announces none.
     ///
-    /// Kept, since it is asked for again and again while a large body comes in.
+    /// The value is cached, because it is read repeatedly while a large body arrives.
     var expectedBytes: Int64? {
         mutating get {
             if let announcedLength { return announcedLength }
@@ -203,7 +205,7 @@ struct ResponseBuffer {
 
     private var announcedLength: Int64??
 
-    /// Takes decoded bytes of the body; returns the state's decision.
+    /// Receives decoded bytes of the body; returns the state's decision.
     mutating func receivedBody(_ bytes: UnsafeRawBufferPointer, now: Int64) -> TransferState.BodyAction {
         let action = state.bodyBytesReceived(bytes.count)
         switch action {
@@ -225,14 +227,14 @@ struct ResponseBuffer {
         return action
     }
 
-    /// Keeps bytes for the receiver.
+    /// Stores bytes for the receiver.
     private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
-        // Used where it is, since this is called for every 16 KiB.
+        // The piece is changed in place, because this is called for every 16 KiB.
         if piece == nil { piece = buffers?.take() }
         unsafe piece?.append(bytes)
     }
 
-    /// Keeps the body of an answer that libcurl did not read.
+    /// Adds body bytes of a response that libcurl left unread.
     mutating func keepUnreadBody(_ bytes: ArraySlice<UInt8>) {
         if case .refuse(let reason) = state.bodyBytesReceived(bytes.count) {
             _ = refuse(reason)
@@ -241,17 +243,17 @@ struct ResponseBuffer {
         }
     }
 
-    /// Ends the exchange because the body is not valid for its `Content-Encoding`.
+    /// Ends the exchange because the body does not match its `Content-Encoding`.
     mutating func failDecoding(_ message: String) {
         failure = RequestError(.invalidResponse(.undecodableContent), detail: message)
     }
 
-    /// Ends the exchange with an error, whatever libcurl makes of it.
+    /// Ends the exchange with an error, which takes precedence over libcurl's result.
     mutating func fail(with error: RequestError) {
         failure = error
     }
 
-    /// Ends the exchange because of a line of the head that libcurl has not stored.
+    /// Ends the exchange because of a head line that libcurl has not stored.
     mutating func refuseLine(_ flaw: String) {
         _ = refuse(.malformed, flaw)
     }

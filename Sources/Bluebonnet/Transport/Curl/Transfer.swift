@@ -1,13 +1,13 @@
 import CCurl
 import FoundationEssentials
 
-/// Names a transfer within its engine.
+/// Identifies a transfer within its engine.
 typealias TransferID = UInt64
 
-/// Holds the received part of one exchange and the part still to be sent, for libcurl's callbacks.
+/// Holds the received data of one exchange, and the data still to be sent, for libcurl's callbacks.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl must not be called from its own callbacks, so these
-/// record here, and the engine acts when libcurl has returned.
+/// A transfer belongs to the engine and never leaves the loop's thread. Libcurl must not be called from its own
+/// callbacks. So the callbacks record their results in the transfer, and the engine acts when libcurl has returned.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 final class Transfer {
     let id: TransferID
@@ -16,88 +16,89 @@ final class Transfer {
     var limits: TransferLimits
     var responseBuffer: ResponseBuffer
 
-    /// The URL that libcurl went to in place of the request's.
+    /// The `https` URL that libcurl used in place of the request's.
     private var upgradedURL: URL?
-    /// The head as a response, once it is complete.
+    /// The response with its head, once the head is complete.
     var response: HTTPResponse? {
         responseBuffer.head.map { HTTPResponse(url: upgradedURL ?? request.url, head: $0) }
     }
 
-    /// The connection on which the request went out, if it is known.
+    /// The connection on which the request was sent, if it is known.
     var connection: IdleConnections.Connection?
-    /// Whether the guard against floods looks after the transfer's connection.
+    /// Whether the flood guard watches the transfer's connection.
     private(set) var isGuarded = false
-    /// Whether the request was sent again since its HTTP/2 connection had failed.
+    /// Whether the request was sent again because its HTTP/2 connection had failed.
     private var hasLostConnection = false
-    /// The handle that libcurl works with, and the multi that it is in, while the transfer is added.
+    /// The transfer's handle in libcurl, and the multi handle that contains it, while the transfer is added.
     var easy: EasyHandle?
     var multi: MultiHandle?
 
-    /// How many bytes libcurl had sent when that was last looked at.
+    /// The number of bytes that libcurl had sent at the last check.
     var lastSentBytes: Int64 = 0
-    /// How many bytes libcurl had received when that was last looked at, before they were decoded.
+    /// The number of bytes that libcurl had received at the last check, before decoding.
     var lastReceivedBytes: Int64 = 0
-    /// Whether libcurl has not looked at the transfer since it was added; the handle's information is still that of the
-    /// last one.
+    /// Whether libcurl has not run since the transfer was added; the handle's information is still that of its last
+    /// transfer.
     var isFresh = true
-    /// Whether bytes came in or went out that were not reported to the observer yet.
+    /// Whether bytes were sent or received that have not been reported to the observer yet.
     var hasUnreportedProgress = false
-    /// Whether bytes of the body came in since that was last asked.
+    /// Whether bytes of the body arrived since the last check.
     private var hasNewBytes = false
-    /// How many bytes of the body were reported to the observer.
+    /// The numbers of sent and received body bytes that were reported to the observer.
     var reportedSentBytes: Int64 = 0
     var reportedReceivedBytes: Int64 = 0
-    /// Whether the head is to be reported to the observer before the body comes.
+    /// Whether the head must be reported to the observer before the body arrives.
     private(set) var reportsHead: Bool
-    /// Whether the head of a redirect is to be reported.
+    /// Whether the head of a redirect must be reported.
     private let announcesRedirects: Bool
-    /// Whether the head was reported.
+    /// Whether the head has been reported.
     private(set) var hasReportedHead = false
-    /// The receiver of the body, if it is not collected.
+    /// The receiver of the body; `nil` if the body is collected.
     var receiver: (any BodyReceiver)?
 
-    /// Whether the receiver wants no more at all.
+    /// Whether the receiver has stopped the exchange.
     private(set) var isStopped = false
 
     /// Whether the engine continues decoding in its next turn.
     var needsDecoding = false
-    /// How libcurl ended, while the bytes that it has handed over are not decoded yet.
+    /// The result code of libcurl, while bytes that it has passed on are not decoded yet.
     var codeAtEnd: CURLcode?
 
-    /// The challenges of the server, and those of an HTTP proxy.
+    /// The challenges of the server and of an HTTP proxy.
     private(set) var serverChallenges: AuthenticationChallenges
     var proxyChallenges = AuthenticationChallenges()
-    /// Which version of HTTP is asked for.
+    /// The requested version of HTTP.
     var httpVersion: HTTPVersionPreference
-    /// Whether the request may go through a proxy.
+    /// Whether the request may use a proxy.
     var isProxied = false
-    /// Whether libcurl was stopped to begin again.
+    /// Whether libcurl was stopped in order to send the request again.
     var needsResend = false
 
-    /// Whom its connection's servers have to be vouched for by.
+    /// The authorities that may have issued the servers' certificates.
     private var authorities: AuthorityStore?
-    /// How many handshakes were begun for its connection, with a proxy or with the server.
+    /// The number of handshakes started for the transfer's connection, with a proxy or with the server.
     private(set) var handshakes = 0
-    /// The policy for the servers of its connection; `nil` if only libcurl checks them.
+    /// The policy for the servers of the transfer's connection; `nil` if only libcurl checks them.
     private(set) var trust: TrustPolicy?
-    /// The servers that were accepted before, off the loop.
+    /// The servers that asynchronous evaluators have accepted before.
     private var trustCache: TrustCache?
-    /// The verifiers of the handshakes of the connection that was made for it.
+    /// The verifiers of the handshakes for the connection that was opened for this transfer.
     private var verifiers: [HandshakeVerifier] = []
-    /// The verdict that is awaited before a connection is made again.
+    /// The verdict that the transfer awaits before its connection is opened again.
     var awaitedVerdict: TrustCache.Key?
     var isAwaitingVerdict: Bool { if case .some = awaitedVerdict { true } else { false } }
-    /// How often that was so.
+    /// The number of times that the transfer has waited for a verdict.
     var verdicts = 0
-    /// Whether the request must not go out on a connection that is there already.
+    /// Whether the request must not be sent on an existing connection.
     var needsFreshConnection = false
-    /// Whether a field of this transfer is stored yet.
+    /// Whether libcurl has already stored a field of this transfer.
     var firstField = FoldedFirstField.stored
-    /// How often libcurl has sent the request.
+    /// Counts how often libcurl has sent the request.
     var resends = ResendPolicy()
-    /// Whether the connection was there and the request was about to go out.
+    /// Whether the connection was ready and the request was about to be sent.
     ///
-    /// Counted here: from libcurl 8.21 on, its own time of that moment is set for transfers that end unsent, too.
+    /// Bluebonnet tracks this itself, because libcurl 8.21 and later also set their own timestamp for transfers that
+    /// end unsent.
     var wasSent: Bool { resends.hasBegun }
 
     private(set) var upload: UploadBody
@@ -125,15 +126,15 @@ final class Transfer {
         self.limits = limits
     }
 
-    // MARK: Its connection
+    // MARK: The connection
 
-    /// Has the guard look after the connections of a multi handle while the transfer is in it.
+    /// Lets the flood guard watch the connections of a multi handle while the transfer is in it.
     func guardFloods(in multi: MultiHandle) {
         isGuarded = true
         multi.floods.transferBegins()
     }
 
-    /// Notes that the transfer is about to be taken out of its multi handle.
+    /// Called when the transfer is about to be removed from its multi handle.
     func multiIsLeft() {
         connectionIsLeft()
         guard isGuarded else { return }
@@ -141,24 +142,24 @@ final class Transfer {
         multi?.floods.transferEnded()
     }
 
-    /// Restarts after its HTTP/2 connection failed as a whole, once, if nothing of an answer was there and the request
-    /// may be repeated (RFC 9110 §9.2.2).
+    /// Restarts a transfer once after its whole HTTP/2 connection failed; returns whether it was restarted.
     ///
-    /// A GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any could be repeated; libcurl
-    /// does not pass that on.
+    /// This requires that no part of a response has arrived, and that the method is idempotent (RFC 9110 §9.2.2). A
+    /// GOAWAY may report that a request was not processed (RFC 9113 §6.8), so that any request could be sent again, but
+    /// libcurl does not pass this on.
     func takeRestartAfterLoss() -> Bool {
         guard !hasLostConnection, responseBuffer.firstByte == nil, request.method.isIdempotent else { return false }
         hasLostConnection = true
         return rewindBody(to: 0)
     }
 
-    /// About as many bytes as the head of a request has.
+    /// The approximate number of bytes in the head of a request.
     private static let headEstimate = 512
 
-    // MARK: What libcurl's callbacks report
+    // MARK: Events from libcurl's callbacks
 
-    /// Libcurl is about to send the request, for the first time or again, on the connection with these ends; returns
-    /// whether it may.
+    /// Called when libcurl is about to send the request, for the first time or again, on the connection with these
+    /// endpoints; returns whether it may do so.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
         if firstField != .stored { awaitFirstField() }
@@ -178,10 +179,10 @@ final class Transfer {
         return false
     }
 
-    /// A connection is looked up or opened for the transfer: from now on it connects, and waits for none.
+    /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
     func connectionBegins() { limits.connectionBegan(at: turn.now) }
 
-    /// Takes bytes of a head; returns whether to continue.
+    /// Receives bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         reportedBytes.add(bytes.count)
         let (progress, lines) = unsafe responseBuffer.receivedHead(bytes, now: turn.now)
@@ -198,8 +199,9 @@ final class Transfer {
         }
     }
 
-    /// Has libcurl pass lines of the head to the write callback before it stores them, until a field is stored; see
-    /// ``FoldedFirstField``.
+    /// Makes libcurl pass lines of the head to the write callback before it stores them, until a field is stored.
+    ///
+    /// See ``FoldedFirstField``.
     private func awaitFirstField() {
         firstField.requestBegins(isHTTP2: easy?.speaksHTTP2OverTLS == true)
         easy?.set(CURLOPT_HEADER, firstField.isHeadExpected ? 1 : 0)
@@ -211,31 +213,32 @@ final class Transfer {
         if firstField == .stored { easy?.set(CURLOPT_HEADER, 0) }
     }
 
-    /// Looks at a head that is complete; returns whether to continue.
+    /// Evaluates a complete head; returns whether to continue.
     private func checkHead(_ head: ReceivedHead) -> Bool {
         noteStream()
         upgradedURL = easy?.upgradedURL(of: request.url)
-        // Libcurl sends the request again after these (RFC 9110 §10.1.1, §11.2); if it does not, their body comes, or
-        // the end.
+        // Libcurl sends the request again after these status codes (RFC 9110 §10.1.1, §11.2). If it does not, their
+        // body or the end of the response follows.
         let isAnswered = head.statusCode == 417 || isChallenge(head)
-        // Libcurl may read such a response without an end, and not hand it over.
+        // Libcurl may read such a response without end, and without passing it on.
         if !isGuarded, isAnswered || responseBuffer.hasTransferCoding, let multi { guardFloods(in: multi) }
         if announcesRedirects, RedirectDecision.redirects(head.statusCode), head.headers.contains("Location") {
-            // The body may be unwanted, and may well not end.
+            // The body may be unwanted and endless.
             reportsHead = true
             responseBuffer.state.bodyHeld()
         }
         if reportsHead, !isAnswered { noteHead() }
         guard checkChallenge(head) else { return false }
-        // Nor may that go out on this connection, on which the server still waits for the body (RFC 9112 §9.3).
+        // The resent request must not use this connection either, on which the server still waits for the body (RFC
+        // 9112 §9.3).
         if head.statusCode == 417, upload.isAskedFor { easy?.set(CURLOPT_FORBID_REUSE, 1) }
-        // It stops sending after a refusal, but not waiting for bytes that it has asked for.
+        // After a refusal, libcurl stops sending, but keeps waiting for bytes that it has already requested.
         if head.statusCode >= 300, responseBuffer.state.isSendingPaused { turn.refused.append(self) }
         if !isAnswered { stopRefusedUpload(head) }
         return true
     }
 
-    /// Takes bytes of the body; returns the state's decision.
+    /// Receives bytes of the body; returns the state's decision.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard !firstField.isHeadExpected else { return unsafe receivedLineBytes(bytes) }
         reportedBytes.add(bytes.count)
@@ -243,19 +246,19 @@ final class Transfer {
         if reportsHead { noteHead() }
         if !turn.receiveBudget.takesPiece(), responseBuffer.state.turnEnded() { turn.receiveBudget.append(self) }
         if let decoder = responseBuffer.decoder { return unsafe receivedCodedBody(bytes, decoder) }
-        // A turn may bring many pieces, and libcurl would copy those that a pause makes it keep.
+        // A turn may bring many pieces, and libcurl would copy those that it has to keep because of a pause.
         if responseBuffer.isPieceFull(for: bytes.count) { deliverPiece() }
         return unsafe acceptBody(bytes)
     }
 
-    /// Takes bytes of a line of the head that libcurl has yet to store.
+    /// Receives bytes of a head line that libcurl has not stored yet.
     private func receivedLineBytes(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         guard let flaw = unsafe firstField.lineBytesReceived(bytes) else { return .accept }
         responseBuffer.refuseLine(flaw)
         return .refuse(.malformed)
     }
 
-    /// Takes decoded bytes of the body; returns the state's decision.
+    /// Receives decoded bytes of the body; returns the state's decision.
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
         let action = unsafe responseBuffer.receivedBody(bytes, now: turn.now)
         if action == .accept {
@@ -266,35 +269,35 @@ final class Transfer {
         return action
     }
 
-    /// Has the engine look whether the response to a refused body is complete.
+    /// Makes the engine check whether the response to a refused body is complete.
     func noteRefusal() {
         if responseBuffer.state.upload == .refused { turn.refused.append(self) }
     }
 
-    /// Hands over the bytes that have come in for the receiver, if there is one.
+    /// Passes the received bytes to the receiver, if there is one.
     func deliverPiece() {
         guard let receiver, let piece = responseBuffer.takePiece() else { return }
         switch receiver.receive(piece) {
         case .proceed: break
         case .pause: responseBuffer.state.bodyHeld()
         case .stop:
-            // Libcurl is not paused from within its callback.
+            // Libcurl must not be paused from within its callback.
             isStopped = true
             responseBuffer.state.bodyHeld()
             noteProgress()
         }
     }
 
-    /// Whether the piece for the receiver may well be larger in the next turn: bytes came in this one, but few.
+    /// Whether the piece for the receiver may well grow in the next turn: bytes arrived in this turn, but only a few.
     ///
-    /// To wake a receiver costs as much as to read some 64 KiB, so less than that waits for more. A slow body is not
-    /// held up: its bytes are handed over in the first turn that brings no more, which is the next one.
+    /// Waking a receiver costs as much as reading some 64 KiB, so smaller pieces wait for more bytes. A slow body is
+    /// not delayed: its bytes are passed on in the first turn without new bytes, which is the next one.
     func isPieceGrowing() -> Bool {
         defer { hasNewBytes = false }
         return hasNewBytes && receiver != nil && responseBuffer.isPieceSmall
     }
 
-    /// Reports the head to the observer at the end of the turn, once.
+    /// Schedules the report of the head to the observer, at the end of the turn and only once.
     func noteHead() {
         guard reportsHead, !hasReportedHead, responseBuffer.head != nil else { return }
         hasReportedHead = true
@@ -311,7 +314,8 @@ final class Transfer {
         if responseBuffer.head?.httpVersion == .http2 { turn.unreadStreams.received() }
     }
 
-    /// Hands bytes of the request's body over; returns how many, or one of libcurl's constants for why there are none.
+    /// Provides bytes of the request's body; returns their number, or libcurl's constant for the reason why there are
+    /// none.
     func provideBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
@@ -346,10 +350,10 @@ final class Transfer {
         return count
     }
 
-    /// Goes back in the request's body; returns whether that is possible.
+    /// Rewinds the request's body; returns whether that is possible.
     func rewindBody(to offset: Int64) -> Bool {
-        // Without an answer, the server may already have processed a request that must not be repeated (RFC 9110
-        // §9.2.2), unless it has refused to (RFC 9113 §8.7).
+        // If there is no response, the server may already have processed a request that must not be repeated (RFC 9110
+        // §9.2.2), unless it has refused to process it (RFC 9113 §8.7).
         guard
             request.method.isIdempotent || responseBuffer.firstByte != nil || uploadOffset == 0
                 || resends.isOnNewConnection
@@ -364,7 +368,7 @@ final class Transfer {
             guard offset == 0 else { return false }
             guard uploadOffset > 0 else { break }
             guard let replayed = channel.replayed() else {
-                // The server has answered: it is for the sake of a challenge, or of another expectation.
+                // The server has responded: the rewind is for a challenge, or for a failed expectation.
                 if responseBuffer.head != nil { responseBuffer.fail(with: RequestError(.requestBody(.notReplayable))) }
                 return false
             }
@@ -377,9 +381,9 @@ final class Transfer {
     }
 }
 
-/// Challenges, which libcurl answers within the transfer.
+/// Handles challenges, which libcurl answers within the transfer.
 extension Transfer {
-    /// Whether a head may be that of a challenge which libcurl answers: the response is then another one.
+    /// Whether a head may belong to a challenge that libcurl answers, so that another response follows.
     private func isChallenge(_ head: ReceivedHead) -> Bool {
         switch head.statusCode {
         case 401: serverChallenges.credential != nil
@@ -388,10 +392,10 @@ extension Transfer {
         }
     }
 
-    /// Whether the latest head is such a one.
+    /// Whether the latest head is such a challenge.
     var isChallenged: Bool { responseBuffer.head.map(isChallenge) ?? false }
 
-    /// Looks at the first challenge of the server or the proxy; returns whether libcurl may answer it.
+    /// Evaluates the first challenge of the server or the proxy; returns whether libcurl may answer it.
     ///
     /// A proxy's response to CONNECT is not handled here.
     private func checkChallenge(_ head: ReceivedHead) -> Bool {
@@ -413,7 +417,7 @@ extension Transfer {
         }
     }
 
-    /// Goes back to the beginning, if libcurl was stopped only to answer a challenge in another way.
+    /// Rewinds the body if libcurl was stopped in order to send the request again; returns whether it did.
     func takeRestart() -> Bool {
         guard needsResend else { return false }
         needsResend = false
@@ -421,10 +425,10 @@ extension Transfer {
     }
 }
 
-/// The part of the transfer that knows the verifiers of its connection's servers.
+/// Manages the verifiers of the servers of the transfer's connection.
 // Safety: OpenSSL's context is used within the callback that provides it.
 extension Transfer {
-    /// A connection is to be made for the transfer, if there is none for it.
+    /// Called when a connection will be opened for the transfer, unless one can be reused.
     func willConnect(trusting authorities: AuthorityStore, evaluatedBy policy: TrustPolicy?, _ cache: TrustCache?) {
         verifiers.removeAll()
         handshakes = 0
@@ -433,15 +437,15 @@ extension Transfer {
         trustCache = cache
     }
 
-    /// Has the connections of one of OpenSSL's contexts trust the session's authorities, and the policy evaluate their
-    /// servers if there is one; returns whether they will.
+    /// Sets up an OpenSSL context to trust the session's authorities, and to evaluate servers with the policy if there
+    /// is one; returns whether this succeeded.
     func prepare(_ context: OpaquePointer) -> Bool {
         handshakes += 1
         guard let authorities, let easy else { return false }
         do throws(RequestError) {
             let store = try authorities.store()
             guard easy.authorities == authorities.generation else {
-                // Begun with the settings of earlier authorities, and so perhaps with a session of theirs.
+                // Libcurl began with the settings of earlier authorities, and perhaps with a TLS session from them.
                 needsResend = true
                 return false
             }
@@ -457,17 +461,17 @@ extension Transfer {
         return unsafe verifier.attach(to: context)
     }
 
-    /// Whether the server of the connection on which the request is about to be sent was evaluated by the transfer's
-    /// own policy.
+    /// Whether the transfer's own policy has evaluated the server of the connection on which the request is about to be
+    /// sent.
     ///
-    /// If not, libcurl is stopped, and begins again with a connection of the transfer's own, once.
+    /// If it has not, libcurl is stopped, and starts again once with a new connection for the transfer.
     private func mayUseConnection() -> Bool {
         guard let trust, trust.evaluatesHost, isSecure else { return true }
         if easy?.verifier?.hasAccepted(for: trust) == true { return true }
         guard needsFreshConnection else {
             needsFreshConnection = true
             needsResend = true
-            // No other transfer can use it any more.
+            // No other transfer can use the connection any more.
             easy?.set(CURLOPT_FORBID_REUSE, 1)
             return false
         }
@@ -475,13 +479,13 @@ extension Transfer {
         return false
     }
 
-    /// Why the handshake was aborted, if that was decided.
+    /// The reason why a verifier aborted the handshake; `nil` if none did.
     var refusal: RequestError? {
         for verifier in verifiers { if case .refused(let error) = verifier.outcome { return error } }
         return nil
     }
 
-    /// The server to evaluate off the loop, and its evaluator, if the handshake was aborted for that.
+    /// The server to evaluate off the loop and its evaluator, if the handshake was aborted for this.
     var undecided: (ServerTrust, any ServerTrustEvaluating)? {
         for verifier in verifiers {
             if case .undecided(let trust, let evaluator) = verifier.outcome { return (trust, evaluator) }

@@ -1,9 +1,9 @@
 import CCurl
 import COpenSSL
 
-/// The functions that libcurl calls with a transfer's received bytes and when it wants bytes to send.
+/// The functions that libcurl calls with a transfer's received bytes, and when it needs bytes to send.
 ///
-/// They run on the loop's thread, inside a call that the engine made. Safety: the context is the handle's owner, which
+/// They run on the loop's thread, inside a call from the engine. Safety: the context is the handle's owner, which
 /// outlives the handle.
 enum TransferCallbacks {
     static func install(on easy: EasyHandle, isUploading: Bool) {
@@ -60,10 +60,10 @@ enum TransferCallbacks {
         easy.note(seek, CURLOPT_SEEKFUNCTION)
     }
 
-    /// Notes when libcurl begins to look up or to open a connection for the handle.
+    /// Reports when libcurl begins to look up or to open a connection for the handle.
     ///
-    /// Until then the transfer waits until the limits of connections allow one. A host whose address is known is not
-    /// looked up, and one that cannot be looked up gets no socket: so there are two functions.
+    /// Until then, the transfer waits because of the connection limits. There are two callbacks, because a host with a
+    /// known address needs no lookup, and a host whose lookup fails gets no socket.
     static func installConnectionBegin(on easy: EasyHandle) {
         let context = unsafe Unmanaged.passUnretained(easy).toOpaque()
         let lookup = unsafe bb_curl_set_resolver_start_callback(
@@ -82,7 +82,7 @@ enum TransferCallbacks {
         easy.note(socket, CURLOPT_SOCKOPTFUNCTION)
     }
 
-    /// Any number but the one that was offered ends the transfer.
+    /// Any number other than the number of offered bytes ends the transfer.
     private static func refusal(of count: Int) -> Int { count == 0 ? 1 : 0 }
 
     static func transfer(at context: UnsafeMutableRawPointer?) -> Transfer? {
@@ -91,7 +91,7 @@ enum TransferCallbacks {
     }
 }
 
-/// The function that libcurl calls when a connection with TLS is made.
+/// The function that libcurl calls when it sets up TLS for a connection.
 // Safety: the context is the handle's owner, which outlives the handle.
 extension TransferCallbacks {
     static func installContext(on easy: EasyHandle) {

@@ -1,13 +1,13 @@
 import CCurl
 
-/// Bodies that are decoded here.
+/// Decodes the bodies of transfers.
 ///
-/// Libcurl would decode all of the bytes that it has read at once, and keep those for which there is no place: the 64
-/// KiB of its buffer may be 100 MiB then. So it hands over the coded bytes, which are decoded in small steps, for as
-/// long as there is a place for the output and the turn is not too long for others.
+/// Libcurl would decode everything that it has read at once, and store output without a destination: the 64 KiB of its
+/// buffer may become 100 MiB. So it passes the coded bytes on. They are decoded here in small steps, as long as there
+/// is room for the output and the turn does not take too long.
 // Safety: libcurl's buffers are used within the callback that provides them, up to the length that it names.
 extension Transfer {
-    /// Takes coded bytes of the body; returns libcurl's next step.
+    /// Receives coded bytes of the body; returns libcurl's next step.
     func receivedCodedBody(
         _ bytes: UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -26,7 +26,7 @@ extension Transfer {
         return .accept
     }
 
-    /// Decodes the bytes that were left; returns the resulting action, a pause if some are still left.
+    /// Decodes the remaining bytes; returns the resulting action, which is a pause if some bytes still remain.
     func decodeRest() -> TransferState.BodyAction {
         needsDecoding = false
         guard let decoder = responseBuffer.decoder, responseBuffer.state.hasCodedRest else { return .accept }
@@ -35,14 +35,14 @@ extension Transfer {
         return action
     }
 
-    /// Has the engine continue decoding in its next turn, if there is something left, and a place for it.
+    /// Makes the engine continue decoding in its next turn, if coded bytes remain and there is room for the output.
     func noteDecoding() {
         guard responseBuffer.state.hasCodedRest, responseBuffer.state.takesBody, !needsDecoding else { return }
         needsDecoding = true
         turn.decodingQueue.append(self)
     }
 
-    /// Decodes until there is no more input, or no place for the output, or the turn has to end.
+    /// Decodes until the input is used up, there is no room for the output, or the turn must end.
     private func decode(
         _ input: inout UnsafeRawBufferPointer, _ decoder: ContentDecoder
     ) -> TransferState.BodyAction {
@@ -65,15 +65,15 @@ extension Transfer {
     }
 }
 
-/// Decoding that continues after libcurl has handed the bytes over.
+/// Continues decoding after libcurl has passed the bytes on.
 extension TransferEngine {
-    /// Resumes interrupted decoding, each transfer in its turn.
+    /// Resumes interrupted decoding, one transfer after another.
     func resumeDecoding() {
         let queued = shared.decodingQueue.beginTurn()
         guard !queued.isEmpty else { return }
         var waiting = queued[...]
         while shared.decodingQueue.allowance > 0, let transfer = waiting.popFirst() {
-            // Transfers that have ended meanwhile are not decoded any more.
+            // Transfers that have ended in the meantime are no longer decoded.
             if transfers[transfer.id] != nil { decodeRest(of: transfer) }
         }
         shared.decodingQueue.endTurn(unserved: waiting)
@@ -87,7 +87,7 @@ extension TransferEngine {
             finish(transfer, with: nil)
         case .accept:
             perform(transfer.responseBuffer.state.codedBytesDecoded(), on: transfer)
-            // Libcurl may have been done with it before.
+            // Libcurl may already have completed the transfer.
             if let code = transfer.codeAtEnd, let multi = transfer.multi, transfers[transfer.id] != nil {
                 finish(transfer, with: code, of: multi)
             }

@@ -1,17 +1,17 @@
 import CCurl
 
-/// How a transfer ends.
+/// Ends transfers.
 // Safety: libcurl's texts are constants.
 extension TransferEngine {
-    /// Ends a transfer that libcurl is done with.
+    /// Ends a transfer that libcurl has completed or failed.
     func finish(_ transfer: Transfer, with code: CURLcode, of multi: MultiHandle) {
         let isCutOff =
             transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
             && multi.floods.hasCut(transfer.easy?.connectionEnds)
         let version = transfer.connection?.version
         transfer.multiIsLeft()
-        // From 8.1.0 on libcurl itself repeats requests that a GOAWAY reports as not processed; its code is that of a
-        // connection that was closed, and on a connection that was used before, the request may begin again.
+        // From 8.1.0 on, libcurl itself resends requests that a GOAWAY reports as not processed. Its code is that of a
+        // closed connection, and on a reused connection, the request may be sent again.
         let isLost =
             isCutOff
             || (code == CURLE_HTTP2 && !(CurlErrorText.omitsCloseReason && transfer.resends.isOnNewConnection))
@@ -19,7 +19,7 @@ extension TransferEngine {
             return sendAgain(transfer, easy, multi)
         }
         if transfer.responseBuffer.state.hasCodedRest, transfer.responseBuffer.failure == nil {
-            // Bytes that came in before are delivered first, at the pace of their receiver.
+            // Bytes received earlier are delivered first, at the pace of their receiver.
             transfer.codeAtEnd = code
             return
         }
@@ -47,11 +47,11 @@ extension TransferEngine {
         finish(transfer, with: code == CURLE_OK ? transfer.responseBuffer.endError : error(for: code, of: transfer))
     }
 
-    /// Sends a request again, now or when it is not suspended any more.
+    /// Sends a request again: at once, or when it is no longer suspended.
     private func sendAgain(_ transfer: Transfer, _ easy: EasyHandle, _ multi: MultiHandle) {
         multi.remove(easy)
         if transfer.mayHoldBytes {
-            // They would come before those of the next answer.
+            // These bytes would be delivered before the bytes of the next response.
             easy.freePausedBytes()
             easy.transfer = nil
             transfer.easy = nil
@@ -70,7 +70,8 @@ extension TransferEngine {
             reportSent(Int64(transfer.uploadOffset), by: transfer)
         }
         let error = transfer.responseBuffer.failure ?? transfer.upload.failure ?? error
-        // A challenge is the response only if that is complete: something went wrong before it was answered.
+        // A challenge is the response only if it is complete; otherwise, the request failed before the challenge was
+        // answered.
         if error == nil || !transfer.isChallenged { transfer.noteHead() }
         transfer.upload.abandon()
         if let receiver = transfer.receiver, let piece = transfer.responseBuffer.takePiece() {
@@ -87,12 +88,12 @@ extension TransferEngine {
             transfer.easy = nil
             transfer.multi = nil
             easy.transfer = nil
-            // Libcurl has sent the request again. It counts that until a reset, and gives a request up when there were
-            // five.
+            // Libcurl has sent the request again. It counts resends until the handle is reset, and gives up after five.
             if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 { easy.profile = nil }
             // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange.
             if pool.count < Self.poolLimit, !transfer.mayHoldBytes {
-                // Fields and bodies, which may be secret or large, do not lie about until the handle is used again.
+                // Header fields and bodies may be secret or large, and must not stay in memory until the handle is
+                // reused.
                 if easy.profile == nil { easy.reset() }
                 pool.append(easy)
             }
@@ -130,7 +131,7 @@ extension TransferEngine {
             ? error.afterTransportRetries : error
     }
 
-    /// Which identity a code is about: that for an HTTPS proxy is used first, before any handshake.
+    /// The identity that an error code is about; the identity for an HTTPS proxy is used first, before any handshake.
     private func identityOption(for code: CURLcode, _ message: String, of transfer: Transfer) -> String? {
         guard code == CURLE_SSL_CERTPROBLEM || CurlErrorText(of: code, saying: message) == .unusableKey else {
             return nil
@@ -141,7 +142,7 @@ extension TransferEngine {
         return transfer.easy?.identity?.option
     }
 
-    /// Makes the error of a transfer, with the proxy that it went through.
+    /// Creates the error of a transfer, which names the proxy in use.
     func error(_ kind: RequestError.Kind, _ message: String, of transfer: Transfer) -> RequestError {
         let proxy = options.proxyDescription(for: transfer.request, kind)
         return RequestError(kind, detail: proxy.map { "\(message), \($0)" } ?? message)

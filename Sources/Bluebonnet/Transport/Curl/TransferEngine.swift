@@ -2,30 +2,33 @@ import CCurl
 import FoundationEssentials
 import Glibc
 
-/// Carries out transfers with libcurl, all on its event loop.
+/// Runs transfers with libcurl, entirely on its event loop.
 ///
-/// Runs here: everything that touches one of libcurl's handles; the compiler checks it. Never runs here: code of the
-/// user's. An observer is called from here, and only takes note and resumes waiting tasks.
+/// All code that touches libcurl's handles runs on this actor, as the compiler checks. User code never does. The engine
+/// calls observers, but these only record the event and resume waiting tasks.
 ///
-/// A turn goes like this: start, cancel, suspend and resume come in as work for the loop; sockets and timers drive
-/// libcurl, whose callbacks record in ``Transfer``; before the loop waits, ``turn()`` takes the transfers that have
-/// ended and notifies the observers, all at once.
-// Safety: the actor keeps its executor alive; a finished transfer's context is its handle, kept until `finish`.
+/// A turn has three steps:
+///
+/// 1. Commands such as start, cancel, suspend and resume arrive as work for the loop.
+/// 2. Sockets and timers drive libcurl, whose callbacks record their results in ``Transfer``.
+/// 3. Before the loop waits, ``turn()`` collects the transfers that have ended, and notifies all observers.
+// Safety: the actor keeps its executor alive; the context of a finished transfer is its handle, which is kept until
+// `finish`.
 actor TransferEngine: EventLoopClient {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     let options: TransferOptions
-    /// The coordinator of server trust, from the first transfer on.
+    /// The coordinator of server trust; set by the first transfer if there is a manager.
     private(set) var trust: TrustCoordinator?
     private nonisolated let manager: Locked<TrustManagerState>
     let shared: LoopTurnState
     /// The commands to carry out, in order.
     ///
-    /// Only the first wakes the loop: it takes all commands that there are by then, so that many requests at once cost
-    /// it one piece of work.
+    /// Only the first command wakes the loop, which then takes all commands that have arrived. So many simultaneous
+    /// requests cost it only one piece of work.
     private nonisolated let commands = Locked<[EngineCommand]>([])
-    /// Takes the commands' place while they are carried out.
+    /// Replaces the array of commands while they are carried out.
     private var spareBatch: [EngineCommand] = []
     var transfers: [TransferID: Transfer] = [:]
     var ended: [(any ExchangeObserver, ExchangeOutcome)] = []
@@ -33,23 +36,23 @@ actor TransferEngine: EventLoopClient {
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
-    /// The common memory of the session's handles, and its cookies, if it keeps any.
+    /// The storage that the session's handles share: HSTS hosts, and cookies if the session keeps any.
     private var cookieAndHSTSStore: CookieAndHSTSStore?
     var cookieJar: CookieJar? { shared.cookieJar }
-    /// When the time limits are looked at again.
+    /// The time of the next check of the time limits.
     private var nextCheck: Int64?
-    /// The transfers that libcurl was given since it last ran.
+    /// The transfers that were added to libcurl since it last ran.
     private var fresh: [Transfer] = []
 
-    /// The manager of servers, as long as one may still come.
+    /// The trust manager, which may only be set before the first transfer.
     private enum TrustManagerState {
         case none
         case named(ServerTrustManager)
-        /// A transfer has begun, and all later ones use the same manager.
+        /// A transfer has started, so the manager can no longer change.
         case settled
     }
 
-    /// More handles than this are not kept; each takes some 10 KB.
+    /// The maximum number of unused handles that are kept; each takes some 10 KB.
     static let poolLimit = 256
 
     init(loop: EventLoop, configuration: Session.Configuration, serverTrustManager: ServerTrustManager? = nil) {
@@ -63,7 +66,7 @@ actor TransferEngine: EventLoopClient {
 
     // MARK: Work from the transport
 
-    /// Has the loop carry out a command, after those that were given before.
+    /// Carries out a command on the loop, after all earlier commands.
     nonisolated func accept(_ command: EngineCommand) {
         let isFirst = commands.withLock { commands in
             commands.append(command)
@@ -75,7 +78,7 @@ actor TransferEngine: EventLoopClient {
 
     /// Sets the manager whose evaluators check servers; returns whether it will be used.
     ///
-    /// The loop gets it with the first transfer: a session that makes no request needs no thread.
+    /// The coordinator is created with the first transfer: a session that makes no request needs no thread.
     nonisolated func setServerTrustManager(_ named: ServerTrustManager) -> Bool {
         manager.withLock { manager in
             guard case .none = manager else { return false }
@@ -84,11 +87,11 @@ actor TransferEngine: EventLoopClient {
         }
     }
 
-    /// A function, not a closure, which would have the runtime look once more where it runs (0.2 % of a small GET).
+    /// A function rather than a closure, which would make the runtime check its isolation again (0.2 % of a small GET).
     private static func carryOutCommands(of engine: isolated TransferEngine) { engine.carryOutCommands() }
 
     private func carryOutCommands() {
-        // The commands may lead to further commands, for which the loop comes back.
+        // The commands may lead to further commands, which the loop carries out later.
         var batch = spareBatch
         spareBatch = []
         commands.withLock { swap(&$0, &batch) }
@@ -195,7 +198,7 @@ actor TransferEngine: EventLoopClient {
         switch action {
         case .nothing: break
         case .add:
-            // A transfer that was suspended and resumed while its server is evaluated continues to wait.
+            // A transfer that was suspended and resumed while its server is being evaluated continues to wait.
             if !transfer.isAwaitingVerdict { add(transfer) }
         case .pause: pause(transfer, bb_curl_pause_all)
         case .unpause:
@@ -203,7 +206,7 @@ actor TransferEngine: EventLoopClient {
             pause(
                 transfer,
                 (state.isReceivingPaused ? bb_curl_pause_recv : 0) | (state.isSendingPaused ? bb_curl_pause_send : 0))
-            // The limit for silence holds again; it is not checked while the transfer is held up.
+            // The idle timeout applies again; it is not checked while the transfer is held up.
             if transfers[transfer.id] != nil { checkLimits(of: transfer) }
         }
     }
@@ -211,19 +214,20 @@ actor TransferEngine: EventLoopClient {
     private func pause(_ transfer: Transfer, _ directions: Int32) {
         guard let easy = transfer.easy else { return }
         if transfer.responseBuffer.state.isSuspended, !transfer.wasSent {
-            // Libcurl pauses connections, not the making of them: it would send the request. So it is taken back.
+            // Libcurl can pause a transfer, but not its connection setup: it would send the request. So the transfer is
+            // removed.
             transfer.multiIsLeft()
             transfer.multi?.remove(easy)
             return transfer.responseBuffer.state.withdrawn()
         }
         let code = unsafe curl_easy_pause(easy.pointer, directions)
-        // A transfer that has no connection any more is complete, and about to be finished.
+        // A transfer without a connection is complete and about to be finished.
         guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT else { return }
         finish(transfer, with: error(for: code, of: transfer))
     }
 
     func add(_ transfer: Transfer) {
-        // The HTTP version known for its host may have changed while it was held back.
+        // The HTTP version known for the host may have changed while the transfer was held back.
         transfer.httpVersion = version(of: transfer.request)
         guard Libcurl.isReady, let easy = transfer.easy ?? pool.popLast() ?? EasyHandle(),
             let multi = multi(for: transfer.httpVersion)
@@ -260,8 +264,7 @@ actor TransferEngine: EventLoopClient {
         transfer.limits.added(at: shared.now, mayWait: options.limitsConnections)
     }
 
-    /// Which version of HTTP a request asks for; where HSTS has libcurl speak TLS (RFC 6797 §8.3), it is as with
-    /// `https`.
+    /// Returns the HTTP version for a request; if HSTS makes libcurl use TLS (RFC 6797 §8.3), the one for `https`.
     private func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = options.version(of: request)
         guard version == .http2PriorKnowledge, cookieAndHSTSStore?.share?.upgrades(request.url) == true else {
@@ -279,14 +282,14 @@ actor TransferEngine: EventLoopClient {
     }
 }
 
-/// The engine's work before the loop waits: it takes the transfers that have ended, and notifies the observers.
-// Safety: a finished transfer's context is its handle, kept until `finish`.
+/// The engine's work before the loop waits: it collects the transfers that have ended, and notifies the observers.
+// Safety: the context of a finished transfer is its handle, which is kept until `finish`.
 extension TransferEngine {
     nonisolated func loopWillWait() -> Int64? {
         assumeIsolated(TransferEngine.turn(of:))
     }
 
-    /// As ``carryOutCommands(of:)``.
+    /// A function rather than a closure, like ``carryOutCommands(of:)``.
     private static func turn(of engine: isolated TransferEngine) -> Int64? { engine.turn() }
 
     private func turn() -> Int64? {
@@ -316,7 +319,7 @@ extension TransferEngine {
         return Self.earlier(deadline, Self.earlier(nextCheck, shared.unreadStreams.due))
     }
 
-    /// Resumes the bodies that had had their share of the turn.
+    /// Resumes the bodies that had used up their share of the turn.
     private func resumeWaiting() {
         for transfer in shared.receiveBudget.turnEnds() where transfers[transfer.id] != nil {
             perform(transfer.responseBuffer.state.turnBegins(), on: transfer)
@@ -334,13 +337,13 @@ extension TransferEngine {
         if let multi = multis.unmultiplexed { run(multi) }
     }
 
-    /// Has libcurl do the work that is due, and takes the transfers that have ended.
+    /// Lets libcurl do the work that is due, and finishes the transfers that have ended.
     private func run(_ multi: MultiHandle) {
         multi.runTimeouts(now: shared.now)
         unsafe multi.takeFinished { context, code in
             let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
             guard let transfer = easy.transfer else { return }
-            // It may have begun and ended in this very turn.
+            // The transfer may have started and ended in this turn.
             transfer.isFresh = false
             finish(transfer, with: code, of: multi)
         }
@@ -358,7 +361,7 @@ extension TransferEngine {
         guard !shared.progressed.isEmpty else { return }
         var growing = 0
         var index = 0
-        // A delivery may make room for more bytes, which libcurl then has ready: the list may grow.
+        // A delivery may make room for more bytes, which libcurl then passes on: the list may grow.
         while index < shared.progressed.count {
             let transfer = shared.progressed[index]
             index += 1
@@ -370,7 +373,7 @@ extension TransferEngine {
                 continue
             }
             transfer.hasUnreportedProgress = false
-            // First the bytes: a reader that begins when it sees the progress is too late for them.
+            // Bytes first: a reader that starts when it sees the progress would miss them.
             if transfer.receiver != nil { deliver(transfer) }
             reportProgress(of: transfer)
         }
@@ -392,27 +395,27 @@ extension TransferEngine {
         transfer.observer.exchangeDidSend(sent, ofExpected: transfer.upload.length)
     }
 
-    /// Hands over the bytes that have come in for a receiver.
+    /// Passes received bytes to the transfer's receiver.
     private func deliver(_ transfer: Transfer) {
         transfer.deliverPiece()
         if transfer.isStopped { finish(transfer, with: RequestError(.cancelled)) }
     }
 
     func notifyObservers() {
-        // An exchange's head is reported before its end, whichever caller runs this.
+        // An exchange's head is reported before its outcome, no matter which caller runs this.
         while !ended.isEmpty {
             reportHeads()
             var outcomes: [(any ExchangeObserver, ExchangeOutcome)] = []
             swap(&outcomes, &ended)
             for (observer, outcome) in outcomes { observer.exchangeDidComplete(outcome) }
             outcomes.removeAll(keepingCapacity: true)
-            // The memory is used again.
+            // The array's storage is reused.
             if ended.isEmpty { swap(&outcomes, &ended) }
         }
     }
 }
 
-/// The time limits of transfers.
+/// Checks the time limits of transfers.
 extension TransferEngine {
     private func checkLimits() {
         guard let due = nextCheck, due <= shared.now else { return }
@@ -420,15 +423,16 @@ extension TransferEngine {
         for transfer in transfers.values { checkLimits(of: transfer) }
     }
 
-    /// Ends the transfer if a limit has run out, or ensures that it is looked at again.
+    /// Ends a transfer that has exceeded a limit; otherwise schedules the next check.
     private func checkLimits(of transfer: Transfer) {
         if let easy = transfer.easy, !transfer.isFresh {
-            // Bytes that do not come by here one by one: sent from libcurl's buffers, or received but not decoded yet.
+            // These bytes are not seen one by one here: they are sent from libcurl's buffers, or received but not
+            // decoded yet.
             let (sent, received) = (easy.offset(CURLINFO_SIZE_UPLOAD_T), easy.offset(CURLINFO_SIZE_DOWNLOAD_T))
             if sent != transfer.lastSentBytes || received != transfer.lastReceivedBytes || !transfer.wasSent {
                 transfer.responseBuffer.lastActivity = shared.now
             }
-            // Libcurl reads the body of a challenge to its end before it answers, and hands nothing over.
+            // Libcurl reads the body of a challenge to its end before it answers, and passes none of it on.
             if transfer.isChallenged, transfer.responseBuffer.state.receivedBytes == 0,
                 let limit = options.configuration.maximumResponseBytes, received > limit
             {
@@ -437,7 +441,7 @@ extension TransferEngine {
             transfer.lastSentBytes = sent
             transfer.lastReceivedBytes = received
         }
-        // The limit for silence is for the network, not for the readers and writers of the bodies.
+        // The idle timeout applies to the network, not to the readers and writers of the bodies.
         let isSuspended = transfer.responseBuffer.state.isPaused
         if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
         let snapshot = TransferLimits.TransferSnapshot(
@@ -452,7 +456,7 @@ extension TransferEngine {
     }
 }
 
-/// The session's cookies, read and changed between libcurl's uses of them.
+/// Reads and changes the session's cookies while libcurl does not use them.
 extension TransferEngine: CookieStorage {
     func cookies() throws(RequestError) -> [Cookie] {
         guard !isShutDown else { throw RequestError(.sessionShutDown) }
@@ -471,8 +475,8 @@ extension TransferEngine: CookieStorage {
 }
 
 extension Transfer {
-    /// Tells the jar of the cookies that lines of a head set.
-    // Safety: the bytes are looked at within the callback that provides them.
+    /// Reports the cookies in lines of a head to the cookie jar.
+    // Safety: the bytes are only read within the callback that provides them.
     func noteCookies(in lines: UnsafeRawBufferPointer) {
         guard let jar = turn.cookieJar, let easy, easy.usesCookies else { return }
         var rest = unsafe lines

@@ -1,37 +1,37 @@
-/// Decides which of a transfer's time limits has run out, as a value; times are nanoseconds of the monotonic clock.
+/// Decides which of a transfer's time limits has been exceeded, as a value.
 ///
-/// Libcurl keeps limits too, but not for a transfer that waits for a connection, and its limits begin again when a
-/// transfer is added again.
+/// Times are in nanoseconds on the monotonic clock. Libcurl also has time limits, but not for a transfer that waits for
+/// a connection, and they start over when a transfer is added again.
 struct TransferLimits: Equatable {
     /// The state of the transfer when its limits are checked.
     struct TransferSnapshot: Equatable {
         var now: Int64
         var isSuspended = false
-        /// Whether the connection was there and the request was about to go out.
+        /// Whether the connection was ready and the request was about to be sent.
         var wasSent = false
-        /// When bytes were last seen, in either direction.
+        /// When bytes were last transferred, in either direction.
         var lastActivity: Int64 = 0
     }
 
     enum Verdict: Equatable {
-        /// No limit has run out; look again at the given time, if at all.
+        /// No limit has been exceeded; check again at the given time, if at all.
         case within(nextCheck: Int64?)
         case exceeded(RequestError.TimeoutStage)
     }
 
     let timeouts: Timeouts
     private(set) var startedAt: Int64
-    /// When libcurl was given the transfer, the last time.
+    /// When the transfer was last added to libcurl.
     private var addedAt: Int64
-    /// Since when it connects; `nil` while it waits for a free connection.
+    /// When the transfer began to connect; `nil` while it waits for a free connection.
     private var connectingSince: Int64?
-    /// The limits in nanoseconds, since they are asked for often.
+    /// The limits in nanoseconds, stored because they are read often.
     private let pool: Int64?
     private let connect: Int64?
     private let idle: Int64?
     private let total: Int64?
 
-    /// Creates limits for a transfer, both of whose bodies may be in memory.
+    /// Creates limits for a transfer; `isInMemory` states whether both of its bodies are in memory.
     init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
         self.timeouts = timeouts
         self.startedAt = startedAt
@@ -43,7 +43,7 @@ struct TransferLimits: Equatable {
         total = timeouts.total(isInMemory: isInMemory)?.nanoseconds
     }
 
-    /// The same limits for a transfer that starts now.
+    /// Returns the same limits for a transfer that starts now.
     func starting(at now: Int64) -> TransferLimits {
         var limits = self
         limits.startedAt = now
@@ -51,18 +51,19 @@ struct TransferLimits: Equatable {
         return limits
     }
 
-    /// Libcurl was given the transfer, which connects at once or waits until the limits of connections allow it.
+    /// Called when the transfer was added to libcurl; it connects at once, or waits if the connection limits require
+    /// it.
     mutating func added(at now: Int64, mayWait: Bool) {
         addedAt = now
         connectingSince = mayWait ? nil : now
     }
 
-    /// A connection is looked up or opened for the transfer.
+    /// Called when a connection is looked up or opened for the transfer.
     mutating func connectionBegan(at now: Int64) {
         connectingSince = connectingSince ?? now
     }
 
-    /// No transfer is checked more often than this.
+    /// The shortest interval between two checks, which also limits the check of the idle timeout.
     private static let shortestInterval: Int64 = 5_000_000
 
     func verdict(in snapshot: TransferSnapshot) -> Verdict {
@@ -82,7 +83,7 @@ struct TransferLimits: Equatable {
             } else if isOver(pool, since: addedAt) {
                 return .exceeded(.pool)
             }
-            // The limit for silence holds from when the request goes out, which is not known before one looks.
+            // The idle timeout starts when the request is sent, which only the next check reveals.
             if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
             return .within(nextCheck: next)
         }
@@ -103,6 +104,7 @@ struct TransferLimits: Equatable {
         }
     }
 
-    /// Silence is noticed to an eighth of its limit, so that the limit costs nothing while bytes flow.
+    /// The interval at which the idle timeout is checked: an eighth of it, so that checks cost nothing while bytes
+    /// flow.
     private static func interval(_ limit: Int64) -> Int64 { max(shortestInterval, limit / 8) }
 }

@@ -1,7 +1,7 @@
 import CCurl
 
 extension TransferMetrics {
-    /// Asks libcurl for its measurements of a transfer that has ended.
+    /// Reads libcurl's measurements of a transfer that has ended.
     init(of transfer: Transfer, _ easy: EasyHandle) {
         self.init()
         guard !transfer.isFresh else { return }
@@ -13,7 +13,7 @@ extension TransferMetrics {
         }
         requestStart = transfer.wasSent ? easy.duration(CURLINFO_PRETRANSFER_TIME_T) : nil
         total = easy.duration(CURLINFO_TOTAL_TIME_T) ?? .zero
-        // Libcurl's own (STARTTRANSFER) is the first byte sent, where a body is.
+        // Libcurl's own value (STARTTRANSFER) is the time of the first sent byte if there is a request body.
         firstByte = transfer.responseBuffer.firstByte.map { min(.nanoseconds($0 - transfer.limits.startedAt), total) }
         bytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE)) + easy.offset(CURLINFO_SIZE_UPLOAD_T)
         bytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE)) + easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
@@ -24,7 +24,7 @@ extension TransferMetrics {
 }
 
 extension EasyHandle {
-    /// A time that libcurl took, which is 0 for a step that did not happen.
+    /// A duration that libcurl measured; `nil` for a step that did not happen, which libcurl reports as 0.
     fileprivate func duration(_ info: CURLINFO) -> Duration? {
         let microseconds = offset(info)
         return microseconds > 0 ? .microseconds(microseconds) : nil

@@ -1,8 +1,8 @@
 import CCurl
 
-/// Through which proxy a request goes.
+/// Sets the proxy of a request.
 extension TransferOptions {
-    /// Sets the proxy, the request's own before that of the session; returns the error if it cannot be used.
+    /// Sets the request's proxy, or else the session's; returns the error if the proxy cannot be used.
     func applyProxy(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         let route: ProxyRoute
         do {
@@ -10,13 +10,13 @@ extension TransferOptions {
         } catch {
             return error
         }
-        // Without either, libcurl looks into the environment for each connection.
+        // Without a proxy URL, libcurl would read the environment for each connection.
         let url = route.url ?? environmentProxy(for: transfer.request, easy) ?? ""
         easy.set(CURLOPT_PROXY, url)
         easy.set(CURLOPT_NOPROXY, url.isEmpty ? "" : route.exclusions ?? environment.exclusions)
         guard !url.isEmpty else { return nil }
         TunnelTrailers.skip(on: easy)
-        // Libcurl would wait for a Kerberos server, and the loop with it.
+        // With Kerberos, libcurl would wait for a Kerberos server and block the loop.
         easy.set(CURLOPT_SOCKS5_AUTH, bb_curl_auth_basic)
         applyProxyFields(of: transfer.request, to: easy)
         if let error = applyProxyCredential(of: transfer, route, to: easy) { return error }
@@ -31,14 +31,13 @@ extension TransferOptions {
         return environment.url(isSecure: isSecure)
     }
 
-    /// Whether the environment's proxy depends on whether libcurl uses TLS with a host although the URL's scheme is not
-    /// `https`.
+    /// Whether the environment's proxy depends on HSTS: the URL's scheme is not `https`, but libcurl may still use TLS.
     func asksForUpgrade(of request: HTTPRequest, isSecure: Bool) -> Bool {
         environment.isSplit && !isSecure && configuration.hsts != .off
             && (request.proxy ?? configuration.proxy) == .environment
     }
 
-    /// Notes the proxy on the transfer, also when its handle is set up already.
+    /// Records the proxy in the transfer, even if its handle is already set up.
     func noteProxy(of transfer: Transfer) {
         guard !transfer.request.isPlain || usesProxy else { return }
         switch transfer.request.proxy ?? configuration.proxy {
@@ -52,13 +51,12 @@ extension TransferOptions {
         }
     }
 
-    /// The hosts of the proxies that a request may go through and that are spoken to with TLS, in the order of their
-    /// names.
+    /// The hosts of the HTTPS proxies that a request may use, sorted by name.
     func secureProxyHosts(for request: HTTPRequest) -> [String] {
         ProxyRoute.secureHosts(of: request.proxy ?? configuration.proxy, in: environment)
     }
 
-    /// Sets the credential for a proxy's challenges, which is not sent before a challenge: see
+    /// Sets the credential for a proxy's challenges; it is not sent before a challenge, as in
     /// ``applyCredential(of:to:)``.
     private func applyProxyCredential(
         of transfer: Transfer, _ route: ProxyRoute, to easy: EasyHandle
@@ -70,8 +68,7 @@ extension TransferOptions {
         return nil
     }
 
-    /// Hands over the fields that are for an HTTP proxy alone: libcurl sends them to no server, not even through a
-    /// tunnel.
+    /// Sets the fields that are only for an HTTP proxy: libcurl sends them to no server, not even through a tunnel.
     private func applyProxyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let own = request.headers.values(for: Self.proxyAuthorization)
         let values = own.isEmpty ? configuration.headers.values(for: Self.proxyAuthorization) : own
@@ -82,7 +79,7 @@ extension TransferOptions {
     /// The name of the field with a client's credential for a proxy (RFC 9110 §11.7.2).
     static let proxyAuthorization = "Proxy-Authorization"
 
-    /// Which proxy a failure may have to do with, without secrets; `nil` if that is not known.
+    /// Describes the proxy that may have caused a failure, without secrets; `nil` if it is unknown.
     func proxyDescription(for request: HTTPRequest, _ kind: RequestError.Kind) -> String? {
         let proxy = request.proxy ?? configuration.proxy
         guard proxy != .none else { return nil }
@@ -90,7 +87,7 @@ extension TransferOptions {
         case .connection(.proxy), .connection(.proxyNameNotResolved):
             return "through \(proxy)"
         case .connection, .trust, .timedOut(.connect):
-            // With exceptions, only libcurl knows.
+            // If hosts are excluded, only libcurl knows whether the proxy was used.
             guard case .url(_, _, let excluded) = proxy, excluded.isEmpty else { return nil }
             return "through \(proxy)"
         default:
@@ -99,14 +96,14 @@ extension TransferOptions {
     }
 }
 
-/// The credentials for challenges.
-// Safety: libcurl copies what it is given, within the call.
+/// Sets the credentials for challenges.
+// Safety: libcurl copies its arguments within the call.
 extension TransferOptions {
-    /// Sets the credential for a server's challenges; returns why it cannot be set.
+    /// Sets the credential for a server's challenges; returns an error if it cannot be set.
     ///
-    /// Nothing is sent before the server asks. With a single scheme, libcurl would: Basic at once, and for others a
-    /// request without its body, to provoke the challenge, which a server that asks for nothing would take for the real
-    /// one.
+    /// Nothing is sent before the server's challenge. If only one scheme were allowed, libcurl would send Basic
+    /// credentials at once. For other schemes, it would send a request without its body to provoke the challenge, and a
+    /// server that requires no authentication would process that request.
     func applyCredential(of transfer: Transfer, to easy: EasyHandle) -> RequestError? {
         guard let credential = transfer.serverChallenges.credential else { return nil }
         guard !credential.username.utf8.contains(0), !credential.password.utf8.contains(0) else {
@@ -115,13 +112,13 @@ extension TransferOptions {
         return apply(transfer.serverChallenges, of: .server, to: easy)
     }
 
-    /// Sets the credential for the server's or the proxy's challenges; returns why it cannot be set.
+    /// Sets the credential for the challenges of the server or the proxy; returns an error if it cannot be set.
     ///
     /// - Parameters:
-    ///   - challenges: The credential, and the one scheme to use at once if the challenge was there before.
-    ///   - party: Whose challenges.
-    ///   - easy: The handle to set it on.
-    /// - Returns: The error; `nil` when all is set.
+    ///   - challenges: The credential, and the only scheme to use if a challenge has already been received.
+    ///   - party: The options for the server or for the proxy.
+    ///   - easy: The handle on which to set the options.
+    /// - Returns: The error; `nil` if everything has been set.
     private func apply(
         _ challenges: AuthenticationChallenges, of party: AuthenticationOptions, to easy: EasyHandle
     ) -> RequestError? {
@@ -138,13 +135,13 @@ extension TransferOptions {
         return nil
     }
 
-    /// Has the transfer make a connection that no transfer used before and none uses after it.
+    /// Makes the transfer open a new connection that no other transfer uses.
     func useOwnConnection(_ easy: EasyHandle) {
         easy.set(CURLOPT_FRESH_CONNECT, 1)
         easy.set(CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// Whether the fields contain a credential already, which leaves nothing to libcurl.
+    /// Whether the header fields already contain a credential, so that libcurl must not add one.
     func authenticatesItself(_ request: HTTPRequest) -> Bool {
         request.headers.contains("Authorization") || configuration.headers.contains("Authorization")
     }
@@ -156,11 +153,11 @@ extension TransferOptions {
     }
 }
 
-/// The state of one party's challenges, the server's or an HTTP proxy's.
+/// The state of the challenges from the server or from an HTTP proxy.
 struct AuthenticationChallenges {
-    /// The credential with which they are answered.
+    /// The credential that answers the challenges.
     var credential: Credential?
-    /// The only scheme that libcurl may use, since it would get the answer wrong otherwise.
+    /// The only scheme that libcurl may use, because it would answer other challenges incorrectly.
     private(set) var onlyScheme: Credential.Schemes?
     private var wasReceived = false
 
@@ -168,7 +165,8 @@ struct AuthenticationChallenges {
         self.credential = credential
     }
 
-    /// Decides about the challenges in a head's fields of a name; after the first time, libcurl continues.
+    /// Decides how to handle the challenges in a head's fields of a name; only the first head with challenges is
+    /// checked.
     mutating func received(_ name: String, in head: ReceivedHead, hasBody: Bool) -> ChallengeDecision {
         guard let credential, !wasReceived else { return .deliver }
         wasReceived = true
@@ -180,7 +178,7 @@ struct AuthenticationChallenges {
     }
 }
 
-/// The options that set libcurl's answers to one party's challenges.
+/// The options that control libcurl's answers to the challenges of the server or of a proxy.
 private struct AuthenticationOptions {
     let schemes: CURLoption
     let username: CURLoption
@@ -193,7 +191,7 @@ private struct AuthenticationOptions {
 }
 
 extension Libcurl {
-    /// The schemes of authentication that libcurl is built with.
+    /// The authentication schemes that libcurl supports.
     static let schemes: Credential.Schemes = {
         let features = unsafe bb_curl_version()?.pointee.features ?? 0
         var schemes: Credential.Schemes = [.basic, .digest]

@@ -1,8 +1,8 @@
 import CCurl
 import FoundationEssentials
 
-/// The versions, ciphers and peers of TLS.
-// Safety: a null pointer is libcurl's value for an option that is not set.
+/// Sets the options for TLS versions, ciphers and peers.
+// Safety: a null pointer is libcurl's value for an unset option.
 extension TransferOptions {
     /// Sets the configuration's options for TLS.
     ///
@@ -23,7 +23,7 @@ extension TransferOptions {
             easy.set(CURLOPT_PROXY_TLS13_CIPHERS, list)
         }
         if let identity = tls.proxyClientIdentity { apply(identity, .ofProxies, to: easy) }
-        // The trusted authorities are set on the context: see ``Transfer/prepare(_:)``.
+        // The trusted authorities are set on OpenSSL's context: see ``Transfer/prepare(_:)``.
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             unsafe easy.set(option, pointer: nil)
         }
@@ -31,11 +31,11 @@ extension TransferOptions {
         TransferCallbacks.installContext(on: easy)
     }
 
-    /// Separates connections and sessions from before and after a change of the authorities.
+    /// Separates connections and TLS sessions from before and after a change of the authorities.
     ///
-    /// A resumed session shows no certificate, and a reused connection has shown it before, so both rely on the
-    /// authorities of their time. Libcurl reuses either only for the same settings: a directory that does not exist,
-    /// whose name counts the changes, is such a setting and no more.
+    /// A resumed session transmits no certificate, and a reused connection transmitted it earlier, so both rely on the
+    /// authorities of that time. Libcurl reuses either only with the same settings. A directory that does not exist,
+    /// with the number of the change in its name, serves as such a setting and has no other effect.
     private func applyGeneration(of authorities: AuthorityStore, to easy: EasyHandle) {
         easy.authorities = authorities.generation
         guard authorities.generation > 0 else { return }
@@ -65,12 +65,12 @@ extension TransferOptions {
             case .data(let data): easy.set(options.keyBlob, bytes: data)
             }
         }
-        // Without one, OpenSSL would ask for it on the terminal, and the loop would wait.
+        // Without a passphrase, OpenSSL would ask for one on the terminal and block the loop.
         easy.set(options.passphrase, identity.passphrase ?? "")
     }
 }
 
-/// By which of libcurl's options an identity is set.
+/// The options of libcurl that set an identity.
 private struct IdentityOptions {
     let format, file, blob, keyFormat, keyFile, keyBlob, passphrase: CURLoption
 
@@ -112,11 +112,11 @@ struct ClientIdentityTable: Sendable {
         let choices = tls.clientIdentities.map { host, identity in
             (host, SelectedIdentity("tls.clientIdentities[\(host.debugDescription)]", identity))
         }
-        // Two for the same host are a flaw, for which no request is made.
+        // Two identities for the same host are a mistake in the configuration, so that no request is made.
         hosts = HostTable(Dictionary(uniqueKeysWithValues: choices)) { first, _ in first }
     }
 
-    /// The client certificate for the host of a URL; `nil` for none.
+    /// Returns the client certificate for the host of a URL; `nil` if there is none.
     func choice(for url: URL) -> SelectedIdentity? {
         guard !hosts.isEmpty else { return others }
         let host = HostName.canonical(url.host(percentEncoded: false) ?? "")
@@ -124,9 +124,9 @@ struct ClientIdentityTable: Sendable {
     }
 }
 
-/// An identity, and where in the configuration it is.
+/// An identity and the name of its option in the configuration.
 ///
-/// A reference type: the same object means that a handle is set up for it.
+/// This is a reference type: a handle that is set up for an identity refers to the same object.
 final class SelectedIdentity: Sendable {
     let option: String
     let identity: Session.Configuration.TLS.ClientIdentity

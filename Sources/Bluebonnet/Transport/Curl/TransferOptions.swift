@@ -3,25 +3,25 @@ import FoundationEssentials
 
 /// Maps a request and the session's configuration to libcurl's options.
 ///
-/// Belongs to the engine. The part that all requests of a session share is prepared once.
-// Safety: libcurl copies what it is given, within the call.
+/// An instance belongs to the engine. It prepares the part that all requests of a session share once.
+// Safety: libcurl copies its arguments within the call.
 final class TransferOptions {
     let configuration: Session.Configuration
     let environment = ProxyEnvironment()
     private let sharedFields: FieldList
     private let defaultFields: [HTTPHeader]
     private let defaultCookies: String?
-    /// The limits of a request without limits of its own: with both bodies in memory, and otherwise.
+    /// The limits of a request that sets none itself: with both bodies in memory, and otherwise.
     private let limits: (inMemory: TransferLimits, streamed: TransferLimits)
-    /// Whether requests without a proxy of their own may go through one.
+    /// Whether requests that set no proxy themselves may use one.
     let usesProxy: Bool
-    /// The hosts with addresses of their own, and those in whose stead others are connected to, as libcurl wants them.
+    /// The hosts with fixed addresses, and the hosts that are replaced by others, in libcurl's format.
     private let overrides: FieldList?
     private let redirections: FieldList?
-    /// Whom the servers have to be vouched for by.
+    /// The authorities that may have issued the servers' certificates.
     let authorities: AuthorityStore
     private let identities: ClientIdentityTable
-    /// The flaw in the configuration, with which every request fails.
+    /// The flaw in the configuration that makes every request fail; `nil` if there is none.
     private let issue: ConfigurationIssue?
 
     init(configuration: Session.Configuration) {
@@ -49,7 +49,8 @@ final class TransferOptions {
 
     /// Sets everything that the transfer needs on its handle; returns the error if the configuration has a flaw.
     ///
-    /// The share is the common memory of a session's handles, its cookies among them, if the transfer uses those.
+    /// The share holds the storage that the session's handles have in common, including the cookies if the transfer
+    /// uses them.
     func apply(
         to easy: EasyHandle, for transfer: Transfer, _ share: CurlShare?, usesCookies: Bool
     ) -> RequestError? {
@@ -70,7 +71,7 @@ final class TransferOptions {
             easy.reuse(for: request.url)
             return nil
         }
-        // A handle that has used cookies uses those of any share that it is given.
+        // A handle that has ever used cookies uses those of every share that it is given.
         if share != nil, !usesCookies, easy.hasUsedCookies { _ = easy.replace() }
         easy.reset()
         applyConstants(to: easy)
@@ -93,7 +94,7 @@ final class TransferOptions {
         return RequestError(.invalidRequest(.configuration(easy.failureDescription)))
     }
 
-    /// The limits for a request; a field that it does not set is the session's.
+    /// Returns the limits for a request; limits that the request does not set are the session's.
     func limits(for request: HTTPRequest, isInMemory: Bool, now: Int64) -> TransferLimits {
         guard let timeouts = request.ownTimeouts else {
             return isInMemory ? limits.inMemory.starting(at: now) : limits.streamed.starting(at: now)
@@ -102,7 +103,7 @@ final class TransferOptions {
             timeouts: timeouts.filled(from: configuration.timeouts), isInMemory: isInMemory, startedAt: now)
     }
 
-    /// Whether a request may have to wait until others have given a connection back.
+    /// Whether a request may have to wait until other requests release a connection.
     var limitsConnections: Bool {
         configuration.connectionLimits.perHost != nil || configuration.connectionLimits.total != nil
     }
@@ -137,7 +138,7 @@ final class TransferOptions {
 
     private func applyBody(_ upload: UploadBody, to easy: EasyHandle) {
         easy.set(CURLOPT_POST, 1)
-        // Without a length, the body is framed as chunks, or as what HTTP/2 has for them.
+        // Without a length, the body is sent in chunks, or in frames with HTTP/2.
         easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: upload.length ?? -1)
         if upload.isAskedFor {
             easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.uploadBufferBytes)
@@ -145,7 +146,7 @@ final class TransferOptions {
         }
         switch upload {
         case .copied(let data) where !data.isEmpty:
-            // The size is set first, and tells libcurl how much to copy.
+            // The size must be set first, because it tells libcurl how many bytes to copy.
             unsafe data.withUnsafeBytes { bytes in
                 unsafe easy.set(
                     CURLOPT_COPYPOSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -155,13 +156,13 @@ final class TransferOptions {
         }
     }
 
-    /// How many bytes libcurl takes at a time from a body that it asks for.
+    /// The number of bytes that libcurl requests at a time from a body that it reads on demand.
     private static let uploadBufferBytes = 128 * 1024
 
     private func applyFields(of request: HTTPRequest, to easy: EasyHandle) {
         let hasBody = request.hasBody
         let anticipates = request.method == .post || request.method == .put || request.method == .patch
-        // Libcurl puts these behind the session's own cookies, so that there is one field (RFC 6265 §5.4).
+        // Libcurl adds these to the session's stored cookies, so that there is only one field (RFC 6265 §5.4).
         let sharedCookies = request.omitsSessionSecrets ? nil : defaultCookies
         if let cookies = request.headers.contains("Cookie") ? Self.cookies(in: request.headers) : sharedCookies {
             easy.set(CURLOPT_COOKIE, cookies)
@@ -179,7 +180,7 @@ final class TransferOptions {
             lines.append(Self.defaultLine(field))
         }
         if hasBody || anticipates, !request.headers.contains("Content-Type") {
-            // A colon alone keeps libcurl from adding a type of its own.
+            // A colon alone keeps libcurl from adding its own type.
             lines.append("Content-Type:")
         }
         // Libcurl expects "100 Continue" (RFC 9110 §10.1.1) for bodies of more than 1 MiB, or of unknown length.
@@ -189,10 +190,11 @@ final class TransferOptions {
         easy.set(CURLOPT_HTTPHEADER, own: lines)
     }
 
-    /// The version of HTTP that a request asks for.
+    /// Returns the HTTP version for a request.
     ///
-    /// With TLS, the handshake negotiates HTTP/2, whatever is known beforehand (RFC 9113 §3.2). Libcurl would send
-    /// frames of HTTP/2 even if the handshake negotiated nothing, also on a connection that another request uses.
+    /// With TLS, the handshake negotiates HTTP/2, regardless of prior knowledge (RFC 9113 §3.2). Otherwise, libcurl
+    /// would send HTTP/2 frames even if the handshake negotiated nothing, and even on a connection that another request
+    /// uses.
     func version(of request: HTTPRequest) -> HTTPVersionPreference {
         let version = request.httpVersion ?? configuration.httpVersion
         return version == .http2PriorKnowledge && Self.isSecure(request.url) ? .automatic : version
@@ -202,7 +204,7 @@ final class TransferOptions {
         switch version {
         case .automatic:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-            // Wait for a connection that is being made if it may turn out to be shareable.
+            // Wait for a connection that is being opened if it may turn out to be shareable.
             if isSecure { easy.set(CURLOPT_PIPEWAIT, 1) }
         case .http1_1:
             easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
@@ -213,49 +215,51 @@ final class TransferOptions {
     }
 
     private func applyTimeouts(_ timeouts: Timeouts, to easy: EasyHandle) {
-        // 0 would be libcurl's default of 300 s.
+        // 0 would select libcurl's default of 300 seconds.
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, timeouts.connect?.milliseconds ?? Int(Int32.max))
         if let total = timeouts.total { easy.set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
     }
 
-    /// Whether a URL's scheme is `https`; that it is this or `http` has been checked.
+    /// Whether a URL's scheme is `https`; the caller has checked that it is `http` or `https`.
     static func isSecure(_ url: URL) -> Bool {
         let text = url.absoluteString
         let bytes = text.utf8.span
         return bytes.count > 4 && bytes[4] | 0x20 == UInt8(ascii: "s")
     }
 
-    /// Whether a field is libcurl's to write: how the message is framed, where two opinions make two messages of one,
-    /// cookies, and what is for a proxy.
+    /// Whether only libcurl writes a field: the framing fields, for which two values would make the message ambiguous,
+    /// cookies, and fields for a proxy.
     private static func isReservedForLibcurl(_ name: String) -> Bool {
         let name = name.lowercased()
         return name == "content-length" || name == "transfer-encoding" || name == "cookie"
             || name == "proxy-authorization"
     }
 
-    /// The cookies of the request's own fields, as one value.
+    /// The cookies in header fields, combined into one value.
     private static func cookies(in headers: HTTPHeaders) -> String? {
         let values = headers.values(for: "Cookie").map { String($0.trimmed) }.filter { !$0.isEmpty }
         return values.isEmpty ? nil : values.joined(separator: "; ")
     }
 
-    /// A field in libcurl's form, in which a semicolon instead of the colon stands for an empty value.
+    /// Returns a field in libcurl's format, in which a semicolon instead of the colon stands for an empty value.
     ///
-    /// White space around the value is no part of it (RFC 9110 §5.5), and with it an HTTP/2 request is malformed.
+    /// White space around the value does not belong to it (RFC 9110 §5.5), and would make an HTTP/2 request malformed.
     private static func line(_ field: HTTPHeader) -> String {
         let value = field.value.trimmed
         return value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
     }
 
-    /// A field of the session's in libcurl's form, in which a colon alone removes the field that libcurl would add.
+    /// Returns a default field of the session in libcurl's format; an empty value removes the field that libcurl would
+    /// add.
     private static func defaultLine(_ field: HTTPHeader) -> String {
         field.value.trimmed.isEmpty ? "\(field.name):" : line(field)
     }
 }
 
-/// The settings of a handle beyond the URL, for a request that has nothing of its own: no fields, no body.
+/// The settings of a handle beyond the URL, for a request without header fields and body of its own.
 ///
-/// Handles that are set up for the same are used again without a reset, which costs libcurl a tenth of a small request.
+/// A handle that is already set up with the same profile is reused without a reset. A reset costs libcurl a tenth of a
+/// small request.
 struct TransferProfile: Equatable {
     private let isHead: Bool
     private let isSecure: Bool
@@ -276,13 +280,13 @@ struct TransferProfile: Equatable {
 }
 
 extension Duration {
-    /// The duration in milliseconds, at least 1, for libcurl, to which 0 means none.
+    /// The duration in milliseconds, at least 1, because 0 means no limit to libcurl.
     var milliseconds: Int {
         Int(min(Int64(Int32.max), max(1, nanoseconds / 1_000_000)))
     }
 }
 
-/// Where connections lead, and how they are made.
+/// Sets the options for connections.
 extension TransferOptions {
     /// Sets the configuration's options for connections.
     private func applyConnections(to easy: EasyHandle) {
@@ -292,7 +296,7 @@ extension TransferOptions {
         if limitsConnections { TransferCallbacks.installConnectionBegin(on: easy) }
         if let path = configuration.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let interface = configuration.interface {
-            // Without a prefix, libcurl would look for a host of that name as well, and wait for the answer.
+            // Without a prefix, libcurl would also look up a host with this name, and wait for the answer.
             easy.set(CURLOPT_INTERFACE, (IPAddress.bytes(of: interface) != nil ? "host!" : "if!") + interface)
         }
         switch configuration.addressFamily {
@@ -322,20 +326,20 @@ extension TransferOptions {
         if case .file(let path) = configuration.altSvc { easy.set(CURLOPT_ALTSVC, path) }
     }
 
-    /// Sets the request's priority among others on its connection; the `Priority` field is among the other fields.
+    /// Sets the request's priority on its connection; the `Priority` field is among the other fields.
     private func applyPriority(of request: HTTPRequest, to easy: EasyHandle) {
         if let priority = request.priority { easy.set(CURLOPT_STREAM_WEIGHT, priority.weight) }
     }
 }
 
 extension Session.Configuration.DNS {
-    /// The overrides in libcurl's form; `nil` when there are none.
+    /// The overrides in libcurl's format; `nil` if there are none.
     fileprivate var overrideLines: FieldList? {
         guard !overrides.isEmpty else { return nil }
         return FieldList(overrides.map { "\($0):\($1.joined(separator: ","))" }.sorted())
     }
 
-    /// Addresses to connect to instead, in libcurl's form, the more specific entries first; `nil` for none.
+    /// The hosts to connect to instead, in libcurl's format, the more specific entries first; `nil` if there are none.
     var connectToLines: FieldList? {
         guard !connectTo.isEmpty else { return nil }
         let entries = connectTo.sorted {
@@ -345,20 +349,20 @@ extension Session.Configuration.DNS {
         return FieldList(entries.map { "\($0.key):\($0.value)" })
     }
 
-    /// How much an entry leaves open: nothing, the port, the host, or both.
+    /// Returns how much an entry leaves open: nothing, the port, the host, or both.
     private static func openness(of key: String) -> Int { (key.hasSuffix(":") ? 1 : 0) + (key.hasPrefix(":") ? 2 : 0) }
 }
 
-/// The policy for the servers of a transfer's connection.
+/// Applies the policy for the servers of a transfer's connection.
 extension TransferOptions {
-    /// Has the policy evaluate servers in libcurl's place, if there is one.
+    /// Makes the policy, if there is one, evaluate servers instead of libcurl.
     private func applyTrust(of transfer: Transfer, to easy: EasyHandle) {
         easy.trust = transfer.trust
         if transfer.needsFreshConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
         guard let policy = transfer.trust else { return }
-        // A resumed session shows no certificate, and so no evaluator would be asked.
+        // A resumed TLS session transmits no certificate, so no evaluator would be called.
         easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
-        // Libcurl compares the name after the handshake, whatever was decided in it.
+        // Libcurl compares the host name after the handshake, regardless of the evaluator's decision.
         if policy.evaluatesHost { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
         if policy.evaluatesProxy { easy.set(CURLOPT_PROXY_SSL_VERIFYHOST, 0) }
     }

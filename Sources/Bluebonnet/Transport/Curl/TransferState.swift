@@ -1,80 +1,81 @@
-/// Follows one exchange from libcurl's callbacks: which part of the message is under way in each direction, as a value.
+/// Tracks one exchange by libcurl's callbacks: the part of the message that is in progress in each direction, as a
+/// value.
 ///
-/// Upload and download progress independently: a server may answer, and even finish, while the body is still being
+/// Upload and download progress independently: a server may respond, and even finish, while the body is still being
 /// sent.
 struct TransferState: Equatable {
-    /// How far the request's body is.
+    /// The progress of the request's body.
     enum Upload: Equatable {
-        /// There is none, or libcurl holds all of it.
+        /// There is no body, or libcurl holds all of it.
         case nothingToSend
-        /// Libcurl asks for more as it can send.
+        /// Libcurl requests more bytes as it can send them.
         case sending(sent: Int64)
-        /// All of it was handed to libcurl.
+        /// All bytes have been passed to libcurl.
         case sent
-        /// The server does not want it: no more is handed over.
+        /// The server has refused the body: no more bytes are passed on.
         case refused
     }
 
-    /// How far the response is.
+    /// The progress of the response.
     enum Download: Equatable {
-        /// No head so far, or informational ones (RFC 9110 §15.2) alone.
+        /// No head has arrived, or only informational ones (RFC 9110 §15.2).
         case awaitingHead
-        /// In a head, whose size so far is known.
+        /// Part of a head has arrived, with the given size.
         case receivingHead(bytes: Int)
         /// The final head is complete; the body or the trailers follow.
         case receivingBody(bytes: Int64)
     }
 
-    /// The treatment of a line of a head.
+    /// How to handle a line of a head.
     enum HeadAction: Equatable {
-        /// Discard the head so far, and keep this line: a status line.
+        /// Discard the head so far and keep this line, which is a status line.
         case beginHead
         /// Keep the line.
         case append
-        /// The head is complete; keep it.
+        /// Keep the head, which is complete.
         case completeHead
-        /// The head was an informational one; forget it.
+        /// Discard the head, which was informational.
         case dropInformationalHead
-        /// Leave the line out: a trailer.
+        /// Ignore the line, which is a trailer.
         case ignore
         /// End the exchange.
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// The treatment of bytes of the body.
+    /// How to handle bytes of the body.
     enum BodyAction: Equatable {
         case accept
-        /// Keep them in libcurl until the exchange is resumed.
+        /// Keep the bytes in libcurl until the exchange is resumed.
         case pause
         case refuse(RequestError.InvalidResponseReason)
     }
 
-    /// The effect of a call of the exchange's owner.
+    /// The effect of a call by the exchange's owner.
     enum ControlAction: Equatable {
         case nothing
         case add
         case pause
-        /// Let libcurl continue in those directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
+        /// Let libcurl continue in the directions that ``isReceivingPaused`` and ``isSendingPaused`` do not hold up.
         case unpause
     }
 
     private(set) var upload: Upload
     private(set) var download = Download.awaitingHead
     private(set) var isSuspended: Bool
-    /// Whether there is no place for the body: its destination has not been named yet, or is full.
+    /// Whether the body cannot be delivered: its destination is not known yet, or is full.
     private(set) var isBodyHeld: Bool
-    /// Whether a pause made libcurl keep what it has received.
+    /// Whether a pause made libcurl keep received bytes.
     private(set) var isReceivingPaused = false
-    /// Whether more of the body has to wait for the next turn of the loop.
+    /// Whether the rest of the body must wait for the next turn of the loop.
     private var isWaitingForTurn = false
-    /// Whether coded bytes that libcurl has handed over are not decoded yet.
+    /// Whether coded bytes that libcurl has passed on are not decoded yet.
     private(set) var hasCodedRest = false
-    /// Whether libcurl was paused because there is nothing to send yet.
+    /// Whether libcurl was paused because no bytes are available to send yet.
     private(set) var isSendingPaused = false
-    /// Whether libcurl has been given the transfer.
+    /// Whether the transfer has been added to libcurl.
     private(set) var isAdded = false
 
-    /// How many bytes of trailers have come in (RFC 9112 §7.1.2).
+    /// The number of trailer bytes that have arrived (RFC 9112 §7.1.2).
     private var trailerBytes = 0
     private let headLimit: Int
     private let bodyLimit: Int64?
@@ -89,11 +90,11 @@ struct TransferState: Equatable {
 
     // MARK: Download
 
-    /// A line of a head or of the trailers came in.
+    /// Called when a line of a head or of the trailers has arrived.
     ///
-    /// A status line begins a new head: after an informational one, or when libcurl has sent the request again. In the
-    /// midst of a head it has no place. No field can be mistaken for a status line, since a field's name has no `/`
-    /// (RFC 9110 §5.1).
+    /// A status line starts a new head: after an informational head, or when libcurl has sent the request again. Inside
+    /// a head, it is an error. No field can be mistaken for a status line, because a field name contains no `/` (RFC
+    /// 9110 §5.1).
     mutating func headLineReceived(bytes: Int, isStatusLine: Bool, isEmpty: Bool, statusCode: Int?) -> HeadAction {
         if isStatusLine {
             if case .receivingHead = download { return .refuse(.malformed) }
@@ -103,7 +104,8 @@ struct TransferState: Equatable {
         }
         switch download {
         case .awaitingHead:
-            // A field line needs a status line before it. Libcurl takes `http/1.1` for one, which we refuse.
+            // A field line must follow a status line. Libcurl accepts `http/1.1` as a status line, which Bluebonnet
+            // refuses.
             return isEmpty ? .ignore : .refuse(.malformed)
         case .receivingHead(let before):
             let total = before + bytes
@@ -120,13 +122,13 @@ struct TransferState: Equatable {
             download = .receivingBody(bytes: 0)
             return .completeHead
         case .receivingBody:
-            // Libcurl keeps trailers, too, and without a limit.
+            // Libcurl stores trailers, too, and without a limit.
             trailerBytes += bytes
             return trailerBytes > headLimit ? .refuse(.headTooLarge(limit: headLimit)) : .ignore
         }
     }
 
-    /// Decoded bytes of the body came in.
+    /// Called when decoded bytes of the body have arrived.
     mutating func bodyBytesReceived(_ count: Int) -> BodyAction {
         guard case .receivingBody(let before) = download else { return .refuse(.malformed) }
         guard takesBody else {
@@ -139,33 +141,32 @@ struct TransferState: Equatable {
         return .accept
     }
 
-    /// Whether there is a place for more of the body.
+    /// Whether more of the body can be delivered.
     var takesBody: Bool { !isSuspended && !isBodyHeld && !isWaitingForTurn }
 
-    /// So much has come in that others are to have their turn; returns whether the body waits for the next one since
-    /// then.
+    /// Called when the transfer has used up its share of the turn; returns whether the body waits from now on.
     mutating func turnEnded() -> Bool {
         guard !isWaitingForTurn else { return false }
         isWaitingForTurn = true
         return true
     }
 
-    /// The next turn has come.
+    /// Called when the next turn begins.
     mutating func turnBegins() -> ControlAction {
         guard isWaitingForTurn else { return .nothing }
         isWaitingForTurn = false
         return resumeReceiving()
     }
 
-    /// There is a place for the bytes that a pause made libcurl keep, if nothing else holds them up.
+    /// Resumes the bytes that a pause made libcurl keep, if nothing else holds them up.
     private mutating func resumeReceiving() -> ControlAction {
-        // Bytes that are here already go first.
+        // Bytes that libcurl has already passed on go first.
         guard isReceivingPaused, takesBody, !hasCodedRest else { return .nothing }
         isReceivingPaused = false
         return isAdded ? .unpause : .nothing
     }
 
-    /// Coded bytes of the body came in: they wait in libcurl while earlier ones are not decoded.
+    /// Called when coded bytes of the body have arrived, which wait in libcurl while earlier ones are not decoded.
     mutating func codedBytesReceived() -> BodyAction {
         guard case .receivingBody = download else { return .refuse(.malformed) }
         guard takesBody, !hasCodedRest else {
@@ -175,50 +176,50 @@ struct TransferState: Equatable {
         return .accept
     }
 
-    /// Some of them are not decoded, since there is no place for that, or no time.
+    /// Called when some coded bytes are not decoded, for lack of room or time.
     mutating func codedBytesLeft() {
         hasCodedRest = true
     }
 
-    /// All of them are decoded.
+    /// Called when all coded bytes are decoded.
     mutating func codedBytesDecoded() -> ControlAction {
         hasCodedRest = false
         return resumeReceiving()
     }
 
-    /// How many bytes of the body have been accepted.
+    /// The number of body bytes that have been accepted.
     var receivedBytes: Int64 {
         if case .receivingBody(let bytes) = download { bytes } else { 0 }
     }
 
     // MARK: Upload
 
-    /// Bytes of the request's body were handed over; none means the end.
+    /// Called when bytes of the request's body were passed on; 0 means the end of the body.
     mutating func bodyBytesSent(_ count: Int) {
         guard case .sending(let before) = upload else { return }
         upload = count == 0 ? .sent : .sending(sent: before + Int64(count))
     }
 
-    /// Libcurl asked for bytes that are not there yet.
+    /// Called when libcurl has requested bytes that are not available yet.
     mutating func bodyBytesMissing() {
         isSendingPaused = true
     }
 
-    /// There are bytes to send, which libcurl had asked for.
+    /// Called when bytes are available that libcurl has requested.
     mutating func bodyBytesArrived() -> ControlAction {
         guard isSendingPaused else { return .nothing }
         isSendingPaused = false
         return isAdded && !isSuspended ? .unpause : .nothing
     }
 
-    /// The server has answered that it does not want the rest.
+    /// Called when the server has refused the rest of the body.
     mutating func bodyRefused() {
         guard case .sending = upload else { return }
         upload = .refused
         isSendingPaused = false
     }
 
-    /// Libcurl goes back in the request's body, to send it again.
+    /// Called when libcurl rewinds the request's body to send it again.
     mutating func bodyRewound(to offset: Int64) {
         guard upload != .nothingToSend else { return }
         upload = .sending(sent: offset)
@@ -233,20 +234,20 @@ struct TransferState: Equatable {
         return .add
     }
 
-    /// Whether the transfer waits for us rather than for the network.
+    /// Whether the transfer waits for Bluebonnet or its user rather than for the network.
     var isPaused: Bool { isSuspended || ((isReceivingPaused || hasCodedRest) && isBodyHeld) || isSendingPaused }
 
-    /// Libcurl does not have the transfer any more, since it was suspended before its connection was there.
+    /// Called when the transfer was removed from libcurl, because it was suspended before its connection was ready.
     mutating func withdrawn() {
         isAdded = false
     }
 
-    /// The place of the body is full.
+    /// Called when the body's destination is full.
     mutating func bodyHeld() {
         isBodyHeld = true
     }
 
-    /// There is a place for the body, or room in it.
+    /// Called when the body's destination is known, or has room again.
     mutating func bodyReleased() -> ControlAction {
         guard isBodyHeld else { return .nothing }
         isBodyHeld = false

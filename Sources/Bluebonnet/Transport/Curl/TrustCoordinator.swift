@@ -1,32 +1,32 @@
 import FoundationEssentials
 
-/// Keeps, for the engine, the policy of each host, the verdicts, and the transfers that wait for a verdict.
+/// Stores the trust policy of each host, the verdicts, and the transfers that wait for a verdict.
 ///
-/// Belongs to the engine; never leaves the loop's thread.
+/// An instance belongs to the engine and never leaves the loop's thread.
 final class TrustCoordinator {
-    /// How often a transfer's connection is made again for the sake of a verdict.
+    /// The maximum number of verdicts that a single transfer may wait for.
     private static let verdictLimit = 8
-    /// How many hosts' policies are kept.
+    /// The maximum number of hosts with stored policies.
     private static let policyLimit = 1024
 
     let cache = TrustCache()
     private let manager: ServerTrustManager
     private var policies: [Route: TrustPolicy] = [:]
-    /// The manager's evaluator for each host, which it is asked for once.
+    /// The evaluator of each host, for which the manager is asked once.
     private var evaluators: [String: (any ServerTrustEvaluating)?] = [:]
     private var waiting: [TrustCache.Key: Set<TransferID>] = [:]
     private var evaluations: [TrustCache.Key: PendingEvaluation] = [:]
     private var evaluationCount = 0
 
-    /// An evaluator that is being asked.
+    /// A running evaluation.
     private struct PendingEvaluation {
-        /// Tells its answer from that of an earlier one, for which no transfer waits any more.
+        /// Distinguishes this evaluation's verdict from that of an earlier one, for which no transfer waits any more.
         let number: Int
         let task: Task<Void, Never>
     }
 
     private struct Route: Hashable {
-        /// The host of the URL, if that may be spoken to with TLS.
+        /// The host of the URL, if TLS may be used with it.
         let host: String?
         let proxies: [String]
     }
@@ -35,23 +35,23 @@ final class TrustCoordinator {
         self.manager = manager
     }
 
-    /// The policy for the servers that a request's connection leads to; `nil` if only libcurl checks them.
+    /// Returns the policy for the servers of a request's connection; `nil` if only libcurl checks them.
     func policy(
         for request: HTTPRequest, _ options: TransferOptions
     ) throws(RequestError) -> TrustPolicy? {
         let written = request.url.host(percentEncoded: false) ?? ""
         let host = HostName.canonical(written)
         let isSecure = request.url.scheme?.lowercased() == "https"
-        // TLS is used with a host that demands it (HSTS), whatever the URL's scheme is; an address cannot demand it
-        // (RFC 6797 §8.3). To libcurl, `127.1.` is a name, and in some versions `0X7F.1` is: only what is certain to be
-        // an address counts.
+        // With HSTS, TLS is used with a host regardless of the URL's scheme. An address cannot demand TLS (RFC 6797
+        // §8.3). Libcurl treats `127.1.` as a name, and some versions also treat `0X7F.1` as one: only hosts that are
+        // certainly addresses are excluded.
         let mayBeSecure = isSecure || options.configuration.hsts != .off && !IPAddress.isAddress(written)
         let proxies = options.secureProxyHosts(for: request)
         guard mayBeSecure || !proxies.isEmpty else { return nil }
         if isSecure { _ = try evaluator(forHost: host) }
         let route = Route(host: mayBeSecure ? host : nil, proxies: proxies)
         if let policy = policies[route] { return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil }
-        // Connections of a policy that is forgotten are not used again: see Transfer.mayUseConnection().
+        // The connections of a removed policy are not used again: see Transfer.mayUseConnection().
         if policies.count >= Self.policyLimit { policies.removeAll() }
         if evaluators.count >= Self.policyLimit { evaluators.removeAll() }
         var proxyEvaluators: [String: (any ServerTrustEvaluating)?] = [:]
@@ -63,7 +63,7 @@ final class TrustCoordinator {
         return policy.evaluatesHost || policy.evaluatesProxy ? policy : nil
     }
 
-    /// The evaluator of a host that may not need one, or an evaluator that refuses in a handshake since there is none.
+    /// Returns the evaluator of a host that may not need one; if it has none but needs one, an evaluator that refuses.
     private func evaluatorOrFailing(forHost host: String) -> (any ServerTrustEvaluating)? {
         do throws(RequestError) {
             return try evaluator(forHost: host)
@@ -82,13 +82,13 @@ final class TrustCoordinator {
     /// The result for a transfer whose handshake was aborted for a verdict.
     enum HandshakeAdmission {
         case waits
-        /// The server was accepted while the handshake came to its end.
+        /// The server was accepted while the handshake ended.
         case isAccepted
-        /// It has waited often enough.
+        /// The transfer has waited too often.
         case isRefused
     }
 
-    /// Has a transfer wait for a verdict, if it is still to come.
+    /// Lets a transfer wait for a verdict, unless the server has been accepted already.
     func await(_ trust: ServerTrust, for transfer: Transfer) -> HandshakeAdmission {
         guard transfer.verdicts < Self.verdictLimit else { return .isRefused }
         transfer.verdicts += 1
@@ -99,7 +99,7 @@ final class TrustCoordinator {
         return .waits
     }
 
-    /// Starts an evaluation, unless one is under way already; it gets its number.
+    /// Starts an evaluation unless it is already running; the closure receives its number.
     func startEvaluation(_ trust: ServerTrust, _ makeTask: (Int) -> Task<Void, Never>) {
         let key = TrustCache.Key(trust)
         guard evaluations[key] == nil else { return }
@@ -107,18 +107,18 @@ final class TrustCoordinator {
         evaluations[key] = PendingEvaluation(number: evaluationCount, task: makeTask(evaluationCount))
     }
 
-    /// Notes the result of an evaluation; returns the transfers that have waited for it.
+    /// Records the verdict of an evaluation; returns the transfers that have waited for it.
     func decided(_ number: Int, _ trust: ServerTrust, isAccepted: Bool) -> Set<TransferID> {
         let key = TrustCache.Key(trust)
-        // Another evaluation may be under way: the last transfer that waited for this one may have gone, and had it
-        // cancelled.
+        // Another evaluation may be running: the last transfer that waited for this one may have ended and cancelled
+        // it.
         guard evaluations[key]?.number == number else { return [] }
         if isAccepted { cache.accept(trust) }
         evaluations[key] = nil
         return waiting.removeValue(forKey: key) ?? []
     }
 
-    /// A transfer waits no more; when the last one goes, the evaluator's task is cancelled.
+    /// Called when a transfer no longer waits; the last one cancels the evaluator's task.
     func forget(_ transfer: Transfer) {
         guard let key = transfer.awaitedVerdict else { return }
         transfer.awaitedVerdict = nil
@@ -137,20 +137,21 @@ final class TrustCoordinator {
     }
 }
 
-/// Assigns evaluators to the servers that a transfer's connection leads to: the host of its URL, and HTTPS proxies.
+/// Assigns evaluators to the servers of a transfer's connection: the host of its URL, and HTTPS proxies.
 ///
-/// There is one object per host and session: the same object means the same evaluation.
+/// There is one object per host and session, so the same object means the same evaluation.
 final class TrustPolicy: Sendable {
     private let host: String?
     private let evaluator: (any ServerTrustEvaluating)?
     private let proxies: [String: (any ServerTrustEvaluating)?]
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - host: The host of the URL; `nil` if that is not spoken to with TLS.
-    ///   - evaluator: Its evaluator; `nil` if libcurl checks the host.
-    ///   - proxies: The HTTPS proxies that the connection may lead through, with the same.
+    ///   - host: The host of the URL; `nil` if TLS is not used with it.
+    ///   - evaluator: The host's evaluator; `nil` if libcurl checks the host.
+    ///   - proxies: The evaluators of the HTTPS proxies that the connection may use; `nil` values if libcurl checks
+    ///     them.
     init(
         host: String?, evaluator: (any ServerTrustEvaluating)?, proxies: [String: (any ServerTrustEvaluating)?] = [:]
     ) {
@@ -159,15 +160,15 @@ final class TrustPolicy: Sendable {
         self.proxies = proxies
     }
 
-    /// Whether the host of the URL has an evaluator; libcurl checks the host if not.
+    /// Whether the host of the URL has an evaluator; otherwise, libcurl checks the host.
     var evaluatesHost: Bool { evaluator != nil }
 
     /// Whether an HTTPS proxy has an evaluator.
     var evaluatesProxy: Bool { proxies.values.contains { $0 != nil } }
 
-    /// The host of a handshake, by the name that it asks for; `nil` if it cannot be determined.
+    /// Returns the host of a handshake by the server name that it requests; `nil` if the host cannot be determined.
     ///
-    /// Addresses are not named (RFC 6066 §3), so two of them look the same.
+    /// A handshake names no addresses (RFC 6066 §3), so two addresses cannot be distinguished.
     func host(named name: String?) -> String? {
         guard !proxies.isEmpty else { return host }
         guard let name = name.map(HostName.canonical) else {
@@ -177,20 +178,21 @@ final class TrustPolicy: Sendable {
         return proxies.keys.contains(name) ? name : host
     }
 
-    /// The evaluator of a handshake, by the name that it asks for; `nil` if the host cannot be determined.
+    /// Returns the evaluator of a handshake by the server name that it requests; `nil` if the host cannot be
+    /// determined.
     func evaluator(named name: String?) -> (any ServerTrustEvaluating)? {
         guard let evaluatedHost = host(named: name) else { return nil }
         return (proxies[evaluatedHost] ?? (evaluatedHost == host ? evaluator : nil)) ?? DefaultTrustEvaluator()
     }
 }
 
-/// Remembers which servers evaluators that have to be awaited have accepted, for a while.
+/// Remembers for a while which servers asynchronous evaluators have accepted.
 ///
-/// Belongs to the engine; never leaves the loop's thread.
+/// An instance belongs to the engine and never leaves the loop's thread.
 final class TrustCache {
-    /// A server, by all properties that an evaluator may have checked.
+    /// A server, identified by all properties that an evaluator may have checked.
     ///
-    /// It may show later that it was revoked, have expired, or speak an older version of TLS.
+    /// Later, the server may prove to be revoked, have expired, or use an older version of TLS.
     struct Key: Hashable {
         let host: String
         let chain: Data
@@ -215,7 +217,7 @@ final class TrustCache {
         }
     }
 
-    /// For how many nanoseconds an answer holds.
+    /// How long an acceptance is valid, in nanoseconds.
     static let lifetime: Int64 = 300_000_000_000
     private static let limit = 1024
 
@@ -238,9 +240,9 @@ final class TrustCache {
     }
 }
 
-/// Verdicts of evaluators that are awaited.
+/// Handles the verdicts of asynchronous evaluators.
 extension TransferEngine {
-    /// Has a server evaluated off the loop, and the connection made again if it is accepted.
+    /// Evaluates a server off the loop, and opens the connection again if the server is accepted.
     func awaitVerdict(
         on trust: ServerTrust, by evaluator: any ServerTrustEvaluating, for transfer: Transfer
     ) {

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// How libcurl gets a request's body.
+/// The way in which libcurl receives a request's body.
 enum UploadBody {
-    /// At once, as a copy; no bytes if there is none.
+    /// A copy, passed at once; empty if there is no body.
     case copied(Data)
-    /// From memory, when libcurl asks.
+    /// Memory, read when libcurl requests bytes.
     case data(Data)
-    /// From the task that reads it, when libcurl asks.
+    /// A channel from the task that reads the body, used when libcurl requests bytes.
     case channel(UploadChannel)
 
-    /// Decides for a body in memory.
+    /// Chooses how to pass a body in memory.
     ///
-    /// Large ones are handed over when asked for, to be there once only, and so are those of requests that must not be
-    /// sent twice: libcurl asks before it sends a body again, and can be refused.
+    /// A large body is passed on request, so that it is in memory only once. The same applies to the body of a request
+    /// that must not be sent twice: libcurl asks before it sends a body again, and can be refused.
     init(_ data: Data?, of request: HTTPRequest) {
         let data = data ?? Data()
         let isAskedFor = !data.isEmpty && (data.count > Self.copyLimit || !request.method.isIdempotent)
@@ -21,7 +21,7 @@ enum UploadBody {
 
     private static let copyLimit = 1 << 20
 
-    /// Whether libcurl asks for the bytes.
+    /// Whether libcurl requests the bytes.
     var isAskedFor: Bool {
         switch self {
         case .copied: false
@@ -29,7 +29,7 @@ enum UploadBody {
         }
     }
 
-    /// How many bytes there are, if that is known.
+    /// The number of bytes; `nil` if it is unknown.
     var length: Int64? {
         switch self {
         case .copied(let data), .data(let data): Int64(data.count)
@@ -37,7 +37,7 @@ enum UploadBody {
         }
     }
 
-    /// Why the bytes cannot be had, if so.
+    /// The reason why the bytes cannot be read; `nil` if there is none.
     var failure: RequestError? { if case .channel(let channel) = self { channel.failure } else { nil } }
 
     /// Ends the task that reads the bytes, if there is one.
@@ -46,25 +46,25 @@ enum UploadBody {
     }
 }
 
-/// Carries a request's body from the task that reads it to the loop that sends it, in pieces and within bounds.
+/// Passes a request's body in pieces from the task that reads it to the loop that sends it, with bounded memory.
 ///
-/// The reading task begins when the loop first asks, and so not before the server can be expected to want the body. It
-/// runs on the global pool.
+/// The reading task runs on the global executor. It starts when the loop first requests bytes, so not before the server
+/// can be expected to want the body.
 ///
-/// The loop itself reads the part of a file that the system has in memory, which saves a copy and the way from thread
-/// to thread. It never waits for the disk: from the first bytes on that are not in memory, the task reads.
+/// For a file, the loop itself reads the part that the system has in memory, which saves a copy and a thread hop. It
+/// never waits for the disk: from the first bytes that are not in memory, the task reads.
 final class UploadChannel: Sendable {
     private struct State {
         var channel: UploadChannelState
         var body: OpenBody?
-        /// The file that the loop reads, as long as the task need not.
+        /// The file that the loop reads, as long as the task is not needed.
         var file: FileBody?
         var task: Task<Void, Never>?
         var writer: Resumption<Void>?
         var hasBegun = false
         var isAbandoned = false
 
-        /// Reads from the file into the loop's memory; returns how many bytes, none once the task has to read.
+        /// Reads from the file into the loop's memory; returns the number of bytes, or 0 once the task has to read.
         mutating func takeResident(into buffer: inout MutableRawSpan) -> Int {
             hasBegun = true
             guard var reader = file else { return 0 }
@@ -77,7 +77,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// How many bytes there will be, if that is known.
+    /// The total number of bytes; `nil` if it is unknown.
     let length: Int64?
     /// The body, if it can be read again.
     private let replayableBody: OpenBody?
@@ -87,11 +87,11 @@ final class UploadChannel: Sendable {
     /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - body: The body to read; dropped unread if it is never asked for.
+    ///   - body: The body to read; it is released unread if no bytes are requested.
     ///   - isReplayable: Whether the body can be read more than once.
-    ///   - highWatermark: From how many held bytes on the reading waits.
-    ///   - lowWatermark: At how many held bytes or fewer it continues.
-    ///   - wakeLoop: Called on the reading task when a loop that got `.wait` may ask again.
+    ///   - highWatermark: The number of held bytes from which on the reader waits.
+    ///   - lowWatermark: The number of held bytes at or below which the reader continues.
+    ///   - wakeLoop: Called on the reading task when a loop that received `.wait` may try again.
     init(
         _ body: OpenBody, isReplayable: Bool = false, highWatermark: Int = 1024 * 1024,
         lowWatermark: Int = 512 * 1024,
@@ -107,25 +107,25 @@ final class UploadChannel: Sendable {
 
     // MARK: On the loop
 
-    /// Whether bytes were asked for, so that the body cannot be had from its beginning any more.
+    /// Whether bytes were requested, so that the body can no longer be read from its start.
     var hasBegun: Bool { state.withLock { $0.hasBegun } }
 
-    /// Why the body cannot be sent to its end, if so.
+    /// The reason why the rest of the body cannot be sent; `nil` if there is none.
     var failure: RequestError? { state.withLock { $0.channel.failure } }
 
-    /// Returns a channel of the same bytes from their beginning, if they can be read again; this one is to be
-    /// abandoned.
+    /// Returns a channel that reads the body from its start, if possible; the caller must abandon this channel.
     func replayed() -> UploadChannel? {
         replayableBody.map { UploadChannel($0, isReplayable: true, wakeLoop: wakeLoop) }
     }
 
-    /// Copies bytes into libcurl's buffer, or returns why there are none now.
-    // Safety: the buffer is libcurl's, used within its callback; a piece's bytes are copied while the piece is held.
+    /// Copies bytes into libcurl's buffer, or returns the reason why none are available.
+    // Safety: the buffer is libcurl's and is used within its callback; a piece's bytes are copied while the piece is
+    // retained.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> UploadChannelState.TakeAction {
         var memory = unsafe buffer.mutableBytes
         let resident = state.withLock { $0.takeResident(into: &memory) }
         guard resident == 0 else { return .took(resident, resumesReader: false) }
-        // The pieces are the user's, and so are released without the lock.
+        // The pieces belong to the user, and are therefore released outside the lock.
         let (action, begins, writer, _) = state.withLock { state in
             let begins = state.body != nil
             var end = 0
@@ -147,9 +147,9 @@ final class UploadChannel: Sendable {
         return action
     }
 
-    /// Drops the held bytes, and ends the reading.
+    /// Discards the held bytes, and ends the reading.
     func abandon() {
-        // The body may hold a sequence of the user's, whose end is not to be under the lock; so it is with its pieces.
+        // The body may hold a sequence of the user, which must not be released under the lock; neither must its pieces.
         let (task, writer, _) = state.withLock { state in
             state.isAbandoned = true
             let pieces = state.channel.pieces
@@ -186,7 +186,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// Hands a piece over and waits while enough is held; returns whether to continue.
+    /// Passes a piece on, and waits while enough bytes are held; returns whether to continue.
     private func write(_ piece: Data) async -> Bool {
         let (action, wakesLoop) = state.withLock { $0.channel.written(piece) }
         if wakesLoop { wakeLoop() }
@@ -207,35 +207,37 @@ final class UploadChannel: Sendable {
     }
 }
 
-/// Decides what happens to the bytes of a request's body between the task that reads them and the loop that sends them.
+/// Controls the bytes of a request's body between the task that reads them and the loop that sends them, as a value.
 ///
-/// A value. At the high watermark the reader must wait; once the loop has taken enough to be at or below the low
-/// watermark, the reader continues. No more bytes than were announced are ever handed over, and an end that comes too
-/// early is a failure: both would make two messages of one (RFC 9112 §6.3). The last of the announced bytes waits for
-/// the end, so that a body with more bytes is not treated as complete.
+/// At the high watermark, the reader must wait. It continues once the loop has taken enough bytes to reach the low
+/// watermark.
+///
+/// No more bytes than announced are ever passed on, and a body that ends early is an error: in both cases, the server
+/// could see two messages instead of one (RFC 9112 §6.3). The last announced byte is held back until the body ends, so
+/// that a body with more bytes is not treated as complete.
 struct UploadChannelState {
     /// The reader's next step after a write.
     enum WriteAction: Equatable {
         case proceed
         case wait
-        /// No more bytes are wanted.
+        /// No more bytes are needed.
         case stop
     }
 
-    /// The result when the loop asks for bytes.
+    /// The result of the loop's request for bytes.
     enum TakeAction: Equatable {
-        /// So many bytes were copied; with `resumesReader`, a reader that waits may continue.
+        /// The given number of bytes was copied; with `resumesReader`, a waiting reader may continue.
         case took(Int, resumesReader: Bool)
-        /// Nothing for now; the loop is notified when there is more.
+        /// No bytes are available yet; the loop is notified when there are some.
         case wait
         case end
         case fail
     }
 
-    /// The held pieces; a part of the first has been taken.
+    /// The held pieces; part of the first may have been taken.
     private(set) var pieces: [Data] = []
     private var firstPiece = 0
-    /// How many bytes of the first piece have been taken.
+    /// The number of bytes taken from the first piece.
     private var offset = 0
     private(set) var count = 0
     private var written: Int64 = 0
@@ -255,7 +257,7 @@ struct UploadChannelState {
         self.lowWatermark = min(max(0, lowWatermark), self.highWatermark)
     }
 
-    /// The reader has bytes; `wakesLoop` is whether the loop waits for them.
+    /// Called when the reader has read bytes; `wakesLoop` states whether the loop waits for them.
     mutating func written(_ piece: Data) -> (action: WriteAction, wakesLoop: Bool) {
         guard !isAbandoned, !isEnded, failure == nil else { return (.stop, false) }
         written += Int64(piece.count)
@@ -269,12 +271,12 @@ struct UploadChannelState {
         return (isReaderWaiting ? .wait : .proceed, count > withheldCount && wakesLoop())
     }
 
-    /// The loop has taken so many bytes past the reader, which has not begun.
+    /// Called when the loop has read bytes from the file itself, before the reader has begun.
     mutating func passedReader(_ count: Int) {
         written += Int64(count)
     }
 
-    /// The reader is at its end; returns whether the loop waits for that.
+    /// Called when the reader has reached the end; returns whether the loop waits for that.
     mutating func ended() -> Bool {
         guard !isEnded, failure == nil else { return false }
         if let length, written < length {
@@ -284,9 +286,9 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
-    /// The reader has failed; returns whether the loop waits.
+    /// Called when the reader has failed; returns whether the loop waits.
     ///
-    /// The held bytes are dropped when the loop needs no more.
+    /// The held bytes are no longer sent, and are released when the channel is abandoned.
     mutating func failed(with error: RequestError) -> Bool {
         guard !isEnded, failure == nil else { return false }
         failure = error
@@ -294,7 +296,7 @@ struct UploadChannelState {
         return wakesLoop()
     }
 
-    /// How many of the held bytes have to wait for the end.
+    /// The number of held bytes that must wait for the end of the body.
     private var withheldCount: Int { written == length && !isEnded ? 1 : 0 }
 
     private mutating func wakesLoop() -> Bool {
@@ -302,7 +304,7 @@ struct UploadChannelState {
         return isLoopWaiting
     }
 
-    /// The loop can send; `copy` gets a piece, where to begin in it and how many bytes to take of it.
+    /// Called when the loop can send; `copy` receives a piece, an offset in it, and the number of bytes to copy.
     mutating func bytesWanted(_ limit: Int, copy: (Data, Int, Int) -> Void) -> TakeAction {
         guard failure == nil else { return .fail }
         let limit = min(limit, count - withheldCount)
@@ -333,7 +335,7 @@ struct UploadChannelState {
         return .took(taken, resumesReader: resumesReader)
     }
 
-    /// The loop wants no more.
+    /// Called when the loop needs no more bytes.
     mutating func abandoned() {
         isAbandoned = true
         pieces = []
@@ -344,6 +346,6 @@ struct UploadChannelState {
         isLoopWaiting = false
     }
 
-    /// Whether a reader that got `.wait` still has to wait.
+    /// Whether a reader that received `.wait` still has to wait.
     var keepsReaderWaiting: Bool { isReaderWaiting }
 }

@@ -1,19 +1,19 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Evaluates the servers of one connection's handshakes, for OpenSSL's callbacks.
+/// Evaluates the servers in the handshakes of one connection, for OpenSSL's callbacks.
 ///
-/// Belongs to the engine; never leaves the loop's thread. OpenSSL keeps it with the context of the connection, for as
-/// long as that lives, and the transfer that has the connection made knows it, too.
+/// An instance belongs to the engine and never leaves the loop's thread. OpenSSL stores it in the connection's context
+/// for the context's lifetime. The transfer for which the connection is opened also refers to it.
 // Safety: OpenSSL's pointers are used within the callback that provides them.
 final class HandshakeVerifier {
     /// The result of the handshake's evaluation.
     enum Outcome {
-        /// No evaluator was asked yet.
+        /// No evaluator has been called yet.
         case open
         case accepted
         case refused(RequestError)
-        /// The evaluator has to be awaited.
+        /// The evaluator is asynchronous.
         case undecided(ServerTrust, any ServerTrustEvaluating)
     }
 
@@ -28,15 +28,16 @@ final class HandshakeVerifier {
         self.cache = cache
     }
 
-    /// Whether the connection is one that a transfer with this policy may use.
+    /// Whether a transfer with this policy may use the connection.
     func hasAccepted(for policy: TrustPolicy) -> Bool {
         guard case .accepted = outcome else { return false }
         return self.policy === policy
     }
 
-    // MARK: What OpenSSL's callbacks report
+    // MARK: Calls from OpenSSL
 
-    /// Has OpenSSL verify the chain, and lets the handshake continue: the evaluation follows when all is there.
+    /// Verifies the chain with OpenSSL, but lets the handshake continue; the evaluation follows when all data has
+    /// arrived.
     func verify(_ context: OpaquePointer) -> Int32 {
         let isTrusted = unsafe X509_verify_cert(context) == 1
         unsafe verdict = ServerTrust.Verdict(of: context)
@@ -84,15 +85,15 @@ final class HandshakeVerifier {
             builtChain: built.map(Certificate.init), securityLevel: securityLevel)
     }
 
-    // MARK: With OpenSSL's contexts
+    // MARK: Storage in OpenSSL's contexts
 
-    /// The place in OpenSSL's contexts where verifiers are kept.
+    /// The index under which OpenSSL's contexts store verifiers.
     private static let index = unsafe bb_ssl_context_index { context in
         guard let context = unsafe context else { return }
         unsafe Unmanaged<HandshakeVerifier>.fromOpaque(context).release()
     }
 
-    /// Has OpenSSL ask this verifier about the connections of a context; returns whether it will.
+    /// Makes OpenSSL use this verifier for the connections of a context; returns whether this succeeded.
     func attach(to context: OpaquePointer) -> Bool {
         let kept = unsafe Unmanaged.passRetained(self)
         let isAttached = unsafe bb_ssl_context_verify(
@@ -109,7 +110,7 @@ final class HandshakeVerifier {
         return isAttached == 1
     }
 
-    /// The verifier of a connection, if it has one.
+    /// Returns the verifier of a connection; `nil` if it has none.
     static func of(_ ssl: OpaquePointer?) -> HandshakeVerifier? {
         guard let kept = unsafe bb_ssl_context_argument(ssl, index) else { return nil }
         return unsafe Unmanaged<HandshakeVerifier>.fromOpaque(kept).takeUnretainedValue()

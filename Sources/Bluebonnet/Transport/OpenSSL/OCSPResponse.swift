@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// The revocation status of a certificate.
 enum RevocationStatus: Hashable, Sendable {
-    /// It is not revoked.
+    /// The certificate is not revoked.
     case good
     case revoked
     /// The responder does not know the certificate.
@@ -14,18 +14,18 @@ enum RevocationStatus: Hashable, Sendable {
     case untrustedResponse
     /// The response does not belong to the request.
     case replayedResponse
-    /// There was no response or list, or none that can be read.
+    /// There was no response or list, or none that can be parsed.
     case noResponse
 }
 
-/// Owns a response of an OCSP responder (RFC 6960 §4.2).
+/// Owns the response of an OCSP responder (RFC 6960 §4.2).
 // Safety: the response is only read, and lives as long as its owner.
 @safe
 final class OCSPResponse {
     fileprivate let response: OpaquePointer
     let basic: OpaquePointer
 
-    /// Parses a response, and nothing but one; `nil` if the data is not a response, or the response reports an error.
+    /// Parses a response; `nil` if the data is not exactly one response, or if the response reports an error.
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
@@ -48,10 +48,10 @@ final class OCSPResponse {
         unsafe OCSP_RESPONSE_free(response)
     }
 
-    /// The status that the response gives for a certificate; the signature was checked before.
+    /// Returns the status of a certificate in the response, whose signature has already been verified.
     ///
-    /// A response may hold many answers, and several about the same certificate: the worst status counts, but for
-    /// answers that are no longer valid.
+    /// A response may contain several answers about the same certificate. The worst status counts, apart from answers
+    /// that are no longer valid.
     func status(of certificate: X509Certificate, issuedBy issuer: X509Certificate) -> RevocationStatus {
         var statuses: Set<RevocationStatus> = []
         for index in 0..<(unsafe OCSP_resp_count(basic)) {
@@ -74,20 +74,21 @@ final class OCSPResponse {
         return status == V_OCSP_CERTSTATUS_GOOD ? .good : .unknown
     }
 
-    /// By how many seconds clocks may differ.
+    /// The number of seconds by which clocks may differ.
     private static let leeway = 300
-    /// For how many seconds a response without `nextUpdate` is valid; newer information is always available then (RFC
-    /// 6960 §2.4).
+    /// The number of seconds for which a response without `nextUpdate` is valid.
+    ///
+    /// For such a response, newer information is always available (RFC 6960 §2.4).
     private static let longestWithoutEnd = 86_400
 }
 
 /// Owns a request to an OCSP responder (RFC 6960 §4.1), with a nonce (RFC 9654).
-// Safety: the request is not changed once it is made, and lives as long as its owner.
+// Safety: the request does not change after its creation, and lives as long as its owner.
 @safe
 final class OCSPRequest: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Asks about a certificate.
+    /// Creates a request for the status of a certificate.
     init?(about certificate: X509Certificate, issuedBy issuer: X509Certificate) {
         guard let pointer = unsafe OCSP_REQUEST_new() else { return nil }
         unsafe self.pointer = unsafe pointer
@@ -104,11 +105,11 @@ final class OCSPRequest: @unchecked Sendable {
         unsafe OCSP_REQUEST_free(pointer)
     }
 
-    /// Whether a response belongs to this request and no other, by its nonce; a response without one may be replayed.
+    /// Whether a response belongs to this request, by its nonce; a response without a nonce may be replayed.
     func isAnswered(by response: OCSPResponse, requiresNonce: Bool) -> Bool {
         switch unsafe OCSP_check_nonce(pointer, response.basic) {
         case 1: true
-        // The question alone has one.
+        // Only the request has a nonce.
         case -1: !requiresNonce
         default: false
         }
@@ -117,8 +118,8 @@ final class OCSPRequest: @unchecked Sendable {
     var der: Data { unsafe OpenSSLBuffer.encoded { unsafe i2d_OCSP_REQUEST(pointer, $0) } }
 }
 
-/// Owns a list of revoked certificates of OpenSSL's.
-// Safety: OpenSSL guards with a lock what it sorts when it looks for a certificate; nothing else changes a list.
+/// Owns a certificate revocation list of OpenSSL.
+// Safety: OpenSSL locks the list when it sorts it to look up a certificate; nothing else changes a list.
 @safe
 final class X509RevocationList: @unchecked Sendable {
     let pointer: OpaquePointer
@@ -131,7 +132,8 @@ final class X509RevocationList: @unchecked Sendable {
         unsafe X509_CRL_free(pointer)
     }
 
-    /// The lists of PEM text, or the one in DER; none if there is none, or one cannot be read.
+    /// Returns the lists in PEM text, or the list in DER; an empty array if there is none, or if a list cannot be
+    /// parsed.
     static func all(in data: Data) -> [X509RevocationList] {
         _ = ExitGate.isSet
         defer { ERR_clear_error() }
@@ -146,35 +148,35 @@ final class X509RevocationList: @unchecked Sendable {
         while let pointer = unsafe PEM_read_bio_X509_CRL(source.pointer, nil, nil, nil) {
             unsafe found.append(X509RevocationList(owning: pointer))
         }
-        // Anything but the end of the text is a list that would be missing.
+        // Any other error means that a list would be missing.
         return bb_error_is_end_of_pem() == 1 ? found : []
     }
 
-    /// Whether the list is that of an authority, by name.
+    /// Whether the list was issued by an authority, by name.
     func isOf(_ issuer: X509Certificate) -> Bool {
         unsafe X509_NAME_cmp(X509_CRL_get_issuer(pointer), X509_get_subject_name(issuer.pointer)) == 0
     }
 
-    /// The status of a certificate in revocation lists; its issuer was verified before.
+    /// Returns the status of a certificate in revocation lists; its issuer has already been verified.
     static func status(
         of certificate: X509Certificate, issuedBy issuer: X509Certificate, in lists: [X509RevocationList]
     ) -> RevocationStatus {
         let named = lists.filter { $0.isOf(issuer) }
         let signed = named.filter { $0.isSigned(by: issuer) }
         guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
-        // A revoked certificate stays revoked, whatever else the list is about, and when.
+        // A revoked certificate stays revoked, regardless of the scope and the validity of the list.
         if signed.contains(where: { $0.names(certificate) }) { return .revoked }
-        // OpenSSL treats delta lists as complete ones.
+        // OpenSSL treats delta lists as complete lists.
         let whole = signed.filter { !$0.isDelta }
         guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .untrustedResponse }
         switch store.code(of: certificate) {
-        // Lists are looked at before the time is.
+        // OpenSSL checks the lists before the validity period.
         case X509_V_OK, X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: return .good
         case X509_V_ERR_CERT_REVOKED: return .revoked
         case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
             X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
             return .stale
-        // They are about other certificates, or have something in them that has to be understood and is not.
+        // The lists cover other certificates, or contain a critical element that is not understood.
         case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_DIFFERENT_CRL_SCOPE,
             X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION:
             return .noResponse
@@ -188,12 +190,12 @@ final class X509RevocationList: @unchecked Sendable {
         return unsafe X509_CRL_verify(pointer, key) == 1
     }
 
-    /// Whether the list has only the changes since another list (RFC 5280 §5.2.4).
+    /// Whether the list only contains the changes since another list (RFC 5280 §5.2.4).
     private var isDelta: Bool { unsafe X509_CRL_get_ext_by_NID(pointer, NID_delta_crl, -1) >= 0 }
 
     private func names(_ certificate: X509Certificate) -> Bool {
         var entry: OpaquePointer?
-        // 2: the entry removes the certificate from the list.
+        // 2 means that the entry removes the certificate from the list.
         return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
     }
 }

@@ -1,8 +1,8 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Owns a store of OpenSSL's: the certificates that chains may end with, and lists of those that were revoked.
-// Safety: nothing changes a store once it is made, and it lives as long as its owner.
+/// Owns an OpenSSL store: the certificates that chains may end with, and revocation lists.
+// Safety: nothing changes a store after its creation, and it lives as long as its owner.
 @safe
 final class TrustStore: @unchecked Sendable {
     let pointer: OpaquePointer
@@ -12,17 +12,17 @@ final class TrustStore: @unchecked Sendable {
         unsafe self.pointer = unsafe pointer
     }
 
-    /// A store of certificates, none of which has to be a root, and of revocation lists that they have signed.
+    /// Creates a store of certificates, which need not be roots, and of revocation lists that they have signed.
     init?(anchors: [X509Certificate], lists: [X509RevocationList] = []) {
         guard let pointer = unsafe X509_STORE_new() else { return nil }
         unsafe self.pointer = unsafe pointer
         _ = unsafe X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         for anchor in anchors {
-            // A failure leaves it out, and so accepts less.
+            // If this fails, the certificate is missing, and fewer chains are accepted.
             _ = unsafe X509_STORE_add_cert(pointer, anchor.pointer)
         }
         defer { ERR_clear_error() }
-        // A list that is left out would accept more.
+        // If a list were missing, more chains would be accepted.
         for list in lists { guard unsafe X509_STORE_add_crl(pointer, list.pointer) == 1 else { return nil } }
     }
 
@@ -30,12 +30,12 @@ final class TrustStore: @unchecked Sendable {
         unsafe X509_STORE_free(pointer)
     }
 
-    /// Looks for a chain from the first certificate to one of the store's, as for a TLS server.
+    /// Searches for a chain from the first certificate to one in the store, as for a TLS server.
     ///
     /// - Parameters:
-    ///   - chain: The certificates, the server's first.
+    ///   - chain: The certificates to use, the server's own first.
     ///   - level: OpenSSL's security level, the limit for weak keys and signatures.
-    /// - Returns: OpenSSL's verdict, and the chain if that is good.
+    /// - Returns: OpenSSL's verdict, and the chain if the verdict is good.
     func verify(_ chain: [X509Certificate], level: Int32) -> (verdict: ServerTrust.Verdict, chain: [X509Certificate]) {
         guard let leaf = chain.first, let context = unsafe X509_STORE_CTX_new() else { return (.outOfMemory, []) }
         defer {
@@ -56,10 +56,10 @@ final class TrustStore: @unchecked Sendable {
         return (verdict, unsafe CertificateStack.certificates(of: X509_STORE_CTX_get0_chain(context)))
     }
 
-    /// Whether a chain leads from a certificate straight to one of the store's, and the status of the certificate in
-    /// its lists.
+    /// Checks that a certificate was issued by one in the store and is not in the store's lists; returns OpenSSL's
+    /// code.
     ///
-    /// The rules are OpenSSL's: the scope of a list, its validity, and its critical extensions (RFC 5280 §6.3).
+    /// OpenSSL's rules cover the scope of a list, its validity, and its critical extensions (RFC 5280 §6.3).
     func code(of certificate: X509Certificate) -> Int32 {
         guard let context = unsafe X509_STORE_CTX_new() else { return X509_V_ERR_OUT_OF_MEM }
         defer {
@@ -75,16 +75,16 @@ final class TrustStore: @unchecked Sendable {
         return isGood || code != X509_V_OK ? code : X509_V_ERR_OUT_OF_MEM
     }
 
-    /// Evaluates an OCSP response: whether its signer is authorized, and the status that it gives (RFC 6960).
+    /// Returns the status of a certificate in an OCSP response if the signer is authorized (RFC 6960).
     ///
-    /// It may be signed by the issuer of the certificate, or by a responder that the issuer has authorized (§4.2.2.2).
-    /// So no other authority matters, and the issuer itself need not be trusted: no other signer is authorized.
+    /// The response must be signed by the issuer of the certificate, or by a responder that the issuer has authorized
+    /// (§4.2.2.2). No other authority matters, and the issuer itself need not be trusted.
     ///
     /// - Parameters:
-    ///   - response: The response.
-    ///   - certificate: The certificate in question.
-    ///   - issuer: The certificate of its issuer.
-    /// - Returns: The status of the certificate.
+    ///   - response: The response to evaluate.
+    ///   - certificate: The certificate to look up.
+    ///   - issuer: The certificate of the issuer.
+    /// - Returns: The status of the certificate; `.untrustedResponse` if the signer is not authorized.
     static func status(
         in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate
     ) -> RevocationStatus {
@@ -98,8 +98,8 @@ final class TrustStore: @unchecked Sendable {
     }
 }
 
-/// Owns a stack of certificates.
-// Safety: the stack keeps a reference to each certificate, and is used while its owner lives.
+/// Owns an OpenSSL stack of certificates.
+// Safety: the stack retains each certificate, and is used while its owner lives.
 @safe
 struct CertificateStack: ~Copyable {
     let pointer: OpaquePointer?
@@ -113,7 +113,7 @@ struct CertificateStack: ~Copyable {
         unsafe bb_x509_stack_free(pointer)
     }
 
-    /// The certificates of a stack that another object owns.
+    /// Returns the certificates of a stack that another object owns.
     static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<(unsafe bb_x509_stack_count(stack))).compactMap { index in
             unsafe X509Certificate(retaining: bb_x509_stack_at(stack, index))
@@ -122,25 +122,25 @@ struct CertificateStack: ~Copyable {
 }
 
 extension ServerTrust.Verdict {
-    /// The verdict of a verification that has ended.
+    /// Reads the verdict of a completed verification.
     init(of context: OpaquePointer) {
         unsafe self.init(
             code: Int(X509_STORE_CTX_get_error(context)), depth: Int(X509_STORE_CTX_get_error_depth(context)))
     }
 
-    /// OpenSSL's verdict when it runs out of memory.
+    /// The verdict that OpenSSL reports when it runs out of memory.
     static let outOfMemory = ServerTrust.Verdict(code: Int(X509_V_ERR_OUT_OF_MEM), depth: 0)
 
-    /// OpenSSL's message for a code.
+    /// Returns OpenSSL's message for a code.
     static func message(for code: Int) -> String { unsafe String(cString: X509_verify_cert_error_string(code)) }
 }
 
-/// Stores of authorities, and OpenSSL's contexts that use them.
-// Safety: a store is filled by the initializer that makes it; contexts add references of their own.
+/// Creates stores of authorities, and attaches them to OpenSSL's contexts.
+// Safety: the initializer that creates a store also fills it; contexts add references of their own.
 extension TrustStore {
     /// Reads the files and directories of a configuration.
     ///
-    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or holds no
+    /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be read or contains no
     ///   certificate.
     convenience init(_ authorities: Authorities) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
@@ -162,9 +162,9 @@ extension TrustStore {
     /// Reads the system's authorities.
     ///
     /// - Parameters:
-    ///   - file: The file that has them all, if there is one.
-    ///   - directory: The directory in which OpenSSL looks for others, if there is one.
-    /// - Throws: A `.trust(.configuration)` error if the file cannot be read or holds no certificate.
+    ///   - file: The file with all authorities; `nil` if there is none.
+    ///   - directory: The directory in which OpenSSL looks for further authorities; `nil` if there is none.
+    /// - Throws: A `.trust(.configuration)` error if the file cannot be read or contains no certificate.
     convenience init(systemFile file: String?, directory: String?) throws(RequestError) {
         unsafe try self.init(filledBy: { store throws(RequestError) in
             if let file, unsafe !Self.load(file: file, into: store) {
@@ -179,7 +179,7 @@ extension TrustStore {
         defer { ERR_clear_error() }
         guard let store = unsafe X509_STORE_new() else { throw RequestError(.internal, detail: "out of memory") }
         do throws(RequestError) {
-            // As libcurl does: trusted certificates go before those that a server shows, and need not be roots.
+            // As in libcurl, trusted certificates are preferred over the server's certificates, and need not be roots.
             let flags = UInt(X509_V_FLAG_TRUSTED_FIRST) | UInt(X509_V_FLAG_PARTIAL_CHAIN)
             unsafe X509_STORE_set_flags(store, flags)
             unsafe try fill(store)
@@ -190,11 +190,11 @@ extension TrustStore {
         unsafe self.init(owning: store)
     }
 
-    /// Has the connections of a context trust this store's authorities; returns whether they will.
+    /// Makes the connections of a context trust this store's authorities; returns whether this succeeded.
     func attach(to context: OpaquePointer) -> Bool { unsafe bb_ssl_context_use_store(context, pointer) == 1 }
 
     private static func load(file: String, into store: OpaquePointer) -> Bool {
-        // An empty name would be none to OpenSSL.
+        // OpenSSL treats an empty name as no name.
         !file.isEmpty && !file.utf8.contains(0) && (unsafe X509_STORE_load_file(store, file)) == 1
     }
 
@@ -222,7 +222,7 @@ extension TrustStore {
         }
     }
 
-    /// Whether OpenSSL looks for a certificate under such a name: eight hexadecimal digits, a dot and a number.
+    /// Whether OpenSSL looks for certificates under such a name: eight hexadecimal digits, a dot and a number.
     private static func isHash(_ name: String) -> Bool {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
@@ -237,11 +237,11 @@ extension TrustStore {
         }
     }
 
-    /// Adds the certificates of another store, and has OpenSSL look in the system's places.
+    /// Adds the certificates of another store, and makes OpenSSL search the system's locations.
     private static func add(_ other: TrustStore, to store: OpaquePointer) {
         let stack = unsafe X509_STORE_get1_all_certs(other.pointer)
         defer { unsafe bb_x509_stack_free(stack) }
-        // A failure leaves it out, and so accepts less.
+        // If this fails, the certificate is missing, and fewer chains are accepted.
         for index in 0..<(unsafe bb_x509_stack_count(stack)) {
             _ = unsafe X509_STORE_add_cert(store, bb_x509_stack_at(stack, index))
         }
@@ -256,23 +256,23 @@ extension TrustStore {
     }
 }
 
-/// Keeps the authorities that a session trusts in OpenSSL's form.
+/// Stores the authorities that a session trusts in OpenSSL's form.
 ///
-/// Belongs to the engine; never leaves the loop's thread. Libcurl could read files and directories itself, but in most
-/// cases does so again for every connection: the system's authorities are 200 KB of text.
+/// An instance belongs to the engine and never leaves the loop's thread. Libcurl could read files and directories
+/// itself, but usually does so again for every connection, and the system's authorities are 200 KB of text.
 final class AuthorityStore {
     private let authorities: Authorities
     private var known: (store: TrustStore, files: [FileStatus?])?
-    /// The store that was handed out last.
+    /// The store that was returned last.
     private var latest: TrustStore?
-    /// How often the authorities have changed since they were first asked for.
+    /// The number of times that the authorities have changed since they were first read.
     private(set) var generation = 0
 
     init(_ authorities: Authorities) {
         self.authorities = authorities
     }
 
-    /// The store, read when it is first asked for, and again when a file or a directory has changed.
+    /// Returns the store, which is read on first use, and again if a file or a directory has changed.
     ///
     /// - Throws: A `.trust(.configuration)` error that names the file or directory that cannot be used; then no server
     ///   is trusted.
@@ -297,19 +297,19 @@ final class AuthorityStore {
     }
 }
 
-/// The authorities that the system trusts, in the places that libcurl was built with.
+/// The authorities that the system trusts, from the locations that libcurl was built with.
 ///
-/// All sessions have them in common: to read them takes longer than many a request.
+/// All sessions share them, because reading them takes longer than many requests.
 enum SystemAuthorities {
     private static let known = Locked<(store: TrustStore, files: [FileStatus?])?>(nil)
 
-    /// The present status of the files.
+    /// The current status of the file and the directory.
     static var files: [FileStatus?] {
         [Libcurl.authorityFile, Libcurl.authorityDirectory].compactMap(\.self)
             .map { FileSystem.status($0, followingLinks: true) }
     }
 
-    /// The store, read when it is first asked for, and again when the file or the directory has changed.
+    /// Returns the store, which is read on first use, and again if the file or the directory has changed.
     ///
     /// - Throws: A `.trust(.configuration)` error if the file cannot be used.
     static func store() throws(RequestError) -> TrustStore {
@@ -327,12 +327,12 @@ extension Authorities {
     fileprivate var isSystemOnly: Bool { file == nil && directory == nil && certificates == nil }
 }
 
-/// Says which authorities a session trusts, as its configuration does.
+/// The authorities that a session trusts, as in its configuration.
 struct Authorities: Hashable, Sendable {
     var file: String?
     var directory: String?
     var certificates: [Certificate]?
-    /// Whether the system's are among them.
+    /// Whether the system's authorities are included.
     var includesSystem: Bool
 
     init(_ tls: Session.Configuration.TLS) {

@@ -1,9 +1,9 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Owns a reference to one of OpenSSL's certificates.
-// Safety: OpenSSL counts references atomically, and nothing here changes a certificate once it is parsed; what OpenSSL
-// computes from one when it is first needed, it guards with a lock.
+/// Owns a reference to an OpenSSL certificate.
+// Safety: OpenSSL counts references atomically, and nothing here changes a certificate after parsing. OpenSSL locks the
+// certificate when it computes cached values.
 @safe
 final class X509Certificate: ChainLink, @unchecked Sendable {
     let pointer: OpaquePointer
@@ -19,7 +19,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         unsafe self.pointer = unsafe pointer
     }
 
-    /// Parses a certificate, and nothing but one.
+    /// Parses a certificate; `nil` if the data is not exactly one certificate.
     init?(der: Data) {
         guard ExitGate.isSet else { return nil }
         defer { ERR_clear_error() }
@@ -34,7 +34,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// The certificates of PEM text, in order; text between them is left out.
+    /// Returns the certificates in PEM text, in order, up to the first that cannot be parsed; other text is skipped.
     static func all(inPEM text: Data) -> [X509Certificate] {
         guard let source = OpenSSLBuffer(text) else { return [] }
         var found: [X509Certificate] = []
@@ -56,7 +56,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     var issuer: String { unsafe Self.text(of: X509_get_issuer_name(pointer)) }
 
-    /// The number in hexadecimal, as `openssl x509 -serial` writes it.
+    /// The serial number in hexadecimal, like the output of `openssl x509 -serial`.
     var serialNumber: String {
         guard let number = unsafe ASN1_INTEGER_to_BN(X509_get0_serialNumber(pointer), nil) else { return "" }
         defer { unsafe BN_free(number) }
@@ -69,7 +69,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     var notAfter: Date { unsafe Self.date(of: X509_get0_notAfter(pointer)) }
 
-    /// The DNS names and IP addresses that the certificate is for.
+    /// The DNS names and IP addresses that the certificate is valid for.
     var names: [String] {
         var names: [String] = []
         forEachName { bytes, isAddress in
@@ -80,7 +80,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return names
     }
 
-    /// Calls `body` with the bytes of each DNS name and IP address that the certificate is for, in its order.
+    /// Calls `body` with the bytes of each DNS name and IP address that the certificate is valid for, in order.
     private func forEachName(_ body: (_ bytes: [UInt8], _ isAddress: Bool) -> Void) {
         let value = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
         guard let value = unsafe value else { return }
@@ -93,9 +93,9 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         }
     }
 
-    /// Where OCSP responders are that know of the certificate, in its order; the first few.
+    /// The URLs of the OCSP responders that the certificate names, in order, but only the first few.
     var responders: [String] {
-        // The maker of a certificate may name any number of them.
+        // The issuer of a certificate may name any number of responders.
         (0..<Self.responderLimit).compactMap { index in
             guard let text = unsafe bb_x509_responder(pointer, index) else { return nil }
             defer { unsafe bb_free(text) }
@@ -105,7 +105,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     private static let responderLimit: Int32 = 4
 
-    /// Whether the server has to staple a response (RFC 7633).
+    /// Whether the server must staple a response (RFC 7633).
     var demandsStaple: Bool { unsafe bb_x509_must_staple(pointer) == 1 }
 
     /// Whether the certificate names itself as its issuer.
@@ -115,19 +115,20 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
 
     /// Whether another certificate is the issuer's by name, and may sign certificates.
     ///
-    /// Otherwise the owner of a certificate for one site could sign others in its issuer's stead.
+    /// Without the second condition, the owner of a certificate for one site could sign other certificates as if by the
+    /// issuer.
     func isIssued(by issuer: X509Certificate) -> Bool {
         unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK && X509_check_ca(issuer.pointer) != 0
     }
 
-    /// Whether the key of another certificate made the signature.
+    /// Whether the signature was made with another certificate's key.
     func isSigned(by issuer: X509Certificate) -> Bool {
         guard let key = unsafe X509_get0_pubkey(issuer.pointer) else { return false }
         defer { ERR_clear_error() }
         return unsafe X509_verify(pointer, key) == 1
     }
 
-    /// The names and addresses in the certificate, by which it is matched to hosts.
+    /// The names and addresses in the certificate that are compared with hosts.
     var match: HostMatch {
         var match = HostMatch()
         forEachName { bytes, isAddress in
@@ -159,7 +160,7 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
         return unsafe Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(text))))
     }
 
-    /// A name as RFC 2253 writes it, in UTF-8.
+    /// Returns a distinguished name in the format of RFC 2253, in UTF-8.
     private static func text(of name: OpaquePointer?) -> String {
         guard let name = unsafe name, let target = OpenSSLBuffer() else { return "" }
         let flags = bb_x509_name_flags
@@ -176,15 +177,15 @@ final class X509Certificate: ChainLink, @unchecked Sendable {
     }
 }
 
-/// Owns one of OpenSSL's memory buffers, to read from or to write to.
-// Safety: the bytes to read are kept beside the buffer that points to them; the pointers that are handed to closures
-// are used within them.
+/// Owns an OpenSSL memory buffer for reading or writing.
+// Safety: the bytes to read are stored together with the buffer that points to them; pointers that are passed to
+// closures are used only within them.
 @safe
 final class OpenSSLBuffer {
     let pointer: OpaquePointer
     private let bytes: UnsafeMutableRawBufferPointer?
 
-    /// An empty buffer to write to.
+    /// Creates an empty buffer for writing.
     init?() {
         guard ExitGate.isSet else { return nil }
         guard let pointer = unsafe BIO_new(BIO_s_mem()) else { return nil }
@@ -192,7 +193,7 @@ final class OpenSSLBuffer {
         unsafe bytes = nil
     }
 
-    /// A buffer to read the bytes from.
+    /// Creates a buffer for reading the given bytes.
     init?(_ data: Data) {
         guard ExitGate.isSet else { return nil }
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, data.count), alignment: 1)
@@ -210,7 +211,7 @@ final class OpenSSLBuffer {
         unsafe bytes?.deallocate()
     }
 
-    /// The bytes that were written so far.
+    /// The bytes that have been written so far.
     var contents: Data {
         var data = Data()
         var piece = [UInt8](repeating: 0, count: 1024)
@@ -220,7 +221,7 @@ final class OpenSSLBuffer {
         return data
     }
 
-    /// Parses DER to its end by a function of OpenSSL's; frees the value and returns `nil` if bytes follow it.
+    /// Parses DER with an OpenSSL function; frees the value and returns `nil` if other bytes follow it.
     static func decoded(
         _ data: Data, by read: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?,
         or free: (OpaquePointer) -> Void
@@ -235,7 +236,7 @@ final class OpenSSLBuffer {
         }
     }
 
-    /// The DER form of something, by the function of OpenSSL's that writes it.
+    /// Returns the DER form of a value, using the OpenSSL function that writes it.
     static func encoded(_ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data {
         let count = Int(write(nil))
         guard count > 0 else { return Data() }

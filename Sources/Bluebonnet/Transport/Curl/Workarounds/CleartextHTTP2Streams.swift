@@ -1,18 +1,19 @@
 import CCurl
 
-/// Keeps HTTP/2 streams without TLS from sharing a connection where libcurl cannot do that.
+/// Prevents HTTP/2 streams without TLS from sharing a connection if libcurl does not support that.
 ///
-/// On 7.88 a second one fails, and a paused one can hang for good; libcurl's HTTP/2 was rewritten for 8.1.0. Before,
-/// such requests have a multi handle of their own, which does not multiplex, and connections that are used once.
+/// With 7.88, a second stream fails, and a paused stream can hang indefinitely. Libcurl's HTTP/2 was rewritten in
+/// 8.1.0. For earlier versions, such requests have their own multi handle, which does not multiplex and uses each
+/// connection only once.
 struct CleartextHTTP2Streams {
-    /// Whether this libcurl has the fault.
+    /// Whether the installed libcurl has the defect.
     static let isGuarded = Libcurl.version < 0x08_01_00
 
-    /// For everything else.
+    /// The multi handle for all other requests.
     private(set) var main: MultiHandle?
     private(set) var unmultiplexed: MultiHandle?
 
-    /// The multi handle for a version of HTTP, made when it is first needed.
+    /// Returns the multi handle for a version of HTTP, which is created when it is first needed.
     mutating func multi(for version: HTTPVersionPreference, make: (_ isMultiplexing: Bool) -> MultiHandle?)
         -> MultiHandle?
     {
@@ -24,7 +25,7 @@ struct CleartextHTTP2Streams {
         return main
     }
 
-    /// Has a transfer share connections as far as that is possible.
+    /// Makes a transfer share connections if libcurl supports that.
     static func apply(to easy: EasyHandle) {
         easy.set(isGuarded ? CURLOPT_FORBID_REUSE : CURLOPT_PIPEWAIT, 1)
     }

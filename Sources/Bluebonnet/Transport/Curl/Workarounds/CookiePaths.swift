@@ -1,19 +1,20 @@
 import FoundationEssentials
 
-/// Knows the cookies whose path ends with a slash, since libcurl does not.
+/// Records the cookies whose paths end with a slash, because libcurl does not.
 ///
-/// By RFC 6265 §5.1.4, a cookie for `/a/` does not go to `/a`. Libcurl takes the slash away and sends it there (seen
-/// from 7.88 to 8.23, so the version does not switch this). Such a cookie is hidden while a request for `/a` is made.
+/// By RFC 6265 §5.1.4, a cookie for `/a/` is not sent to `/a`. Libcurl removes the slash and sends the cookie there
+/// (tested with 7.88 to 8.23, so this does not depend on the version). Such a cookie is hidden while a request for `/a`
+/// is sent.
 ///
-/// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl takes `/` or what is between
-/// the quotes, and so the cookie is set again.
+/// An invalid path, such as `a` or `"/a"`, stands for the default path (§5.2.4). Libcurl uses `/`, or the text between
+/// the quotes, so the cookie is set again correctly.
 struct CookiePaths: Equatable {
-    /// A cookie, by the properties with which libcurl tells it from others.
+    /// A cookie, identified by the properties by which libcurl distinguishes cookies.
     private struct Key: Hashable {
         let name: String
         let domain: String
         let includesSubdomains: Bool
-        /// The path without its slash.
+        /// The path without its trailing slash.
         let path: String
 
         init(_ cookie: Cookie) {
@@ -25,15 +26,15 @@ struct CookiePaths: Equatable {
     }
 
     private var slashed: Set<Key> = []
-    /// Their paths without the slash, for a quick look.
+    /// The paths of these cookies without the slash, for a quick check.
     private var paths: Set<String> = []
 
-    /// Whether a request for a path must not have some cookies that libcurl would send.
+    /// Whether a request for a path must not contain some cookies that libcurl would send.
     func concerns(_ path: String) -> Bool { paths.contains(path) }
 
     var isEmpty: Bool { slashed.isEmpty }
 
-    /// A cookie was set.
+    /// Called when a cookie was set.
     mutating func cookieSet(_ cookie: Cookie) {
         guard cookie.path.utf8.count > 1, cookie.path.hasSuffix("/") else {
             slashed.remove(Key(cookie))
@@ -43,7 +44,7 @@ struct CookiePaths: Equatable {
         paths.insert(Self.withoutSlash(cookie.path))
     }
 
-    /// Returns the cookie with its own path: libcurl writes default paths with a slash, and others without theirs.
+    /// Restores the path of a cookie: libcurl writes default paths with a slash, and other paths without theirs.
     func restoring(_ cookie: Cookie) -> Cookie {
         guard cookie.path.utf8.count > 1 else { return cookie }
         var restored = cookie
@@ -52,13 +53,13 @@ struct CookiePaths: Equatable {
         return restored
     }
 
-    /// Forgets the cookies that are not among these.
+    /// Forgets all cookies except the given ones.
     mutating func keep(_ cookies: some Sequence<Cookie>) {
         slashed.formIntersection(cookies.map(Key.init))
         paths = Set(slashed.map(\.path))
     }
 
-    // MARK: What libcurl makes of a field
+    // MARK: How libcurl parses a field
 
     /// Whether libcurl parses the path in a field as the standard does.
     static func isRead(_ field: String) -> Bool {
@@ -66,7 +67,7 @@ struct CookiePaths: Equatable {
         return attribute == "/" || (attribute.hasPrefix("/") && !attribute.hasSuffix("/"))
     }
 
-    /// Returns which of libcurl's cookies it has made of a field, with a path by which libcurl knows it.
+    /// Returns libcurl's cookie that resulted from a field, with a path by which libcurl identifies the cookie.
     static func taken(from field: String, as parsed: Cookie, among kept: [Cookie]) -> Cookie? {
         let alike = kept.filter { cookie in
             cookie.name == parsed.name && cookie.value == parsed.value && cookie.domain == parsed.domain
@@ -77,12 +78,12 @@ struct CookiePaths: Equatable {
         }
         if let cookie = alike.first(where: { $0.path == attribute }) { return cookie }
         guard var cookie = alike.first(where: { $0.path == pathTaken(from: attribute) }) else { return nil }
-        // 7.88 keeps a cookie for the root apart from one whose path is invalid.
+        // 7.88 keeps a cookie for the root separate from a cookie with an invalid path.
         if !attribute.hasPrefix("/"), cookie.path == "/" { cookie.path = "-" }
         return cookie
     }
 
-    /// Whether libcurl treats two cookies as one, by all properties that we compare.
+    /// Whether libcurl treats two cookies as the same, by all properties that are compared here.
     static func areSameInLibcurl(_ first: Cookie, _ second: Cookie) -> Bool { Key(first) == Key(second) }
 
     private static func pathTaken(from attribute: String) -> String {
@@ -92,7 +93,7 @@ struct CookiePaths: Equatable {
         return path.hasPrefix("/") ? withoutSlash(String(path)) : "/"
     }
 
-    /// The path in a field: its last one counts (RFC 6265 §5.3).
+    /// The last path in a field, which is the one that counts (RFC 6265 §5.3).
     private static func attribute(of field: String) -> String? {
         guard let end = field.utf8.firstIndex(of: 0x3b) else { return nil }
         var path: String?

@@ -1,39 +1,39 @@
 import CCurl
 
-/// The meaning of a failure that libcurl reports only in its error text, since its code stands for several.
+/// The meaning of a failure that only libcurl's error text reveals, because the code has several meanings.
 ///
-/// No other place decides by the text of an error.
+/// No other code makes decisions by an error text.
 enum CurlErrorText: Equatable {
-    /// The certificate is another host's.
+    /// The certificate belongs to another host.
     case hostMismatch
-    /// The heads of an exchange are too large together, or too many.
+    /// The heads of an exchange are too large in total, or too many.
     case tooManyHeads
-    /// A head of HTTP/2, which is handed over as a whole, is too large.
+    /// An HTTP/2 head, which is delivered as a whole, is too large.
     case headTooLarge
-    /// A head of HTTP/2 comes in more frames than nghttp2 takes.
+    /// An HTTP/2 head consists of more frames than nghttp2 accepts.
     case tooManyFrames
-    /// A stream of HTTP/2 breaks the rules, and the others on its connection may continue.
+    /// An HTTP/2 stream violates the protocol; other streams on its connection may continue.
     case brokenStream
-    /// The connection of a stream is going away, and the request is not sent again.
+    /// The connection of a stream is shutting down, and the request is not sent again.
     case goingAway
     case unsupportedProxy
     case malformedChunk
-    /// The proxy did not make a tunnel.
+    /// The proxy did not open a tunnel.
     case noTunnel
     /// The private key of an identity cannot be used.
     case unusableKey
     /// The peer has ended TLS with an alert (RFC 8446 §6.2).
     case alert(RequestError.TrustReason)
     case undecodable
-    /// Libcurl has sent the request several times, each time on another connection.
+    /// Libcurl has sent the request several times without success, each time on another connection.
     case resendsExhausted
 
-    /// The text of the message in some versions of libcurl, for some codes.
+    /// The text of a message in some versions of libcurl, for some codes.
     private struct MessagePattern {
         let meaning: CurlErrorText
         let text: String
         let codes: [CURLcode]
-        /// The first version with this text, and the first without it again.
+        /// The first version with this text, and the first later version without it.
         var versions: Range<UInt32> = 0..<UInt32.max
     }
 
@@ -53,7 +53,7 @@ enum CurlErrorText: Equatable {
             versions: 0x08_0f_00..<UInt32.max),
         MessagePattern(meaning: .tooManyHeads, text: "Too large response headers", codes: [CURLE_RECV_ERROR]),
         MessagePattern(meaning: .tooManyHeads, text: "response headers", codes: [tooLarge]),
-        // Libcurl refused a field. In later versions, which take larger heads, -902 has other reasons as well.
+        // Libcurl refused a field. Later versions, which accept larger heads, also use -902 for other reasons.
         MessagePattern(
             meaning: .headTooLarge, text: "nghttp2_session_mem_recv() returned -902", codes: [CURLE_RECV_ERROR],
             versions: 0..<0x08_0d_00),
@@ -62,7 +62,7 @@ enum CurlErrorText: Equatable {
         MessagePattern(
             meaning: .brokenStream, text: "received invalid frame", codes: [CURLE_WEIRD_SERVER_REPLY],
             versions: 0x08_01_00..<UInt32.max),
-        // For a stream that broke the rules itself, there are other words.
+        // A stream that itself violated the protocol has a different text.
         MessagePattern(
             meaning: .goingAway, text: "reset by curl", codes: [CURLE_HTTP2_STREAM],
             versions: 0x08_0f_00..<UInt32.max),
@@ -81,14 +81,14 @@ enum CurlErrorText: Equatable {
         MessagePattern(meaning: .resendsExhausted, text: "before giving up", codes: [CURLE_SEND_ERROR]),
     ]
 
-    /// `CURLE_TOO_LARGE`, which libcurl has had since 8.6.0.
+    /// `CURLE_TOO_LARGE`, which exists since libcurl 8.6.0.
     static let tooLarge = CURLcode(100)
 
     private static let unsupportedProxyText = "Unsupported proxy"
 
-    /// Reads a message of libcurl's; `nil` when it adds nothing to the code.
+    /// Interprets a message of libcurl; `nil` if it adds nothing to the code.
     init?(of code: CURLcode, saying message: String, version: UInt32 = Libcurl.version) {
-        // The value of an HTTP/2 field is the server's, and decides nothing.
+        // The value of an HTTP/2 field is the server's, and must not influence the result.
         let message = message.firstRange(of: Self.fieldName).map { message[..<$0.lowerBound] } ?? message[...]
         let pattern = Self.patterns.first {
             $0.codes.contains(code) && $0.versions.contains(version) && message.contains($0.text)
@@ -104,7 +104,7 @@ enum CurlErrorText: Equatable {
         }
     }
 
-    /// The reason in a server's alert, by OpenSSL's message for it.
+    /// Returns the reason for a server's alert, by OpenSSL's message for it.
     private static func reason(ofAlert text: Substring) -> RequestError.TrustReason {
         if text.hasPrefix("certificate required") { return .clientCertificateRequired }
         let refusals = [
@@ -114,14 +114,15 @@ enum CurlErrorText: Equatable {
         return refusals.contains { text.hasPrefix($0) } ? .clientCertificateRefused : .handshake
     }
 
-    /// Whether libcurl reports no more than `CURLE_HTTP2` when the peer closes a connection before the response.
+    /// Whether libcurl only reports `CURLE_HTTP2` when the peer closes a connection before the response.
     ///
-    /// Before 8.1.0 the code meant a GOAWAY; since then libcurl sends the request again after one.
+    /// Before 8.1.0, the code meant a GOAWAY. Since then, libcurl sends the request again after a GOAWAY.
     static let omitsCloseReason = Libcurl.version >= 0x08_01_00
 
-    /// Libcurl's error text in one line and without secrets.
+    /// Returns libcurl's error text on one line and without secrets.
     ///
-    /// The text about a proxy's URL quotes it, and the text about a field of HTTP/2 quotes the field as it came.
+    /// The text about a proxy's URL quotes the URL, and the text about an HTTP/2 field quotes the field as it was
+    /// received.
     static func redacted(_ message: String) -> String {
         guard message.hasPrefix(unsupportedProxyText) else {
             let text = message.firstRange(of: fieldValue).map { message[..<$0.lowerBound] } ?? message[...]

@@ -1,26 +1,25 @@
 import COpenSSL
 import Glibc
 
-/// Keeps the threads of event loops out of libcurl and OpenSSL while the process ends.
+/// Keeps the threads of event loops out of libcurl and OpenSSL while the process exits.
 ///
-/// OpenSSL 1.1.0 to 3.x frees the memory that all threads use in a function that it registers with `atexit`, while
-/// other threads run; libcurl, in all versions, has it do so. A program that returned from `main` with a TLS transfer
-/// under way was ended by a signal once in twelve times. There are two remedies:
+/// OpenSSL 1.1.0 to 3.x registers a function with `atexit` that frees memory while other threads still use it. All
+/// versions of libcurl cause this registration. A program that returned from `main` during a TLS transfer was killed by
+/// a signal in one of twelve runs. There are two remedies:
 ///
-/// - OpenSSL is initialized with an option against that, which only counts if OpenSSL was not used in the process
-///   before.
-/// - A function that is registered after OpenSSL's, and so is called before it, lets each loop come to the end of its
-///   turn, and no further. It waits for that, but for no longer than a second, and not for the thread that calls
-///   `exit`.
-// Safety: the functions are called with constants; `atexit` is given a function without a context.
+/// - OpenSSL is initialized with an option against this. The option only takes effect if the process has not used
+///   OpenSSL before.
+/// - A function that is registered after OpenSSL's function, and is therefore called first, lets each loop finish its
+///   turn and then stops it. It waits for that at most one second, and does not wait for the thread that calls `exit`.
+// Safety: the functions are called with constants; `atexit` receives a function without a context.
 enum ExitGate {
-    /// Has the process end well; to be asked before the first use of OpenSSL or libcurl.
+    /// Whether the gate is set up; must be read before the first use of OpenSSL or libcurl.
     static let isSet: Bool = {
         let isInitialized = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
         return atexit { ExitGate.close() } == 0 && isInitialized
     }()
 
-    /// The process that has set the gate: in one that was forked off, there are no threads to wait for.
+    /// The process that has set up the gate; a forked process has no threads to wait for.
     private static let process = getpid()
 
     private struct State {
@@ -28,7 +27,7 @@ enum ExitGate {
         var running: [ObjectIdentifier: ActiveLoop] = [:]
     }
 
-    /// A loop that has threads: one that runs it, if it has not ended yet, and those that are about to end.
+    /// A loop with its threads: one that runs it, unless that has ended, and others that are about to end.
     private struct ActiveLoop {
         let loop: EventLoop
         var threads: Int
@@ -36,10 +35,10 @@ enum ExitGate {
 
     private static let state = Locked(State())
 
-    /// How long the process's end may wait, in nanoseconds.
+    /// The maximum time in nanoseconds by which the process's exit is delayed.
     private static let exitTimeout: Int64 = 1_000_000_000
 
-    /// A loop's thread begins; returns whether it may.
+    /// Called when a loop's thread begins; returns whether it may run.
     static func enters(_ loop: EventLoop) -> Bool {
         _ = process
         return state.withLock { state in
@@ -49,9 +48,9 @@ enum ExitGate {
         }
     }
 
-    /// A loop's thread is about to end.
+    /// Called when a loop's thread is about to end.
     static func leaves(_ loop: EventLoop) {
-        // Otherwise OpenSSL does this when the thread has ended for all other code.
+        // Otherwise, OpenSSL would do this when the thread has already ended for all other code.
         OPENSSL_thread_stop()
         state.withLock { state in
             let key = ObjectIdentifier(loop)
@@ -60,7 +59,7 @@ enum ExitGate {
         }
     }
 
-    /// Keeps a thread until the process has ended.
+    /// Blocks the calling thread until the process has exited.
     static func park() -> Never {
         while true { pause() }
     }

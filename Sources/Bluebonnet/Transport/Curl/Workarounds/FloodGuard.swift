@@ -4,29 +4,33 @@ import Synchronization
 
 /// Ends connections on which a peer keeps libcurl busy with bytes that belong to no response.
 ///
-/// Libcurl keeps reading while bytes arrive for which it calls no callback: empty DATA frames, PRIORITY, ALTSVC and
-/// their like (RFC 9113 §10.5), TLS tickets, the body of a proxy's response to CONNECT. No time limit fires meanwhile,
-/// and nothing else on the loop makes progress. All versions tried do so, 7.88 to 8.23.
+/// Libcurl keeps reading while bytes arrive for which it calls no callback. Examples are empty DATA frames, PRIORITY
+/// and ALTSVC frames (RFC 9113 §10.5), TLS tickets, and the body of a proxy's response to CONNECT. In that time, no
+/// time limit fires, and nothing else on the loop makes progress. All tested versions do so, 7.88 to 8.23.
 ///
-/// A thread of its own looks at the loops that are in such a call, while there are transfers that may use TLS, HTTP/2
-/// or a proxy. If a call has used 50 ms of processor time and has read 128 KiB of one socket, and the callbacks
-/// received less than a sixteenth of that, a dead socket takes the place of the peer's. Bytes that wait unread in other
-/// sockets do not count, so no other cause of a busy loop costs a connection.
-// Safety: C's types are passed by value or within a call.
+/// While there are transfers that may use TLS, HTTP/2 or a proxy, a separate thread watches the loops that are inside
+/// such a call. It replaces the peer's socket by a dead socket under these conditions:
+///
+/// - The call has used 50 ms of processor time.
+/// - The call has read 128 KiB from one socket.
+/// - The callbacks have received less than a sixteenth of that.
+///
+/// Bytes that wait unread in other sockets do not count, so no other cause of a busy loop costs a connection.
+// Safety: C types are passed by value or within a call.
 final class FloodGuard: Sendable {
-    /// The state of a call of libcurl's when the guard looks.
+    /// The state of a call of libcurl when the guard checks it.
     struct FloodSample: Equatable {
         /// The number of the call; odd while it runs.
         var call: UInt64
-        /// How many bytes of responses libcurl has reported so far, and how many of requests it has asked for.
+        /// The number of response bytes that libcurl has reported so far, plus the request bytes that it has requested.
         var reportedBytes: UInt64
         /// The processor time of the loop's thread in nanoseconds.
         var time: Int64
-        /// How many bytes of each socket were read so far.
+        /// The number of bytes that were read from each socket so far.
         var read: [Int32: UInt64] = [:]
     }
 
-    /// The socket to cut off, by the sample of when a call was first looked at and the sample of now; `nil` for none.
+    /// Returns the socket to cut off, given the first sample of a call and the current sample; `nil` for none.
     static func flooded(since first: FloodSample, now: FloodSample) -> Int32? {
         guard first.call == now.call, now.call % 2 == 1, now.time - first.time >= timeLimit else { return nil }
         let growth = now.read.map { ($0.key, $0.value - min($0.value, first.read[$0.key] ?? 0)) }
@@ -34,11 +38,12 @@ final class FloodGuard: Sendable {
         return (now.reportedBytes - first.reportedBytes) < bytes / 16 ? socket : nil
     }
 
-    /// How long libcurl may work without reporting anything, and how many bytes it may take in meanwhile.
+    /// The time that libcurl may work without reporting anything, and the number of bytes that it may read in that
+    /// time.
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
     private static let interval: Int64 = 15_000_000
-    /// How many samples of a loop without transfers there are before the guard forgets it.
+    /// The number of checks of a loop without transfers after which the guard forgets it.
     private static let idleLimit = 100
 
     static let shared = FloodGuard()
@@ -49,7 +54,7 @@ final class FloodGuard: Sendable {
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
 
-    /// Takes samples of a monitor until it has had no transfers for a while.
+    /// Watches a monitor until it has had no transfers for a while.
     func monitor(_ monitor: FloodMonitor) {
         watched.withLock { $0.append(monitor) }
         let wasRunning = isRunning.withLock { isRunning in
@@ -103,9 +108,9 @@ final class FloodGuard: Sendable {
     }
 }
 
-/// Counts the bytes of responses that libcurl has passed to its callbacks, and those of requests that it has asked for.
+/// Counts the response bytes that libcurl has passed to its callbacks, and the request bytes that it has requested.
 ///
-/// The loop's thread counts, for all of the engine's multi handles; the guard reads.
+/// The loop's thread counts for all of the engine's multi handles, and the guard reads the count.
 final class ReportedByteCounts: Sendable {
     private let value = Atomic<UInt64>(0)
 
@@ -119,17 +124,17 @@ final class ReportedByteCounts: Sendable {
 
 /// The guard's view of one of libcurl's multi handles.
 ///
-/// The loop's thread counts; the guard reads. The lock is held while a socket is closed or cut off, so that the guard
-/// never meets a descriptor that has been reused by then.
+/// The loop's thread counts, and the guard reads. The lock is held while a socket is closed or cut off, so that the
+/// guard never touches a descriptor that has been reused.
 final class FloodMonitor: Sendable {
     private let calls = Atomic<UInt64>(0)
     private let reportedBytes: ReportedByteCounts
     private let transfers = Atomic<Int>(0)
     private let clock = Atomic<Int>(-1)
     private let isWatched = Atomic<Bool>(false)
-    /// The sockets that libcurl has, with their identities in the system: libcurl does not report the closing of each.
+    /// The sockets of libcurl with their identities in the system; libcurl does not report every closing.
     private let sockets = Locked<[Int32: UInt64]>([:])
-    /// The connections that were cut off, and when.
+    /// The connections that were cut off, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
     init(reportedBytes: ReportedByteCounts) {
@@ -140,7 +145,7 @@ final class FloodMonitor: Sendable {
 
     // MARK: On the loop's thread
 
-    /// A transfer that the guard has to look after begins.
+    /// Called when a transfer begins that the guard must watch.
     func transferBegins() {
         transfers.add(1, ordering: .sequentiallyConsistent)
         clock.store(Int(bb_current_thread_clock()), ordering: .relaxed)
@@ -152,7 +157,7 @@ final class FloodMonitor: Sendable {
         transfers.subtract(1, ordering: .relaxed)
     }
 
-    /// Counts each entry to libcurl and each return from it.
+    /// Counts each call of libcurl and each return from it.
     func enteredOrLeft() {
         // Only this thread writes.
         calls.store(calls.load(ordering: .relaxed) + 1, ordering: .releasing)
@@ -162,7 +167,7 @@ final class FloodMonitor: Sendable {
     func hasCut(_ connection: @autoclosure () -> ConnectionEndpoints?) -> Bool {
         cuts.withLock { cuts in
             guard !cuts.isEmpty, let connection = connection() else { return false }
-            // The same ends may be another connection's later.
+            // Another connection may have the same endpoints later.
             let now = MonotonicClock.now()
             cuts.removeAll { $0.time < now - Self.memory }
             return cuts.contains { $0.ends == connection }
@@ -175,7 +180,7 @@ final class FloodMonitor: Sendable {
         sockets.withLock { $0[socket] = bb_socket_identity(socket) }
     }
 
-    /// Closes a socket.
+    /// Closes a socket under the lock.
     func close(_ socket: Int32) -> Int32 {
         sockets.withLock { sockets in
             sockets[socket] = nil
@@ -185,7 +190,7 @@ final class FloodMonitor: Sendable {
 
     // MARK: On the guard's thread
 
-    /// The current sample; `nil` when the loop's thread is gone.
+    /// Returns the current sample; `nil` if the loop's thread has ended.
     func sample() -> FloodGuard.FloodSample? {
         let time = bb_clock_time(Int32(clock.load(ordering: .relaxed)))
         guard time >= 0 else { return nil }
@@ -202,14 +207,14 @@ final class FloodMonitor: Sendable {
 
     func cut(_ socket: Int32) {
         _ = end(socket) {
-            // Before libcurl can see it.
+            // This must happen before libcurl notices the dead socket.
             if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
     }
 
     // MARK: On any thread
 
-    /// Puts a dead socket in the place of one that was opened, if the descriptor still refers to it; returns whether it
+    /// Replaces an open socket by a dead one, if the descriptor still refers to the same socket; returns whether it
     /// did.
     func end(_ socket: Int32, before note: () -> Void = {}) -> Bool {
         sockets.withLock { sockets in
@@ -219,7 +224,7 @@ final class FloodMonitor: Sendable {
         }
     }
 
-    /// Lets the guard forget the monitor, unless transfers have begun.
+    /// Lets the guard forget the monitor unless transfers have begun; returns whether it may.
     func stopIfIdle() -> Bool {
         isWatched.store(false, ordering: .sequentiallyConsistent)
         guard transfers.load(ordering: .sequentiallyConsistent) > 0,

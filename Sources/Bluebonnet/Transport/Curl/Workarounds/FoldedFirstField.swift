@@ -1,34 +1,34 @@
-/// Tracks whether libcurl has stored a field of this transfer; from 7.84.0 to 8.0.1 it must not store a folded line
-/// before.
+/// Tracks whether libcurl has stored a field of this transfer, before which it must not store a folded line.
 ///
-/// Libcurl appends a field line that begins with a space or a tab to the field before it (`data->state.prevhead` in
-/// `headers.c`). On a handle that is used again, `prevhead` points to a field of the previous transfer, which has been
-/// freed. A server can cause this at will.
+/// Libcurl 7.84.0 to 8.0.1 appends a field line that begins with a space or a tab to the previous field
+/// (`data->state.prevhead` in `headers.c`). On a reused handle, `prevhead` points to a field of the previous transfer,
+/// which has been freed. A server can trigger this at will.
 ///
 /// With `CURLOPT_HEADER`, libcurl passes each line of a head to the write callback before it stores the line, and to
-/// the header callback afterwards. The option is on until a field of this transfer is stored; until then the write
-/// callback refuses folded lines. Of a proxy's answer to CONNECT, libcurl stores nothing; see ``TunnelTrailers``.
+/// the header callback afterwards. The option is set until a field of this transfer is stored. Until then, the write
+/// callback refuses folded lines. Libcurl stores nothing from a proxy's response to CONNECT; see ``TunnelTrailers``.
 // Safety: libcurl's buffers are used within the callback that provides them.
 enum FoldedFirstField: Equatable {
-    /// A field is stored, or this libcurl does not have the fault.
+    /// A field is stored, or the installed libcurl does not have the defect.
     case stored
-    /// The write callback gets the beginning of a line of the head next.
+    /// The write callback next receives the start of a head line.
     case awaited
-    /// The write callback gets the rest of a line of the head next, of which it has had so many bytes.
+    /// The write callback next receives the rest of a head line, of which it has received the given number of bytes.
     case withinLine(bytes: Int)
-    /// The request goes out by HTTP/2, of which libcurl stores the pseudo-header field `:status` first, and nghttp2
-    /// refuses folded lines. It may be sent again by HTTP/1.1.
+    /// The request is sent over HTTP/2: libcurl first stores the pseudo-header field `:status`, and nghttp2 refuses
+    /// folded lines. The request may be sent again over HTTP/1.1.
     case pseudo
-    /// The head is complete and has no field: the write callback gets the body, unless the request is sent again.
+    /// The head is complete and has no field: the write callback receives the body, unless the request is sent again.
     case missing
 
-    /// How a transfer begins.
+    /// The initial state of a transfer.
     static let initial = (0x07_54_00..<0x08_01_00).contains(Libcurl.version) ? Self.awaited : .stored
 
-    /// The longest line that libcurl takes: what the write callback gets beyond that is a body, of a head misread here.
+    /// The longest line that libcurl accepts; further bytes in the write callback mean that a body was mistaken for a
+    /// head.
     private static let longestLine = 100 * 1024
 
-    /// Whether the write callback gets a head rather than a body.
+    /// Whether the write callback receives a head rather than a body.
     var isHeadExpected: Bool {
         switch self {
         case .awaited, .withinLine: true
@@ -36,12 +36,12 @@ enum FoldedFirstField: Equatable {
         }
     }
 
-    /// The request is about to be sent, for the first time or again.
+    /// Called when the request is about to be sent, for the first time or again.
     mutating func requestBegins(isHTTP2: Bool) {
         if self != .stored { self = isHTTP2 ? .pseudo : .awaited }
     }
 
-    /// The write callback got bytes of a line of the head; returns why libcurl must not store the line, if so.
+    /// Called when the write callback received bytes of a head line; returns the reason to refuse the line, or `nil`.
     mutating func lineBytesReceived(_ bytes: UnsafeRawBufferPointer) -> String? {
         switch self {
         case .awaited:
@@ -56,7 +56,7 @@ enum FoldedFirstField: Equatable {
         }
     }
 
-    /// The header callback got a line of the head, or several that came in while the transfer was paused.
+    /// Called when the header callback received one head line, or several that arrived during a pause.
     mutating func linesStored(_ lines: UnsafeRawBufferPointer, isHeadComplete: Bool) {
         guard self != .stored, self != .pseudo, let first = unsafe lines.first else { return }
         let span = unsafe lines.assumingMemoryBound(to: UInt8.self).span

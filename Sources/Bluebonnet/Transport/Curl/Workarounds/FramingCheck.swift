@@ -1,19 +1,22 @@
-/// Checks where a head makes its fields and its body end, line by line (RFC 9112 §5.2, §6.1, §6.3).
+/// Checks the lines of a head that determine where its fields and its body end (RFC 9112 §5.2, §6.1, §6.3).
 ///
-/// All versions of libcurl tried, 7.88 to 8.23, read a length as far as it is a number, and believe the last of
-/// several. A wrong length makes a part of the body look like the next response. So an invalid length is refused, and
-/// so are two different ones, a transfer coding that was not asked for (RFC 9112 §7.4), a folded line with no field
-/// before it, and a line that ends the head for libcurl alone.
+/// All tested versions of libcurl, 7.88 to 8.23, parse a length as far as it is a number, and use the last of several.
+/// A wrong length makes a part of the body look like the next response. So the following are refused:
+///
+/// - an invalid length, and two different lengths;
+/// - a transfer coding that was not requested (RFC 9112 §7.4);
+/// - a folded line with no field before it;
+/// - a line that only libcurl treats as the end of the head.
 struct FramingCheck: Equatable {
-    /// The flaw of a folded line that has no field before it.
+    /// The description of a folded line with no field before it.
     static let foldedFirstField = "the first field begins with white space"
 
     private var length: Int64?
     private var previous = PreviousLine.statusLine
-    /// Whether the body comes in chunks, or in another transfer coding.
+    /// Whether the body is sent in chunks or in another transfer coding.
     private(set) var hasTransferCoding = false
 
-    /// The kind of the line before.
+    /// The kind of the previous line.
     private enum PreviousLine {
         case statusLine
         /// A field that determines where the body ends.
@@ -21,7 +24,7 @@ struct FramingCheck: Equatable {
         case other
     }
 
-    /// Returns the flaw of a line after the status line; lines of other fields do not matter.
+    /// Returns the flaw of a line after the status line; lines of unrelated fields are accepted.
     mutating func flaw(in line: Span<UInt8>) -> String? {
         let before = previous
         previous = .other
@@ -29,7 +32,7 @@ struct FramingCheck: Equatable {
         // Libcurl treats such a line as the end of the head.
         if first == 0x0d { return "a field line begins with a carriage return" }
         if FieldSyntax.isWhitespace(first) {
-            // Libcurl reads such a field only as far as its first line.
+            // Libcurl reads only the first line of such a field.
             guard before == .other else {
                 return before == .framing ? "the length or the transfer coding is folded" : Self.foldedFirstField
             }
@@ -46,7 +49,7 @@ struct FramingCheck: Equatable {
         return Self.hasKnownCodings(line) ? nil : "the transfer coding is unknown"
     }
 
-    /// Whether a line is a field with a name, also with white space before its colon, where libcurl does not see it.
+    /// Whether a line is a field with the given name, even with white space before the colon, which libcurl overlooks.
     @inline(__always)
     private static func isField(_ line: Span<UInt8>, named name: String) -> Bool {
         let count = name.utf8.count
@@ -66,7 +69,7 @@ struct FramingCheck: Equatable {
             }
             length = number
             Self.skip(in: line, from: &index) { FieldSyntax.isWhitespace($0) }
-            // Several equal lengths may have become a list on their way.
+            // Several equal lengths may have been combined into a list on the way.
             guard index < line.count, line[index] == 0x2c else { break }
             index += 1
         }
@@ -76,7 +79,7 @@ struct FramingCheck: Equatable {
 
     private static let lengthNameCount = 14
 
-    /// The transfer codings that every client knows, which take no parameters.
+    /// The transfer codings that every client knows; they take no parameters.
     private static let codings = ["chunked", "identity"]
 
     private static func hasKnownCodings(_ line: Span<UInt8>) -> Bool {

@@ -3,21 +3,26 @@ import COpenSSL
 import CSystem
 import FoundationEssentials
 
-/// Keeps libcurl from connections that are of no use for a request.
+/// Keeps libcurl from using connections that are unusable for a request.
 ///
-/// Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may get the other's
-/// answer. It does so when it believes that the host multiplexes: another connection speaks HTTP/2, or a status line
-/// names HTTP/2. Before 8.0.0, and in 8.23.0, it reads bytes that wait on an idle HTTP/1.1 connection as the answer to
-/// the next request, although no request asked for them (RFC 9112 §6.3). All versions tried, 7.88 to 8.23, use an idle
-/// HTTP/2 connection on which a frame waits, even though the peer has closed it behind that frame. 8.23.0 uses a
-/// connection that was used shortly before without a look at it, and does not send a body again when it cannot send.
+/// The defects of libcurl are:
 ///
-/// The loop reports idle sockets that became readable, without a system call of its own. A connection that is certain
-/// to be of no use is ended at once, and libcurl finds it dead, or is kept from it. With TLS, bytes on an HTTP/1.1
-/// connection may be a ticket or a new key (RFC 8446 §4.6): such a connection is looked into before the next request
-/// goes out on it.
+/// - Before 8.5.0, libcurl may run two requests at once on one HTTP/1.1 connection, so that each may receive the
+///   other's response. This happens if it believes that the host multiplexes, because another connection uses HTTP/2 or
+///   a status line names HTTP/2.
+/// - Before 8.0.0, and in 8.23.0, libcurl reads bytes that wait on an idle HTTP/1.1 connection as the response to the
+///   next request, although no request caused them (RFC 9112 §6.3).
+/// - All tested versions, 7.88 to 8.23, use an idle HTTP/2 connection with an unread frame, even if the peer has closed
+///   the connection after that frame.
+/// - 8.23.0 uses a connection that was used shortly before without checking it, and does not send a body again if
+///   sending fails.
+///
+/// The loop reports idle sockets that became readable, without a system call of its own. A connection that is certainly
+/// unusable is ended at once, so that libcurl finds it dead, or libcurl is kept away from it. With TLS, bytes on an
+/// HTTP/1.1 connection may be a ticket or a new key (RFC 8446 §4.6). Such a connection is checked before the next
+/// request is sent on it.
 struct IdleConnections {
-    /// Whether this libcurl reads bytes that wait on an idle connection as an answer.
+    /// Whether the installed libcurl reads bytes that wait on an idle connection as a response.
     static let readsUnsolicitedBytes = Libcurl.version < 0x08_00_00 || Libcurl.version > 0x08_0e_01
 
     /// The protocol of a connection.
@@ -28,16 +33,16 @@ struct IdleConnections {
         case http2
     }
 
-    /// The treatment of an idle connection.
+    /// How to handle an idle connection.
     enum Action: Equatable {
         case nothing
-        /// Make it look dead.
+        /// Make the connection look dead.
         case end
-        /// Look into it before the next request goes out on it.
+        /// Check the connection before the next request is sent on it.
         case inspectBeforeUse
     }
 
-    /// A connection that requests use, or have used.
+    /// A connection that requests use or have used.
     final class Connection {
         let socket: Int32
         let version: Version
@@ -51,35 +56,35 @@ struct IdleConnections {
         }
     }
 
-    /// By their ends, which is how libcurl names one to a request.
+    /// The connections by their endpoints, by which libcurl identifies the connection of a request.
     private var connections: [ConnectionEndpoints: Connection] = [:]
     private var endsBySocket: [Int32: ConnectionEndpoints] = [:]
-    /// The idle connections that were ended, by their sockets, as long as libcurl has them.
+    /// The idle connections that were ended, by their sockets, as long as libcurl keeps them.
     private var dead: [Int32: ConnectionEndpoints] = [:]
-    /// The sockets that were opened and have had no request yet.
+    /// The sockets that were opened and have not served a request yet.
     private var fresh: Set<Int32> = []
     private var idleCount = 0
-    /// The origins that libcurl takes for ones that multiplex, by host and port.
+    /// The origins that libcurl believes to multiplex, by host and port.
     private var multiplexing: Set<String> = []
-    /// Beyond that, every origin is treated as multiplexing: a request that waits costs a connection then.
+    /// Beyond this number, every origin is treated as multiplexing, so a request that waits opens a new connection.
     private static let multiplexingLimit = 10_000
 
     /// Whether no connection is idle.
     var isEmpty: Bool { idleCount == 0 }
 
-    /// The treatment of an idle connection on which bytes came in.
+    /// Returns how to handle an idle connection that became ready.
     static func action(on version: Version, _ readiness: Readiness) -> Action {
         if !readiness.isDisjoint(with: [.peerClosed, .hangup, .error]) { return .end }
         switch version {
         case .http1: return .end
         case .http1Secure: return .inspectBeforeUse
-        // PING, SETTINGS and their like are libcurl's to answer, when it uses the connection.
+        // Libcurl answers PING, SETTINGS and similar frames when it uses the connection.
         case .http2: return .nothing
         }
     }
 
     mutating func opened(_ socket: Int32) {
-        // Libcurl does not report that it has closed a socket whose connection was not made.
+        // Libcurl does not report that it has closed a socket whose connection failed.
         closed(socket)
         fresh.insert(socket)
     }
@@ -90,7 +95,7 @@ struct IdleConnections {
         forget(socket)
     }
 
-    /// An idle connection was ended; another may have its ends from now on.
+    /// Called when an idle connection was ended; another connection may have the same endpoints from now on.
     mutating func cutOff(_ socket: Int32) {
         dead[socket] = endsBySocket[socket]
         forget(socket)
@@ -105,7 +110,7 @@ struct IdleConnections {
     }
 
     mutating func becameReady(_ socket: Int32, _ readiness: Readiness) -> Action {
-        // A request whose body is paused does not wait for its socket, and yet uses it.
+        // A request whose body is paused does not wait for its socket, but still uses it.
         guard let connection = endsBySocket[socket].flatMap({ connections[$0] }), connection.users == 0 else {
             return .nothing
         }
@@ -116,30 +121,30 @@ struct IdleConnections {
 
     /// The state of the connection that libcurl has chosen for a request.
     enum ConnectionChoice {
-        /// Nothing is known of the connection.
+        /// The connection is not known.
         case unknown
         case good(Connection)
-        /// The socket has to be looked into first.
+        /// The socket must be checked first.
         case suspect(Connection)
-        /// Another request is under way on a connection that carries one at a time.
+        /// Another request is in progress on a connection that serves one at a time.
         case taken
         /// The connection was ended.
         case dead
     }
 
-    /// A request is about to go out on the connection with these ends.
+    /// Called when a request is about to be sent on a connection.
     ///
     /// - Parameters:
-    ///   - ends: Its ends.
-    ///   - origin: The host and the port of the request's URL.
-    ///   - version: The protocol of a new connection.
-    /// - Returns: The state of that connection.
+    ///   - ends: The endpoints of the connection.
+    ///   - origin: Returns the host and the port of the request's URL.
+    ///   - version: Returns the protocol of a new connection.
+    /// - Returns: The state of the connection.
     mutating func requestBegins(on ends: ConnectionEndpoints, to origin: () -> String, version: () -> Version)
         -> ConnectionChoice
     {
         if let connection = connections[ends] {
-            // Libcurl does not believe that the host multiplexes: it has just ended the other request, and the loop has
-            // not seen since whether something came in.
+            // If libcurl does not believe that the host multiplexes, it has just ended the other request, and the loop
+            // has not checked since then whether bytes have arrived.
             let isShared = connection.users > 0 && connection.version != .http2
             guard !isShared || !multiplexes(origin) else { return .taken }
             if connection.users == 0 { idleCount -= 1 }
@@ -159,7 +164,7 @@ struct IdleConnections {
         return .good(connection)
     }
 
-    /// A status line named HTTP/2.
+    /// Called when a status line named HTTP/2.
     mutating func http2IsClaimed(on connection: Connection, to origin: () -> String) {
         if connection.version != .http2 { noteMultiplexing(origin) }
     }
@@ -172,7 +177,7 @@ struct IdleConnections {
         multiplexing.count >= Self.multiplexingLimit || multiplexing.contains(origin())
     }
 
-    /// A request does not use a connection any more; returns the socket if that is idle now.
+    /// Called when a request no longer uses a connection; returns the socket if the connection is idle now.
     mutating func ended(_ connection: Connection) -> Int32? {
         guard !connection.isClosed else { return nil }
         connection.users -= 1
@@ -182,17 +187,17 @@ struct IdleConnections {
     }
 }
 
-// Safety: OpenSSL's pointer is used within the callback in which libcurl names it.
+// Safety: OpenSSL's pointer is used within the callback in which libcurl provides it.
 extension Transfer {
-    /// Notes that the request is about to go out on the connection with these ends; returns whether it may.
+    /// Called when the request is about to be sent on the connection with these endpoints; returns whether it may be.
     ///
-    /// If not, the connection holds bytes that would be treated as the answer, is in use, or was ended: libcurl begins
-    /// again.
+    /// It may not if the connection holds bytes that would be treated as the response, is in use, or was ended. Libcurl
+    /// then starts over.
     func connectionIsChosen(_ ends: ConnectionEndpoints?) -> Bool {
         guard let easy, let multi else { return true }
         connectionIsLeft()
         guard let ends else {
-            // All connections to a Unix domain socket look the same, so none is used twice.
+            // All connections to a Unix domain socket have the same endpoints, so none is reused.
             if IdleConnections.readsUnsolicitedBytes { forbidReuse() }
             return true
         }
@@ -216,11 +221,11 @@ extension Transfer {
 
     private func forbidReuse() {
         easy?.set(CURLOPT_FORBID_REUSE, 1)
-        // The next request on the handle is not to have that.
+        // The next request on the handle must not have this option.
         easy?.profile = nil
     }
 
-    /// Whether the connection has bytes that no request asked for, or has ended; looks into the socket if there is one.
+    /// Whether the connection holds bytes that no request caused, or has ended; checks the socket if one is given.
     private func hasUnsolicitedBytes(of easy: EasyHandle, on socket: Int32?) -> Bool {
         // Without TLS, waiting bytes are in the socket.
         if socket == nil, connection?.version == .http1 { return false }
@@ -230,14 +235,14 @@ extension Transfer {
         return easy.hasUnsolicitedTLSBytes(on: connection?.socket ?? -1, isReadable: socket != nil)
     }
 
-    /// Notes that the transfer does not use its connection any more.
+    /// Called when the transfer no longer uses its connection.
     func connectionIsLeft() {
         guard let connection else { return }
         self.connection = nil
         multi?.connectionIsLeft(connection)
     }
 
-    /// Notes that the head of a response is of HTTP/2, by its status line.
+    /// Called when the status line of a response names HTTP/2.
     func http2IsClaimed() {
         guard let connection else { return }
         multi?.idleConnections.http2IsClaimed(on: connection, to: { origin })
@@ -250,19 +255,19 @@ extension Transfer {
 
     private func version(of easy: EasyHandle) -> IdleConnections.Version {
         if let isHTTP2 = easy.speaksHTTP2OverTLS { return isHTTP2 ? .http2 : .http1Secure }
-        // To an HTTP proxy libcurl speaks HTTP/1.1, whatever is known of the server.
+        // Libcurl uses HTTP/1.1 with an HTTP proxy, regardless of what is known about the server.
         return httpVersion == .http2PriorKnowledge && !isProxied ? .http2 : .http1
     }
 }
 
-// Safety: as above.
+// Safety: OpenSSL's pointer is used within the callback in which libcurl provides it.
 extension EasyHandle {
-    /// Whether the connection speaks HTTP/2, by the handshake (RFC 7301); `nil` without TLS.
+    /// Whether the TLS handshake negotiated HTTP/2 (RFC 7301); `nil` without TLS.
     var speaksHTTP2OverTLS: Bool? {
         unsafe bb_curl_get_ssl(pointer).map { unsafe bb_ssl_speaks_http2(OpaquePointer($0)) != 0 }
     }
 
-    /// Whether a TLS connection holds bytes that no request asked for, or was closed by its peer.
+    /// Whether a TLS connection holds bytes that no request caused, or was closed by its peer.
     ///
     /// Reads the socket only if it is readable, or if OpenSSL has read ahead.
     fileprivate func hasUnsolicitedTLSBytes(on socket: Int32, isReadable: Bool) -> Bool {
@@ -273,7 +278,7 @@ extension EasyHandle {
     }
 }
 
-/// Tells a TCP connection from all others that are open: a port of this end alone may be that of several.
+/// Identifies a TCP connection among all open ones; a local port alone may belong to several.
 // Safety: the system reads and writes within the calls.
 struct ConnectionEndpoints: Hashable {
     private let localPort: UInt16
@@ -282,7 +287,7 @@ struct ConnectionEndpoints: Hashable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Those of a socket; `nil` when it is not connected.
+    /// The endpoints of a socket; `nil` if the socket is not connected.
     init?(of socket: Int32) {
         var ends = bb_ends()
         guard unsafe bb_socket_ends(socket, &ends) != 0 else { return nil }
@@ -300,7 +305,7 @@ struct ConnectionEndpoints: Hashable {
         self.init(ends)
     }
 
-    /// The port alone tells nearly all of them apart.
+    /// Hashes the local port alone, which distinguishes nearly all connections.
     func hash(into hasher: inout Hasher) {
         hasher.combine(localPort)
     }

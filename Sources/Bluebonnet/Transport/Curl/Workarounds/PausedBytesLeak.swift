@@ -2,23 +2,24 @@ import CCurl
 
 /// Frees the bytes of a held-back body that libcurl before 8.1.0 would leak.
 ///
-/// Such a handle keeps the bytes that came in meanwhile, up to 32 MiB with HTTP/2. When its transfer ends while others
-/// use the connection, `multi_done` returns before it frees them: they leak.
+/// The handle of a paused transfer keeps the bytes that arrive during the pause, up to 32 MiB with HTTP/2. If the
+/// transfer ends while other transfers use the connection, `multi_done` returns before it frees the bytes, so they
+/// leak.
 enum PausedBytesLeak {
-    /// Whether this libcurl has the fault.
+    /// Whether the installed libcurl has the defect.
     static let leak = Libcurl.version < 0x08_01_00
 }
 
 extension Transfer {
-    /// Whether libcurl may keep bytes of the answer, since it was not to hand them over.
+    /// Whether libcurl may hold bytes of the response because of a pause.
     var mayHoldBytes: Bool { wasSent && (responseBuffer.state.isSuspended || responseBuffer.state.isReceivingPaused) }
 }
 
-// Safety: the handle is its owner's alone, and in no multi handle.
+// Safety: only its owner uses the handle, which is in no multi handle.
 extension EasyHandle {
-    /// Frees those bytes by an empty transfer, which needs `/dev/null`.
+    /// Frees the held bytes by an empty transfer, which requires `/dev/null`.
     ///
-    /// To be called when the handle is in no multi handle and will not be used again.
+    /// This must only be called if the handle is in no multi handle and will not be used again.
     func freePausedBytes() {
         guard PausedBytesLeak.leak else { return }
         unsafe curl_easy_reset(pointer)

@@ -1,24 +1,26 @@
-/// Decides whether libcurl may send a request again by itself, as a value.
+/// Decides whether libcurl may send a request again on its own, as a value.
 ///
-/// It does when a kept connection turns out to be dead, which means nothing about the server, and when the server
-/// refuses the stream of HTTP/2 unseen (REFUSED_STREAM, RFC 9113 §8.7): up to five times each, one by one. All versions
-/// tried do so, 7.88 to 8.23. A server that refuses the repeated request, too, wants to be left alone.
+/// Libcurl does so if a kept connection turns out to be dead, which says nothing about the server. It also does so if
+/// the server refuses the HTTP/2 stream unprocessed (REFUSED_STREAM, RFC 9113 §8.7). It tries up to five times in each
+/// case, one after another. All tested versions do so, 7.88 to 8.23. A server that also refuses the repeated request
+/// should be left alone.
 struct ResendPolicy: Equatable {
-    /// How many connections have been made for the request.
+    /// The number of connections that were opened for the request.
     private var connections = 0
-    /// How often it was sent.
+    /// The number of times that the request was sent.
     private var count = 0
-    /// Whether the connection was there and the request was about to go out.
+    /// Whether the connection was ready and the request was about to be sent.
     var hasBegun: Bool { count > 0 }
-    /// Whether it goes out on a connection that was made for it.
+    /// Whether the request is sent on a connection that was opened for it.
     ///
-    /// Such a connection is never treated as one that was dead before: if libcurl wants to send the request again
-    /// without an answer, then because the server has refused it, and has not looked at it.
+    /// Libcurl never treats such a connection as one that was already dead. If libcurl sends the request again without
+    /// a response, the server has refused it unprocessed.
     private(set) var isOnNewConnection = false
 
-    /// Libcurl is about to send the request, for which it has made so many connections; returns whether it may.
+    /// Called when libcurl is about to send the request, with the number of connections opened for it so far; returns
+    /// whether it may.
     ///
-    /// It may after anything of a response has come in, such as a challenge that is to be met.
+    /// It may always do so after a part of a response has arrived, such as a challenge to answer.
     mutating func requestBegins(connections: Int, isAnswered: Bool) -> Bool {
         let wasRefused = count > 0 && isOnNewConnection && !isAnswered
         isOnNewConnection = connections > self.connections
@@ -27,12 +29,13 @@ struct ResendPolicy: Equatable {
         return !wasRefused || count <= Self.limit
     }
 
-    /// Once more at most.
+    /// The request may be sent once more at most.
     private static let limit = 2
 
-    /// Whether the server has it sent again and again, such as by challenges (RFC 7616 §3.3: `stale=true`).
+    /// Whether the server causes the request to be sent endlessly, for example by challenges (RFC 7616 §3.3:
+    /// `stale=true`).
     var isEndless: Bool { count > Self.maximumSends }
 
-    /// To meet the challenges of a proxy and of a server takes three each.
+    /// Answering the challenges of a proxy and of a server takes three requests each.
     static let maximumSends = 20
 }

@@ -1,16 +1,16 @@
 import CCurl
 
-/// Keeps libcurl from taking in the trailers of a proxy's answer to CONNECT, of all versions tried.
+/// Makes libcurl skip the trailers of a proxy's response to CONNECT; all tested versions need this.
 ///
-/// It passes them on as fields of the response, without a limit and again and again, and continues when they are
-/// refused. Versions 7.84.0 to 8.0.1 read freed memory when the first begins with a space or a tab; see
+/// Otherwise, libcurl passes them on as fields of the response, repeatedly and without a limit, and continues even if
+/// they are refused. Versions 7.84.0 to 8.0.1 read freed memory if the first trailer begins with a space or a tab; see
 /// ``FoldedFirstField``.
 ///
-/// The option that has libcurl leave transfer codings alone has it skip trailers, and tunnels do not heed it otherwise.
-/// It is on until the request is about to be sent, and once more when another connection is opened for it.
+/// If libcurl does not decode transfer codings, it also skips trailers, and the option has no other effect on tunnels.
+/// So it is set until the request is about to be sent, and again when another connection is opened for the request.
 // Safety: the context is the handle's owner, which outlives the handle.
 enum TunnelTrailers {
-    /// Has libcurl skip them on each connection that it opens for the handle.
+    /// Makes libcurl skip trailers on each connection that it opens for the handle.
     static func skip(on easy: EasyHandle) {
         let code = unsafe bb_curl_set_sockopt_callback(
             easy.pointer,

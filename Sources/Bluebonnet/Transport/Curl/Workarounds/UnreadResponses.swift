@@ -1,26 +1,25 @@
 import CSystem
 import Glibc
 
-/// Keeps the state in which libcurl closes sockets: the unread bytes in them, and whether the server had closed them.
+/// Records the state in which libcurl closes sockets: their unread bytes, and whether the server had closed them.
 ///
-/// A server that refuses a body answers and closes the connection, which the rest of the body then resets. Libcurl
-/// gives up at the first byte that it cannot send, although the answer may have come: Linux keeps it to be read after
-/// the reset. All versions tried do so, 7.88 to 8.23.
+/// A server that refuses a body responds and closes the connection, which the rest of the body then resets. Libcurl
+/// gives up at the first byte that it cannot send, although the response may have arrived: on Linux, it can still be
+/// read after the reset. All tested versions do so, 7.88 to 8.23.
 ///
-/// A connection of HTTP/2 is closed at this end when the server breaks the rules, and libcurl calls that an empty
-/// reply.
-// Safety: the system writes into buffers that it is given, within the call, and no more than they hold.
+/// If the server violates the HTTP/2 protocol, libcurl closes the connection itself and reports an empty reply.
+// Safety: the system writes into the buffers only within the call, and no more than their size.
 struct UnreadResponses {
-    /// More is no answer to a refused upload.
+    /// The maximum number of bytes to read; a response to a refused upload is smaller.
     private static let limit = 64 * 1024
 
     private var responses: [(localPort: Int, bytes: [UInt8])] = []
-    /// The local ports of those that the server had not closed.
+    /// The local ports of the connections that the server had not closed.
     private var openPorts: [Int] = []
 
-    /// Reads the bytes that wait in the socket, before it is closed.
+    /// Reads the unread bytes of a socket before it is closed.
     mutating func closing(_ socket: Int32) {
-        // Most connections leave nothing, and that is a look without a buffer.
+        // Most sockets have no unread bytes, which this check finds without a buffer.
         guard recv(socket, nil, 0, Int32(MSG_DONTWAIT | MSG_PEEK)) >= 0 else { return noteOpen(socket) }
         var isOpen = false
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
@@ -40,10 +39,10 @@ struct UnreadResponses {
         responses.append((port, bytes))
     }
 
-    /// The bytes that a connection left unread.
+    /// Returns the unread bytes of a connection.
     func data(ofLocalPort port: Int) -> [UInt8]? { responses.first { $0.localPort == port }?.bytes }
 
-    /// Whether a connection was closed here, and not by the server.
+    /// Whether a connection was closed locally rather than by the server.
     func wasOpen(localPort port: Int) -> Bool { openPorts.contains(port) }
 
     mutating func forget() {
@@ -61,9 +60,9 @@ struct UnreadResponses {
     }
 }
 
-// Safety: the bytes are an array's, used while it is borrowed.
+// Safety: the bytes belong to an array and are used while it is borrowed.
 extension ResponseBuffer {
-    /// Takes the answer that was left unread when sending failed; returns whether there was one.
+    /// Parses the response that was left unread when sending failed; returns whether there was one.
     mutating func receivedUnreadResponse(_ answer: [UInt8], now: Int64) -> Bool {
         guard head == nil, answer.starts(with: "HTTP/1.".utf8) else { return false }
         var start = 0
@@ -80,7 +79,7 @@ extension ResponseBuffer {
         return true
     }
 
-    /// The error for an incomplete answer of this kind: its body is taken as it came, without a transfer coding.
+    /// The error if such a response is incomplete: its body is used as it was received, without a transfer coding.
     var unreadResponseError: RequestError? {
         mutating get {
             if let expectedBytes, expectedBytes == body.count { return nil }
@@ -89,7 +88,7 @@ extension ResponseBuffer {
         }
     }
 
-    /// Where the first head after an offset ends, its empty line included.
+    /// Returns the end of the first head after an offset, including the empty line.
     private static func endOfHead(in answer: [UInt8], from start: Int) -> Int? {
         var isAtLineStart = false
         for index in start..<answer.count {
@@ -106,8 +105,8 @@ extension ResponseBuffer {
 }
 
 extension Transfer {
-    /// Whether what was left unread in the socket may be an answer: with TLS, an attacker on the network could have put
-    /// it there.
+    /// Whether the unread bytes may be used as a response; with TLS, an attacker on the network could have inserted
+    /// them.
     func mayUseUnreadResponse(from version: IdleConnections.Version?) -> Bool {
         version == .http1 || (version == nil && !isSecure && !isProxied)
     }
