@@ -18,7 +18,7 @@ public protocol FoundationResponseSerializer<SerializedObject>: SynchronousRespo
     ///   - response: The response head, if one was received.
     ///   - data: The body; `nil` if it is empty.
     ///   - error: The error of the exchange, if it failed.
-    /// - Returns: The value.
+    /// - Returns: The value for the response.
     /// - Throws: Any error; the attempt fails with it.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
@@ -31,7 +31,7 @@ public protocol FoundationResponseSerializer<SerializedObject>: SynchronousRespo
     ///   - response: The response head, if one was received.
     ///   - fileURL: The URL of the downloaded file.
     ///   - error: The error of the exchange, if it failed.
-    /// - Returns: The value.
+    /// - Returns: The value for the response.
     /// - Throws: Any error; the attempt fails with it.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?

@@ -13,7 +13,7 @@ extension Session {
     ///   - headers: Header fields; they replace session fields of the same name.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     @_disfavoredOverload  // what a `ParameterEncoder` can do is left to that
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -39,7 +39,7 @@ extension Session {
     ///   - headers: Header fields; they replace session fields of the same name.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
@@ -63,7 +63,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -91,7 +91,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     ///   - destination: The destination of the file; a temporary file by default.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,

@@ -34,7 +34,7 @@ extension Session {
     ///   - headers: Header fields; they replace session fields of the same name.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before it is adapted.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -52,7 +52,7 @@ extension Session {
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - convertible: The rest of the request. Its own body is not sent.
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
-    /// - Returns: The request.
+    /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
