@@ -48,7 +48,7 @@ extension URLError.Code {
         case .trust(.clientCertificateRequired): self = .clientCertificateRequired
         case .trust(.clientCertificateRefused): self = .clientCertificateRejected
         case .trust: self = .serverCertificateUntrusted
-        // What was sent and what came back
+        // Requests and responses
         case .redirect(.tooMany), .redirect(.loop): self = .httpTooManyRedirects
         case .redirect(.insecure): self = .appTransportSecurityRequiresSecureConnection
         case .redirect(.invalidLocation): self = .redirectToNonExistentLocation

@@ -16,7 +16,7 @@ struct ServerRecord: Sendable {
         requests = RecentElements(capacity: options.recordedRequests)
     }
 
-    // MARK: What happened
+    // MARK: Events
 
     /// Records a request and returns its number.
     mutating func requestReceived(_ request: LocalServer.Request) -> Int {
@@ -38,7 +38,7 @@ struct ServerRecord: Sendable {
 
     mutating func forgetRequests() { requests.removeAll() }
 
-    // MARK: What is waited for; `nil` until it is there
+    // MARK: Awaited values; `nil` until they are available
 
     /// The first recorded request that this method has not returned yet.
     mutating func nextRequest() -> Result<LocalServer.Request, any Error>? {

@@ -85,7 +85,7 @@ public final class StubTransport: Transport {
         }
     }
 
-    // MARK: What was requested
+    // MARK: Received requests
 
     /// The started requests, the oldest first; at most the latest 10,000.
     public var requests: [HTTPRequest] { state.read { $0.requests.elements } }
