@@ -192,7 +192,7 @@ extension AFError {
     }
     /// Whether the session was released or shut down before the request began.
     public var isSessionDeinitializedError: Bool { if case .sessionDeinitialized = self { true } else { false } }
-    /// Whether the session was invalid; always `false` for errors of Bluebonnet.
+    /// Whether the session was invalid; always `false` for errors that Bluebonnet creates.
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
     /// Whether the exchange failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }

@@ -39,7 +39,7 @@ extension QueuedEventMonitor {
     /// An executor that runs tasks on the ``queue``.
     public var executor: (any TaskExecutor)? { QueueExecutor(queue) }
 
-    // MARK: With AFError
+    // MARK: Methods with AFError
 
     /// Calls the method for responses with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
@@ -64,7 +64,7 @@ extension QueuedEventMonitor {
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
     ) {}
 
-    // MARK: Without
+    // MARK: Methods with RequestError
 
     /// Calls the method that takes an `AFError`.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) {

@@ -86,7 +86,7 @@ extension Session {
     ///     by default.
     ///   - startRequestsImmediately: Whether a request starts when its first serializer, task or stream is attached;
     ///     `true` by default.
-    @_disfavoredOverload  // `.default` means Bluebonnet's
+    @_disfavoredOverload  // `.default` means Bluebonnet's configuration
     public init(
         configuration: URLSessionConfiguration, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,

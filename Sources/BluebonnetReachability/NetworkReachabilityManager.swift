@@ -6,6 +6,18 @@ public import Bluebonnet
 /// addresses, routes or rules change. Nothing is sent to the host: reachable means that packets can leave the machine,
 /// not that the host answers. Therefore, do not check the status before you send a request; send the request. Use the
 /// status to retry, which ``OfflineRetrier`` does for you, and to explain a failure to people.
+///
+/// ```swift
+/// let manager = NetworkReachabilityManager(host: "example.com")
+/// manager?.startListening { status in print(status) }
+/// ```
+///
+/// Keep a reference to the manager. When it is released, its sequences end and its handler is no longer called. All
+/// managers of the process share one thread and one socket, which exist only while a listener is active. No privilege
+/// is needed. If the system refuses the socket, as in some sandboxes, the status is ``Status/unknown``.
+///
+/// The manager observes the network of the process. If threads have separate network namespaces, it observes the
+/// network of the thread that starts to listen first.
 public final class NetworkReachabilityManager: Sendable {
     /// The reachability of a host or of the Internet.
     public enum Status: Hashable, Sendable {
@@ -154,6 +166,9 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
     ///
     /// Therefore, a request to a server on the local machine or network is not delayed while the Internet is
     /// unreachable.
+    ///
+    /// - Parameter host: The host of a request's URL.
+    /// - Returns: The monitor for the host.
     package func connectivity(toHost host: String) -> any ConnectivityMonitoring {
         guard listeners.target.destination == .internet, let destination = ReachabilityDestination(host: host),
             case .addresses = destination

@@ -7,6 +7,10 @@ package protocol ConnectivityMonitoring: Sendable {
     var isConnected: Bool { get }
 
     /// Returns when there is a network; returns at once if there already is one.
+    ///
+    /// Runs on the global pool, for any number of callers at the same time.
+    ///
+    /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
     func waitUntilConnected() async throws
 
@@ -19,6 +23,9 @@ package protocol ConnectivityMonitoring: Sendable {
 
 extension ConnectivityMonitoring {
     /// Returns this monitor for any host.
+    ///
+    /// - Parameter host: The host of a request's URL.
+    /// - Returns: This monitor.
     package func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
 }
 

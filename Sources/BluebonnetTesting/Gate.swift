@@ -1,6 +1,13 @@
 import Bluebonnet
 
 /// Holds tasks back until it is opened, so that a test decides when a route answers.
+///
+/// ```swift
+/// let gate = Gate()
+/// let server = try await LocalServer { router in
+///     router.get("/late") { _ in await gate.wait(); return .ok }
+/// }
+/// ```
 package final class Gate: Sendable {
     private let state: ObservedState<Bool>
 

@@ -135,7 +135,7 @@ private struct EncodableParameters: Encodable, Sendable {
 }
 
 extension ParameterEncoding where Self == URLEncoding {
-    /// Encodes parameters as URL-encoded pairs, into the query of GET, HEAD and DELETE, and into the body of others.
+    /// Encodes parameters as URL-encoded pairs, into the query for GET, HEAD and DELETE, otherwise into the body.
     package static var urlEncoding: URLEncoding { .default }
 }
 

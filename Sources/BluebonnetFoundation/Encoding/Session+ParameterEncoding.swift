@@ -14,7 +14,7 @@ extension Session {
     ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
     ///   - requestModifier: A closure that changes the request before the parameters are encoded.
     /// - Returns: The new request.
-    @_disfavoredOverload  // what a `ParameterEncoder` can do is left to that
+    @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
         encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,

@@ -208,7 +208,7 @@ private final class InputStreamWorker: Sendable {
 }
 
 /// A stream that belongs to its reader, and the record of the streams that are being read.
-// Safety: after it was handed over, only the one thread uses the stream that has claimed it.
+// Safety: after it was handed over, only the thread that has claimed the stream uses it.
 private struct OwnedInputStream: @unchecked Sendable {
     private let stream: InputStream
 

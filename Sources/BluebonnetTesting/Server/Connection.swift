@@ -204,7 +204,7 @@ final class Connection {
         timer = context.loop.schedule(after: .seconds(1)) { [weak self] in self?.close() }
     }
 
-    // MARK: Reading requests, and finding who answers them
+    // MARK: Reading requests and finding their routes
 
     /// Continues to read a request; returns whether another step may be possible.
     private func readRequest() -> Bool {
@@ -280,7 +280,7 @@ final class Connection {
         task = Task { await core.answer(request, of: exchange, with: handler) }
     }
 
-    // MARK: Bodies that a route reads piece by piece, while it may be answering already
+    // MARK: Bodies that a route reads in pieces, possibly while it answers
 
     /// Starts a route for a request whose head has been read.
     private func beginStreaming(
@@ -368,7 +368,7 @@ final class Connection {
         context.record.change { $0.requestReceived(request) }
     }
 
-    // MARK: Answering: whole responses, and bodies that are written piece by piece
+    // MARK: Answering with whole responses and with streamed bodies
 
     /// Begins the answer of a route; a streamed body is then written with ``writeBody(_:_:)``.
     func answer(_ response: LocalServer.Response, counting sent: ByteCount) {

@@ -6,6 +6,17 @@ public import FoundationEssentials
 /// A server listens on a free port. It answers with routes, which are closures, or with scripts. A script states byte
 /// for byte what is sent and when, so a server can misbehave in any way. The server records the requests that it
 /// receives.
+///
+/// ```swift
+/// let server = try await LocalServer { router in
+///     router.get("/users/1") { _ in .json(["name": "Ada"]) }
+/// }
+/// let user = try await session.request(server.url("/users/1")).serializingDecodable(User.self).value
+/// let request = try await server.nextRequest()
+/// ```
+///
+/// A server runs on one thread of its own, and routes run on the global pool; see ``Router``. A process can run any
+/// number of servers. All methods can be called from any thread or task. A server stops when it is released.
 public final class LocalServer: Sendable {
     /// The server's root: `http://127.0.0.1:PORT`.
     public let url: URL
