@@ -153,6 +153,7 @@ extension PublicKeysTrustEvaluator {
     /// Creates an evaluator that pins the public keys of the certificates in the main bundle.
     ///
     /// If the bundle has no certificates, the evaluator refuses every server.
+    ///
     /// - Parameters:
     ///   - performDefaultValidation: Whether the certificate chain is checked; `true` by default.
     ///   - validateHost: Whether the certificate must match the host; `true` by default.

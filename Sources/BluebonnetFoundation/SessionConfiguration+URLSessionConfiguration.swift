@@ -12,9 +12,9 @@ extension Session.Configuration {
     ///   years or more, sets no limit.
     /// - `timeoutIntervalForResource`: limits the exchange as a whole, with the same rule.
     /// - `httpMaximumConnectionsPerHost`: used if it is above zero.
-    /// - `httpCookieAcceptPolicy`: no cookies are stored or sent if `httpShouldSetCookies` is `false` or if there is no
-    ///   `httpCookieStorage`. The storage itself is neither read nor written; put its cookies into the session's
-    ///   `cookies` instead.
+    /// - `httpCookieAcceptPolicy`: becomes the cookie policy. No cookies are stored or sent if `httpShouldSetCookies`
+    ///   is `false` or if there is no `httpCookieStorage`. The storage itself is neither read nor written; put its
+    ///   cookies into the session's `cookies` instead.
     /// - `connectionProxyDictionary`: `nil` stands for the environment's proxy, and an empty dictionary for no proxy. A
     ///   session has one proxy: the HTTPS proxy if it is enabled, otherwise the HTTP proxy, otherwise the SOCKS proxy.
     ///   The dictionary's `ExceptionsList`, user name and password apply to it.

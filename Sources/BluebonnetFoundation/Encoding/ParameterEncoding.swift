@@ -17,6 +17,7 @@ public protocol ParameterEncoding: Sendable {
     ///
     /// Called when the request has started, and again for each attempt. Runs on the global executor, or on the executor
     /// that the awaiting task prefers.
+    ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
@@ -31,6 +32,7 @@ extension ParameterEncoding {
     ///
     /// The parameters are copied first. They can contain text, numbers, dates, data, URLs, UUIDs, `NSNull`, and arrays
     /// and dictionaries of these.
+    ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
@@ -87,6 +89,7 @@ public struct URLEncoding: ParameterEncoding {
     ///
     /// If the parameters become the body, `Content-Type: application/x-www-form-urlencoded; charset=utf-8` is added,
     /// unless the request already has a `Content-Type`.
+    ///
     /// - Parameters:
     ///   - urlRequest: The request without the parameters.
     ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.

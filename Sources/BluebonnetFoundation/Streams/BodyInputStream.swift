@@ -8,9 +8,9 @@ extension DataStreamTask {
     /// stream on a dedicated thread, and from one thread at a time. The stream does not support run loops or delegates.
     ///
     /// Opening the stream starts the request. The body is received at the reader's pace: reading from the network
-    /// pauses while `bufferSize` bytes or more are waiting, in addition to the bytes that the session's configuration
-    /// allows. If the request fails, its error becomes the stream's error. Closing or releasing the stream early ends
-    /// this reader, and cancels the request if the task cancels it automatically.
+    /// pauses while `bufferSize` bytes or more are waiting. The session's configuration allows further bytes to wait in
+    /// addition. If the request fails, its error becomes the stream's error. Closing or releasing the stream early ends
+    /// this reader. It also cancels the request, if the task cancels it automatically.
     ///
     /// - Parameter bufferSize: The number of bytes that can wait for `read`; 64 KiB by default. The last received piece
     ///   can exceed this limit.

@@ -27,6 +27,7 @@ extension Session {
     /// Creates a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` describes.
     ///
     /// A `Content-Length` in `headers` states the length of the stream.
+    ///
     /// - Parameters:
     ///   - stream: The stream to send. The caller must not use it after this call.
     ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
