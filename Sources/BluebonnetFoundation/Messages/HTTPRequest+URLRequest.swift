@@ -49,8 +49,11 @@ extension URLRequest {
     ///
     /// Each part is converted as in `HTTPRequest.init(_:)`, in the opposite direction. Repeated header fields become
     /// one field with their values joined. A body that is not in memory becomes a stream, which blocks the thread that
-    /// reads it. `URLRequest` cannot represent the credential, the HTTP version, the proxy, the priority or a limit for
-    /// the exchange as a whole; these are dropped.
+    /// reads it.
+    ///
+    /// The timeout is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. `URLRequest`
+    /// cannot represent the credential, the HTTP version, the proxy, the priority, or the `pool` and `total` timeouts;
+    /// these are dropped.
     ///
     /// - Parameter request: The Bluebonnet request.
     public init(_ request: HTTPRequest) {

@@ -110,8 +110,9 @@ extension URLRequest {
 extension HTTPRequest {
     /// The connect and idle timeout in seconds; 60 if the request leaves its timeouts to the session.
     ///
-    /// Setting it replaces the session's `connect` and `idle` timeouts for this request; see `HTTPRequest.init(_:)`. If
-    /// the two timeouts differ, the value is the idle timeout.
+    /// Setting it replaces the request's `timeouts`: connecting and idle time get this limit, and the session's other
+    /// limits apply. Setting 60 leaves all timeouts to the session; see `HTTPRequest.init(_:)`. If the two timeouts
+    /// differ, the value is the idle timeout.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = TimeInterval.timeouts(newValue) }
