@@ -95,9 +95,9 @@ extension LocalServer.Router {
     /// ```
     ///
     /// When the answer is complete, the rest of the body is read and dropped, so that the connection can be reused. If
-    /// the response has the field `Connection: close`, the rest is not read, and the connection ends after the answer.
-    /// The answer can also be a ``LocalServer/Script``; the script does not see bytes that the server has already read
-    /// from the socket.
+    /// the response has the field `Connection: close`, the connection is closed after the answer instead. The answer
+    /// can also be a ``LocalServer/Script``; the script does not see bytes that the server has already read from the
+    /// socket.
     ///
     /// The request that the route receives has no body, no trailers, and the sequence number 0. It is recorded when its
     /// body is complete, or when it is certain that the body stays incomplete.

@@ -13,7 +13,8 @@ public import FoundationEssentials
 /// its failure.
 ///
 /// Closures run on the global pool, each in its own task, which is cancelled with the exchange. Observers are also
-/// called there. Every exchange ends exactly once, even if its closure never returns.
+/// called there. Every exchange ends exactly once. A cancelled exchange ends at once, even if its closure never
+/// returns.
 public final class StubTransport: Transport {
     /// A closure that answers a request.
     ///
