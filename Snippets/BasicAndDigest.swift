@@ -1,4 +1,4 @@
-// Answers authentication challenges, and sends credentials without a challenge.
+// Authenticates in answer to a challenge, and sends credentials without a challenge.
 
 import Bluebonnet
 import BluebonnetTesting

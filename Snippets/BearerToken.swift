@@ -1,4 +1,4 @@
-// Sends a token with every request, and has it refreshed when it has expired.
+// Sends a token with every request, and refreshes the token when it expires.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -10,7 +10,7 @@ struct OAuthCredential: AuthenticationCredential {
     let refreshToken: String
     let expiration: Date
 
-    // Some time before it expires: the request has still to arrive.
+    // Refresh the token early, because the request takes time to arrive.
     var requiresRefresh: Bool { Date(timeIntervalSinceNow: 5 * 60) > expiration }
 }
 // snippet.end
@@ -30,7 +30,7 @@ struct OAuthAuthenticator: Authenticator {
     }
 
     func refresh(_ credential: OAuthCredential, for session: Session) async throws -> OAuthCredential {
-        // The same session will do: this request is not held up by the refresh that it is part of.
+        // The request may use the same session: it does not wait for the refresh that it belongs to.
         let parameters = ["grant_type": "refresh_token", "refresh_token": credential.refreshToken]
         let answer = try await session.request(tokenURL, method: .post, parameters: parameters)
             .validate()
@@ -71,7 +71,7 @@ enum BearerToken {
                 accessToken: "old", refreshToken: "stored", expiration: Date(timeIntervalSinceNow: 3600)))
         let session = Session(interceptor: interceptor)
 
-        // Validated, so that a 401 is a failure that reaches the interceptor.
+        // Call `validate()`, so that a 401 fails the request and reaches the interceptor.
         let name = try await session.request(url).validate().serializingString().value
         // snippet.end
         print("Hello, \(name).")

@@ -1,4 +1,4 @@
-// Answers requests with stored responses, revalidates them, and decides which responses are stored.
+// Answers requests from a cache, revalidates stored responses, and decides which responses are stored.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,4 +1,4 @@
-// Code with completion handlers, in the order in which they were added and on the queues that it asks for.
+// Uses completion handlers, which are called in the order in which they were added, on custom queues.
 
 import BluebonnetCallbacks
 import BluebonnetTesting
@@ -9,14 +9,14 @@ struct Tea: Codable, Sendable {
     var minutes: Int
 }
 
-/// Shows a tea; belongs to the main actor, as code for a screen does.
+/// Shows a tea on the main actor, like most user interface code.
 @MainActor final class TeaView {
     var title = "…"
 
     func show(_ url: URL) async {
         await withCheckedContinuation { shown in
             // snippet.main
-            // Without a queue, handlers are called on the main queue and can use the main actor's state.
+            // Without a queue, handlers run on the main queue and can use the main actor's state.
             AF.request(url)
                 .validate()
                 .downloadProgress { progress in print("\(progress.completedUnitCount) bytes") }

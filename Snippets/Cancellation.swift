@@ -1,4 +1,4 @@
-// Ends requests early, by their task, by hand and by a time limit, and holds them back.
+// Cancels requests through their task, explicitly and by a timeout, and suspends a request.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -30,7 +30,7 @@ enum Cancellation {
         let task = Task {
             try await session.request(server.url("/slow")).serializingString().value
         }
-        _ = try await server.nextRequest()  // the request is on its way now
+        _ = try await server.nextRequest()  // the server has received the request
         task.cancel()
         let result = await task.result
         // snippet.end
@@ -70,7 +70,7 @@ enum Cancellation {
     static func heldBack(_ session: Session, _ server: LocalServer) async throws {
         // snippet.suspend
         let request = session.request(server.url("/quick")).suspend()
-        let task = request.serializingString()  // would start it, were it not suspended
+        let task = request.serializingString()  // does not start the request, because it is suspended
         print("It was held back:             \(request.state)")
         request.resume()
         let value = try await task.value

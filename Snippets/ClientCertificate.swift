@@ -1,4 +1,4 @@
-// Authenticates to a server with a client certificate, and sends other hosts no certificate.
+// Authenticates to a server with a client certificate, and sends no certificate to other hosts.
 
 import Bluebonnet
 import FoundationEssentials
@@ -13,7 +13,7 @@ enum ClientCertificate {
         try await show(file("client.pem"), file("client.key"), url, configuration)
     }
 
-    /// A server with TLS and the folder of its certificates, which `Snippets/run` starts for this program.
+    /// A TLS server and the directory of its certificates, which `Snippets/run` starts for this program.
     static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (url: URL, files: URL) {
         let environment = ProcessInfo.processInfo.environment
         guard let url = environment[name], let files = environment["SNIPPET_TLS_FILES"] else {

@@ -1,4 +1,4 @@
-// Sets the addresses, the TLS versions and the number of connections.
+// Configures addresses, TLS versions and the number of connections.
 
 import Bluebonnet
 import BluebonnetTesting

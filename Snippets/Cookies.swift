@@ -1,4 +1,4 @@
-// Keeps the cookies that servers set, looks at them, and takes them along to another session.
+// Stores the cookies that servers set, reads and changes them, and loads them into another session.
 
 import Bluebonnet
 import BluebonnetTesting

@@ -1,11 +1,11 @@
-// Uses the next mirror when one does not answer: a custom interceptor.
+// Sends a request to the next mirror when a mirror does not answer, with a custom interceptor.
 
 import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 
 // snippet.interceptor
-/// Sends each attempt of a request to another mirror, until all had their turn.
+/// Sends each attempt of a request to the next mirror, until all mirrors were tried.
 struct Mirrors: RequestInterceptor {
     let urls: [URL]
 
@@ -56,7 +56,8 @@ enum CustomInterceptor {
 
     static func several(_ urls: [URL]) async throws {
         // snippet.several
-        // Adapters before interceptors, each in its order; the first retrier with an opinion has it.
+        // Adapters run before interceptors, each in order. The first retrier that does not return `.doNotRetry`
+        // decides.
         let interceptor = Interceptor(
             adapters: [.gzipCompressor, RateLimiter(requestsPerSecond: 100, burst: 10)],
             retriers: [.retryPolicy],

@@ -1,6 +1,6 @@
 // Receives server-sent events from a server that drops its connections, and reconnects each time.
 //
-// With a URL as its argument it prints the events of that, until ^C.
+// With a URL as the argument, it prints the events of that URL until ^C.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -11,14 +11,14 @@ enum News {
         let server = try await LocalServer { router in
             router.get("/news") { request in
                 let last = request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0
-                // No more: the client shall not come back.
+                // 204 tells the client not to reconnect.
                 guard last < 6 else { return .status(204) }
                 return .stream(headers: ["Content-Type": "text/event-stream"]) { writer in
                     try await writer.write("retry: 50\n\n")
                     for number in last + 1...last + 2 {
                         try await writer.write("id: \(number)\ndata: headline \(number)\n\n")
                     }
-                    // The third event is truncated, and sent again on the next connection.
+                    // The third event is cut off, and sent again on the next connection.
                     try await writer.write("id: \(last + 3)\ndata: head")
                 }
             }

@@ -1,4 +1,4 @@
-// Gets JSON from a URL, by default from a server of its own, and prints it.
+// Gets JSON from a URL and prints it; by default, from its own server.
 
 import Bluebonnet
 import BluebonnetTesting

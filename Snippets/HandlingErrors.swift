@@ -1,4 +1,4 @@
-// Makes requests that fail, and distinguishes the failures.
+// Sends requests that fail, and distinguishes the failures.
 
 import Bluebonnet
 import BluebonnetTesting

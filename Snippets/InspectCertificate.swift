@@ -1,4 +1,4 @@
-// Prints a host's certificates, their pins, and the verdict about them; add a URL to inspect that host.
+// Prints a host's certificates, their pins and the result of their evaluation. Add a URL to inspect its host.
 
 import Bluebonnet
 import FoundationEssentials
@@ -15,7 +15,7 @@ enum InspectCertificate {
         try await show(url, configuration)
     }
 
-    /// A server with TLS and the folder of its certificates, which `Snippets/run` starts for this program.
+    /// A TLS server and the directory of its certificates, which `Snippets/run` starts for this program.
     static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (url: URL, files: URL) {
         let environment = ProcessInfo.processInfo.environment
         guard let url = environment[name], let files = environment["SNIPPET_TLS_FILES"] else {
@@ -25,7 +25,7 @@ enum InspectCertificate {
     }
 
     // snippet.trust
-    /// Inspects a server's certificates in the handshake; the request is not sent.
+    /// Returns the server's certificates from the TLS handshake; the request itself is not sent.
     static func trust(of url: URL, _ configuration: Session.Configuration) async throws -> ServerTrust {
         let shown = Mutex<ServerTrust?>(nil)
         let manager = ServerTrustManager { _ in

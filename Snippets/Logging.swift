@@ -1,11 +1,11 @@
-// Logs requests, and counts their outcomes.
+// Logs requests, and counts the status codes of their responses.
 
 import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 
 // snippet.monitor
-/// Counts responses by their status. An actor, a class or a structure can be a monitor.
+/// Counts responses by status code. A monitor can be an actor, a class or a structure.
 actor StatusCounter: EventMonitor {
     private(set) var counts: [Int: Int] = [:]
 
@@ -23,7 +23,7 @@ enum Logging {
         }
 
         // snippet.session
-        let log = LoggingEventMonitor()  // to the standard error; or a closure of yours gets the lines
+        let log = LoggingEventMonitor()  // to standard error; pass a closure to get the lines
         let counter = StatusCounter()
         let session = Session(eventMonitors: [log, counter, timing()])
         // snippet.end
@@ -33,7 +33,7 @@ enum Logging {
         }
 
         // snippet.shutdown
-        // When this returns, the monitors know everything.
+        // When `shutdown()` returns, the monitors have received all events.
         await session.shutdown()
         for (status, count) in await counter.counts.sorted(by: { $0.key < $1.key }) {
             print("\(status): \(count)")

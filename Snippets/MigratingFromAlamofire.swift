@@ -1,4 +1,4 @@
-// Code that was written for Alamofire, migrated task by task.
+// Migrates code that was written for Alamofire, task by task.
 
 import BluebonnetCallbacks
 import BluebonnetTesting

@@ -1,6 +1,6 @@
-// Sends a form with fields and files, and prints what the server receives.
+// Sends a form with fields and files, and prints the form that the server receives.
 //
-// With a URL as its argument it sends the form there, and prints the answer.
+// With a URL as the argument, it sends the form there and prints the answer.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -35,7 +35,7 @@ enum MultipartUpload {
             multipartFormData: { form in
                 form.append("Texas bluebonnet", withName: "name")
                 form.append(Data(#"{"petals": 5}"#.utf8), withName: "facts", mimeType: "application/json")
-                form.append(photo, withName: "photo")  // its name and its type are the file's
+                form.append(photo, withName: "photo")  // uses the file's name and type
             }, to: url)
         let answer = try await request.validate().serializingString().value
         // snippet.end
@@ -67,7 +67,7 @@ enum MultipartUpload {
         // snippet.end
     }
 
-    /// The lines of a form; bytes of a file are left out.
+    /// The lines of a form, without the bytes of files.
     static func excerpt(_ body: Data) -> String {
         let lines = String(decoding: body, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
         return lines.map { line in

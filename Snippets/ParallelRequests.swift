@@ -1,4 +1,4 @@
-// Makes requests at the same time: two, many, and many but only a few at once.
+// Sends requests at the same time: two, many, and many with only a few at once.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -56,7 +56,7 @@ enum ParallelRequests {
         let stations = try await withThrowingTaskGroup(of: Station.self) { group in
             var stations: [Station] = []
             for number in 1...100 {
-                // From the ninth on, each request waits for another to be answered.
+                // From the ninth request on, each request waits until another one has ended.
                 if number > 8, let station = try await group.next() { stations.append(station) }
                 group.addTask {
                     try await session.request(server.url("/stations/\(number)"))

@@ -1,4 +1,4 @@
-// Accepts a server by its public key, and no other server that has the same name.
+// Accepts only a server with a certain public key, not other servers with the same name.
 
 import Bluebonnet
 import FoundationEssentials
@@ -13,7 +13,7 @@ enum PinPublicKey {
         await refuse(url, configuration)
     }
 
-    /// A server with TLS and the folder of its certificates, which `Snippets/run` starts for this program.
+    /// A TLS server and the directory of its certificates, which `Snippets/run` starts for this program.
     static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (url: URL, files: URL) {
         let environment = ProcessInfo.processInfo.environment
         guard let url = environment[name], let files = environment["SNIPPET_TLS_FILES"] else {

@@ -1,4 +1,4 @@
-// Sends parameters as a form, as JSON and in a query, and prints what the server receives.
+// Sends parameters as a form, as JSON and in a query, and prints the requests that the server receives.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -15,7 +15,7 @@ struct Order: Encodable, Sendable {
 
 enum PostForm {
     static func run() async throws {
-        // Answers with the request that it receives.
+        // Answers with the received request.
         let server = try await LocalServer { router in
             router.fallback { request in
                 let type = request.headers["Content-Type"].map { "\n\($0)" } ?? ""

@@ -1,4 +1,4 @@
-// Trusts a private authority: in place of the system's, beside them, or for one host.
+// Trusts a private certificate authority: instead of the system's, in addition to them, or for one host.
 
 import Bluebonnet
 import FoundationEssentials
@@ -12,7 +12,7 @@ enum PrivateCA {
         try await forOneHost(authority, url)
     }
 
-    /// A server with TLS and the folder of its certificates, which `Snippets/run` starts for this program.
+    /// A TLS server and the directory of its certificates, which `Snippets/run` starts for this program.
     static func server(_ name: String = "SNIPPET_TLS_SERVER") throws -> (url: URL, files: URL) {
         let environment = ProcessInfo.processInfo.environment
         guard let url = environment[name], let files = environment["SNIPPET_TLS_FILES"] else {
@@ -24,7 +24,7 @@ enum PrivateCA {
     static func alone(_ file: URL, _ url: URL) async throws {
         // snippet.alone
         var configuration = Session.Configuration()
-        configuration.tls.caFile = file.path  // caDirectory is a whole directory
+        configuration.tls.caFile = file.path  // caDirectory takes a directory
         let session = Session(configuration: configuration)
         // snippet.end
         print("By a file: \(try await status(of: url, session))")

@@ -1,12 +1,12 @@
-// Shows a GET, a POST, ten requests at once, a 404 and a timeout, with the requests and their durations.
+// Shows a GET, a POST, ten parallel requests, a 404 and a timeout, with the requests and their durations.
 //
-// With a URL as its argument it gets that URL instead, once and then ten times at once.
+// With a URL as the argument, it gets that URL instead, first once and then ten times in parallel.
 
 import Bluebonnet
 import BluebonnetTesting
 import Glibc
 
-/// The server's record of a person.
+/// A person, as stored by the server.
 struct Person: Codable, Sendable {
     var id: Int
     var name: String
@@ -147,7 +147,7 @@ enum QuickStart {
 
 // snippet.hide
 
-/// Writes for a person at a terminal; plain text where there is none.
+/// Formats output for a terminal; plain text without a terminal.
 enum Terminal {
     static let isTerminal = isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == nil
 
@@ -168,7 +168,7 @@ enum Terminal {
         isTerminal ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }
 
-    /// Draws the time span of a step within the whole.
+    /// Draws the time span of a step within the whole duration.
     static func bar(_ part: Range<Duration>, of whole: Duration, width: Int = 40) -> String {
         let scale = Double(width) / max(whole / .milliseconds(1), 0.001)
         let start = min(width - 1, Int(part.lowerBound / .milliseconds(1) * scale))
@@ -195,14 +195,14 @@ enum Terminal {
     }
 }
 
-/// Shows exchanges.
+/// Prints exchanges.
 enum Report {
-    /// The request, the response, the duration, and the value or the error.
+    /// Prints the request, the response, the duration, and the value or the error.
     ///
     /// - Parameters:
-    ///   - response: The exchange.
-    ///   - others: The fields that were sent beside the request's own.
-    ///   - body: The body that was sent.
+    ///   - response: The response with its request and metrics.
+    ///   - others: The header fields that the session added to the request's fields.
+    ///   - body: The request body.
     static func show<Value>(
         _ response: DataResponse<Value, RequestError>, others: HTTPHeaders = [:], body: String? = nil
     ) {
@@ -289,12 +289,12 @@ enum Report {
         Terminal.write("", "  \(sum), with \(connections) new connection\(connections == 1 ? "" : "s")")
     }
 
-    /// The first lines of a body; JSON is set out in lines first.
+    /// The first lines of a body; JSON is formatted in lines first.
     private static func excerpt(_ text: String, of response: HTTPResponse?) -> [String] {
         let isJSON = response?.mimeType?.hasSuffix("json") == true
         let json = isJSON ? try? JSONValue(parsing: text) : nil
         let lines = (json?.prettyDescription ?? text).split(whereSeparator: \.isNewline)
-        // Text from a server must not control the terminal.
+        // Remove control characters, because text from a server must not control the terminal.
         let first = lines.prefix(10).map { line in
             let safe = String(line.map { isControl($0) ? " " : $0 })
             return safe.count > 76 ? safe.prefix(75) + "…" : safe

@@ -1,4 +1,4 @@
-// Observes whether there is a network, tries again when there is one, and explains failures to people.
+// Observes whether there is a network, retries requests when there is one, and explains failures to people.
 
 import Bluebonnet
 import BluebonnetReachability
@@ -22,7 +22,7 @@ enum Reachability {
             case .unknown: print("The system does not say.")
             }
             // snippet.hide
-            break  // a real program reads until it needs no more changes
+            break  // a real program continues to observe
             // snippet.show
         }
         // snippet.end
@@ -31,7 +31,7 @@ enum Reachability {
     static func handle() async throws {
         let (heard, continuation) = AsyncStream<Void>.makeStream()
         // snippet.handler
-        // Kept as long as the handler is to be called; it runs on the global pool.
+        // Keep the manager as long as its handler is needed. The handler runs on the global pool.
         let manager = NetworkReachabilityManager()
         manager?.startListening { status in
             print(status == .notReachable ? "Offline: what you write is kept." : "Online.")
@@ -49,8 +49,8 @@ enum Reachability {
         let url = server.url("/news")
 
         // snippet.retrier
-        // A request that fails without a network waits for one, half a minute at most. Then it is tried again, and if
-        // names are not found yet, for example, once more after a while.
+        // A request that fails without a network waits for one, for at most 30 seconds, and is then retried. If it
+        // fails again, for example because names cannot be resolved yet, the retry policy retries it after a delay.
         let session = Session(
             interceptor: Interceptor(retriers: [OfflineRetrier(maximumWait: .seconds(30)), .retryPolicy]))
         // snippet.end

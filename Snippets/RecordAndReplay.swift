@@ -1,11 +1,11 @@
-// Records a server's answers, and replays them without a server: custom transports around the one with libcurl.
+// Records a server's answers and replays them without the server, with custom transports that wrap the curl transport.
 
 import Bluebonnet
 import BluebonnetTesting
 import Synchronization
 
 // snippet.recorder
-/// Sends the requests with libcurl, and keeps the outcome of each.
+/// Sends requests with libcurl, and records the outcome of each request.
 final class Recorder: Transport {
     private let inner = CurlTransport()
     private let outcomes = Mutex<[String: ExchangeOutcome]>([:])
@@ -68,7 +68,7 @@ struct Replayer: Transport {
     }
 }
 
-/// Tells an outcome once the body may come.
+/// Delivers a recorded outcome once the body may be delivered.
 struct Replay: Exchange {
     let outcome: ExchangeOutcome
     let observer: any ExchangeObserver
@@ -99,7 +99,7 @@ struct Replay: Exchange {
 }
 // snippet.end
 
-/// Is set once.
+/// A flag that is set once.
 final class Flag: Sendable {
     private let isSet = Atomic(false)
 
@@ -107,7 +107,7 @@ final class Flag: Sendable {
 }
 
 extension HTTPRequest {
-    /// The key under which the outcome of a request is recorded.
+    /// The key of the request's outcome in the recording.
     var key: String { "\(method) \(url)" }
 }
 

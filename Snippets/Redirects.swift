@@ -1,4 +1,4 @@
-// Follows redirects, looks at where they led, and decides about them.
+// Follows redirects, inspects the redirected requests, and decides about redirects.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -51,7 +51,7 @@ enum Redirects {
         let text = try await session.request(server.url("/away"), headers: [.authorization(bearerToken: "secret")])
             .redirect(
                 using: .modify { request, newRequest, response in
-                    // The token stays with its origin: newRequest has it no more.
+                    // The token stays with its origin: `newRequest` no longer contains it.
                     guard newRequest.url.host() == "127.0.0.1" else { return nil }
                     return newRequest
                 }

@@ -1,4 +1,4 @@
-// Checks the head of a response before its body is read.
+// Checks the head of a response before the body is read.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -26,7 +26,7 @@ enum ResponseHeadFirst {
     static func look(_ session: Session, _ url: URL) async throws -> String {
         // snippet.head
         let task = session.streamRequest(url).validate().streamTask()
-        let response = try await task.response  // the body waits
+        let response = try await task.response  // the body is not read yet
         switch (response.mimeType, response.expectedContentLength) {
         case ("text/plain", _):
             var lines: [String] = []

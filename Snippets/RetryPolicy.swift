@@ -8,7 +8,7 @@ enum Retries {
     static func run() async throws {
         let server = try await LocalServer { _ in }
         await server.route { router in
-            // The first two requests come too early.
+            // The first two requests arrive too early.
             router.get("/report") { _ in
                 switch server.requestCount {
                 case 1: .status(503)
@@ -24,7 +24,7 @@ enum Retries {
         // snippet.session
         let session = Session(interceptor: RetryPolicy())
 
-        // Validated, so that a 503 is a failure that reaches the policy.
+        // Call `validate()`, so that a 503 fails the request and reaches the policy.
         let request = session.request(url).validate()
         let report = try await request.serializingString().value
         print("\(report) It took \(request.retryCount) retries.")
@@ -38,7 +38,7 @@ enum Retries {
     }
 
     static func notTwice(_ session: Session, _ orders: URL) async {
-        // An order may have been taken although the answer is an error: a POST is not sent again by itself.
+        // The server may have accepted the order despite the error, so a POST is not retried by default.
         let order = session.request(orders, method: .post).validate()
         let error = await order.serializingData().response.error
         print("The order: status \(error?.statusCode ?? 0) after \(order.retryCount) retries.")
@@ -47,7 +47,7 @@ enum Retries {
     static func once(_ orders: URL) async {
         let session = Session()
         // snippet.request
-        // A server that knows an order by its key takes it once, however often it is sent.
+        // The server identifies an order by its key and accepts it only once, so the request can be retried.
         let order = session.request(orders, method: .post, headers: ["Idempotency-Key": "4711"]).validate()
             .retry(using: RetryPolicy(retryLimit: 1, retryableHTTPMethods: [.post], maximumDelay: .seconds(5)))
         // snippet.end
@@ -58,7 +58,7 @@ enum Retries {
 
     static func storm(url: URL) async {
         // snippet.budget
-        // Each request earns a tenth of a retry; at most three are saved up.
+        // Each request adds a tenth of a retry to the budget, which holds at most three retries.
         let budget = RetryBudget(ratio: 0.1, reserve: 3)
         let session = Session(interceptor: RetryPolicy(exponentialBackoffScale: 0.01, budget: budget))
         // snippet.end

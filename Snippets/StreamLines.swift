@@ -1,6 +1,6 @@
 // Reads a response line by line and value by value while it arrives.
 //
-// With a URL as its argument it prints the lines of that.
+// With a URL as the argument, it prints the lines of that response.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -19,7 +19,7 @@ enum StreamLines {
         let server = try await LocalServer { router in
             router.get("/poem") { _ in
                 .stream(headers: ["Content-Type": "text/plain; charset=utf-8"]) { writer in
-                    // The network may cut a line, or a character, anywhere.
+                    // The network may split the body anywhere, even in the middle of a character.
                     for piece in ["Lupinus texensis,\nblue a", "s the day,\r\nhält", " sich an kein", "e Zeile"] {
                         try await writer.write(piece)
                         try await Task.sleep(for: .milliseconds(40))
@@ -89,7 +89,7 @@ enum StreamLines {
         for try await line in task.lines.prefix(3) {
             print(line)
         }
-        // The last reader has stopped: the request is cancelled, and its connection closed.
+        // The last reader has stopped, so the request is cancelled and its connection is closed.
         // snippet.end
         try await server.waitForOpenConnections(atMost: 0)
         print("and the connection is closed")

@@ -1,11 +1,11 @@
-// Tests code that makes requests: without a network, and against a server that misbehaves.
+// Tests code that sends requests: without a network, and with a server that misbehaves.
 
 import Bluebonnet
 import BluebonnetTesting
 import Glibc
 
 // snippet.client
-/// The code to be tested; it is given its session.
+/// The code to test, which uses an injected session.
 struct WeatherClient: Sendable {
     var session = Session.default
 
@@ -79,7 +79,7 @@ enum TestingYourCode {
         let transport = StubTransport { _ in .never }
         let client = WeatherClient(session: Session(transport: transport))
         let task = Task { try await client.report(for: "Turku") }
-        _ = try? await transport.request(1)  // it has been sent
+        _ = try? await transport.request(1)  // the request was sent
         task.cancel()
         let result = await task.result
         // snippet.end
@@ -103,7 +103,7 @@ enum TestingYourCode {
     }
 }
 
-/// Stands for a test framework's check, such as Swift Testing's `#expect`.
+/// Stands in for a test framework's check, such as Swift Testing's `#expect`.
 func expect(_ isRight: Bool, line: Int = #line) {
     guard !isRight else { return }
     print("line \(line): not as expected")

@@ -1,4 +1,4 @@
-// Sends requests through a proxy, some of them around it, and authenticates to the proxy.
+// Sends requests through a proxy, excludes some hosts, and authenticates to the proxy.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -14,7 +14,7 @@ enum ThroughAProxy {
         try await one(address)
     }
 
-    /// A proxy that lets `me` in, and knows the answer to everything.
+    /// Starts a proxy that accepts only the user `me` and answers every request itself.
     static func startProxy() async throws -> LocalServer {
         let known = HTTPHeader.authorization(username: "me", password: "secret").value
         return try await LocalServer { router in

@@ -1,4 +1,4 @@
-// Runs code that is written for URLRequest: the routes of an API as an enum, and streams of Foundation's.
+// Uses code that is written for URLRequest: the routes of an API as an enum, and Foundation streams.
 
 import Bluebonnet
 import BluebonnetFoundation
@@ -7,14 +7,14 @@ import Foundation
 import FoundationNetworking
 
 // snippet.router
-/// The routes of an API that keeps notes.
+/// The routes of an API for notes.
 enum Route: URLRequestConvertible {
     case list(tag: String)
     case create(Parameters)
     case update(id: Int, text: String)
     case remove(id: Int)
 
-    /// Where the API is.
+    /// The base URL of the API.
     static let base = URL(string: "http://notes.example")
 
     var method: HTTPMethod {

@@ -1,4 +1,4 @@
-// Limits the resources that untrusted servers can take.
+// Limits the resources that an untrusted server can use.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -27,8 +27,8 @@ enum UntrustedServers {
         configuration.connectionLimits.idle = 256
         configuration.redirects.maximum = 5
         configuration.cookies.policy = .never
-        configuration.httpVersion = .http1_1  // HTTP/2 may have up to 32 MiB more waiting for each stream
-        configuration.decodesContent = false  // decoders of brotli and zstd may take 80 MiB
+        configuration.httpVersion = .http1_1  // HTTP/2 may buffer up to 32 MiB more for each stream
+        configuration.decodesContent = false  // decoders for brotli and zstd may use 80 MiB
         let session = Session(configuration: configuration)
         // snippet.end
         for path in ["small", "large"] {

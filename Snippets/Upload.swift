@@ -1,6 +1,6 @@
-// Uploads bytes, a file and a sequence, with progress, and one that the server does not want.
+// Uploads bytes, a file and a sequence, with progress, and a body that the server refuses.
 //
-// Its arguments are a URL and a file, which is sent there by PUT. Without them it has a server of its own.
+// The arguments are a URL and a file, which is sent there with PUT. Without arguments, it uses its own server.
 
 import Bluebonnet
 import BluebonnetTesting
@@ -122,7 +122,7 @@ enum Upload {
 }
 
 // snippet.zeros
-/// Zeros, a piece at a time, made when they are wanted.
+/// Zeros in pieces, which are created on demand.
 struct Zeros: AsyncSequence, Sendable {
     var count: Int
 
@@ -143,7 +143,7 @@ struct Zeros: AsyncSequence, Sendable {
 
 // snippet.hide
 
-/// Shows the progress of a body in a line that is updated, where there is a terminal.
+/// Shows the progress of a body in a line that is updated, if there is a terminal.
 enum Progress {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 

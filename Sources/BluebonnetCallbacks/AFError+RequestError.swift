@@ -3,12 +3,13 @@ import BluebonnetFoundation
 import Foundation
 
 extension AFError {
-    /// Creates an error of a `RequestError`.
+    /// Creates an error from a `RequestError`.
     ///
-    /// Each kind has one case. What ended the exchange is a `URLError` where there is one for it, whose user info has the
-    /// `RequestError` under `NSUnderlyingErrorKey`.
+    /// Maps each kind to the closest case; some kinds map to several cases, depending on the reason. A failure of the
+    /// exchange becomes `.sessionTaskFailed`, with a matching `URLError` if there is one. A `URLError` made for this
+    /// holds the `RequestError` under `NSUnderlyingErrorKey`.
     ///
-    /// - Parameter error: What went wrong.
+    /// - Parameter error: The error to convert.
     public init(_ error: RequestError) {
         let cause = error.underlying ?? error
         self =
@@ -61,7 +62,7 @@ extension RequestError.MultipartEncodingReason {
         }
     }
 
-    /// Errors hold the path of a file, or the text of a URL with another scheme than `file`.
+    /// Converts a file path, or a URL with a scheme other than `file`, as stored in a `RequestError`.
     private static func url(_ text: String) -> URL {
         text.contains("://") ? URL(string: text) ?? URL(filePath: text) : URL(filePath: text)
     }

@@ -1,30 +1,31 @@
-// Code in this style names URLs, requests and queues; one import is enough for it.
+// Code in this style uses URLs, requests and queues; a single import provides them all.
 @_exported public import Bluebonnet
 @_exported public import BluebonnetFoundation
 @_exported public import Dispatch
 public import Foundation
 import FoundationNetworking
 
-/// The default session, by the name under which code in this style knows it.
+/// The default session, under the name that Alamofire code uses.
 public let AF = Session.default
 
-/// The response of a `DataRequest` with the error type of this module.
+/// The response of a `DataRequest`, with ``AFError`` as the error type.
 public typealias AFDataResponse<Success: Sendable> = DataResponse<Success, AFError>
 
-/// The response of a `DownloadRequest` with the error type of this module.
+/// The response of a `DownloadRequest`, with ``AFError`` as the error type.
 public typealias AFDownloadResponse<Success: Sendable> = DownloadResponse<Success, AFError>
 
-/// A value, or an error of this module.
+/// A value or an ``AFError``.
 public typealias AFResult<Success> = Result<Success, AFError>
 
-/// Says what went wrong with a request, in the cases that code in this style tests for; made of a `RequestError`.
+/// The error of a failed request, with the cases of Alamofire's `AFError`; created from a `RequestError`.
 ///
-/// ``underlyingError`` is what caused it: an error of your own code where that threw, and the `RequestError` otherwise,
-/// which knows more: the URL, the attempts, and the beginning of the response's body.
+/// ``underlyingError`` is the cause. If your own code threw an error, it is that error; otherwise it is usually the
+/// `RequestError` or a `URLError`. ``requestError`` is the `RequestError` with more details: the URL, the attempts, and
+/// the beginning of the response's body.
 public enum AFError: Error {
     /// The body to upload could not be read.
     case createUploadableFailed(error: any Error)
-    /// The request could not be made of what was to be converted.
+    /// The request could not be created, or it is invalid.
     case createURLRequestFailed(error: any Error)
     /// The file could not be moved to its destination.
     case downloadedFileMoveFailed(error: any Error, source: URL, destination: URL)
@@ -40,118 +41,118 @@ public enum AFError: Error {
     case parameterEncoderFailed(reason: ParameterEncoderFailureReason)
     /// An adapter failed.
     case requestAdaptationFailed(error: any Error)
-    /// A retrier reports another error than that which it was asked about.
+    /// A retrier failed the request with a different error than the one it received.
     case requestRetryFailed(retryError: any Error, originalError: any Error)
-    /// The response was refused by a validator.
+    /// A validator refused the response.
     case responseValidationFailed(reason: ResponseValidationFailureReason)
-    /// The response could not be turned into a value.
+    /// The response could not be converted to a value.
     case responseSerializationFailed(reason: ResponseSerializationFailureReason)
     /// The server's certificate was refused, or TLS could not be set up.
     case serverTrustEvaluationFailed(reason: ServerTrustFailureReason)
-    /// The session was gone, or shut down, before the request began.
+    /// The session was released or shut down before the request began.
     case sessionDeinitialized
-    /// Not made by Bluebonnet, whose sessions do not become invalid with requests under way.
+    /// Never created by Bluebonnet, whose sessions do not become invalid while requests are running.
     case sessionInvalidated(error: (any Error)?)
-    /// The exchange failed: no connection, no answer in time, or none that is HTTP.
+    /// The exchange failed, for example because of a failed connection, a timeout or an invalid HTTP response.
     case sessionTaskFailed(error: any Error)
-    /// The request cannot be sent as it is.
+    /// The request is not valid and cannot be sent.
     case urlRequestValidationFailed(reason: URLRequestValidationFailureReason)
 
-    /// Says why a multipart form could not be encoded.
+    /// The reasons why a multipart form could not be encoded.
     public enum MultipartEncodingFailureReason: Sendable {
-        /// The URL is not one of a file.
+        /// The URL is not a file URL.
         case bodyPartURLInvalid(url: URL)
-        /// The file's URL has no last component to make a file name of.
+        /// The file's URL has no last path component to use as the file name.
         case bodyPartFilenameInvalid(in: URL)
-        /// There is no such file, or it may not be read.
+        /// The file does not exist or is not accessible.
         case bodyPartFileNotReachable(at: URL)
         /// The file cannot be read.
         case bodyPartFileNotReachableWithError(atURL: URL, error: any Error)
-        /// The path is that of a directory.
+        /// The path is a directory.
         case bodyPartFileIsDirectory(at: URL)
-        /// There is a file already where the form was to be written.
+        /// A file already exists at the output URL of the form.
         case outputStreamFileAlreadyExists(at: URL)
-        /// The place where the form was to be written is not the URL of a file.
+        /// The output URL of the form is not a file URL.
         case outputStreamURLInvalid(url: URL)
         /// The form could not be written.
         case outputStreamWriteFailed(error: any Error)
-        /// A part could not be read, has another length than stated, or cannot be sent.
+        /// A part could not be read, has a different length than stated, or cannot be sent.
         case inputStreamReadFailed(error: any Error)
     }
 
-    /// Says why a `ParameterEncoding` failed.
+    /// The reasons why a `ParameterEncoding` failed.
     public enum ParameterEncodingFailureReason: Sendable {
         /// The request has no URL.
         case missingURL
-        /// The parameters are not JSON.
+        /// The parameters cannot be written as JSON.
         case jsonEncodingFailed(error: any Error)
-        /// An encoding of your own threw.
+        /// A custom encoding threw an error.
         case customEncodingFailed(error: any Error)
     }
 
-    /// Says why a `ParameterEncoder` failed.
+    /// The reasons why a `ParameterEncoder` failed.
     public enum ParameterEncoderFailureReason: Sendable {
-        /// The encoder threw.
+        /// The encoder threw an error.
         case encoderFailed(error: any Error)
     }
 
-    /// Says why a response was refused.
+    /// The reasons why a response was refused.
     public enum ResponseValidationFailureReason: Sendable {
         /// The file cannot be read.
         case dataFileReadFailed(at: URL)
         /// The response has a body, but no content type.
         case missingContentType(acceptableContentTypes: [String])
-        /// The content type is not an acceptable one.
+        /// The content type is not acceptable.
         case unacceptableContentType(acceptableContentTypes: [String], responseContentType: String)
-        /// The status code is not an acceptable one.
+        /// The status code is not acceptable.
         case unacceptableStatusCode(code: Int)
-        /// A validator of your own refused it.
+        /// A custom validator refused the response.
         case customValidationFailed(error: any Error)
     }
 
-    /// Says why a response could not be turned into a value.
+    /// The reasons why a response could not be converted to a value.
     public enum ResponseSerializationFailureReason: Sendable {
-        /// The body is empty, and neither the method nor the status code allows that.
+        /// The body is empty, and neither the method nor the status code allows an empty body.
         case inputDataNilOrZeroLength
         /// The file with the body cannot be read.
         case inputFileReadFailed(at: URL)
-        /// The body is not text in the encoding, which is `nil` when it is none that Foundation knows.
+        /// The body is not text in this encoding; `nil` if Foundation does not know the encoding.
         case stringSerializationFailed(encoding: String.Encoding?)
         /// The body is not JSON.
         case jsonSerializationFailed(error: any Error)
-        /// The decoder threw.
+        /// The decoder threw an error.
         case decodingFailed(error: any Error)
-        /// A serializer of your own threw.
+        /// A custom serializer threw an error.
         case customSerializationFailed(error: any Error)
-        /// The body is empty, allowed, but the type has no value for that.
+        /// The body is empty, which is allowed, but the type has no value for an empty body.
         case invalidEmptyResponse(type: String)
     }
 
-    /// Says why a server was not trusted.
+    /// The reasons why a server was not trusted.
     public enum ServerTrustFailureReason: Sendable {
-        /// The trust manager has no evaluator for the host, and needs one.
+        /// The trust manager requires an evaluator for every host, and has none for this host.
         case noRequiredEvaluator(host: String)
         /// No certificate is pinned.
         case noCertificatesFound
         /// No public key is pinned.
         case noPublicKeysFound
-        /// The certificate, a file of the configuration, or the handshake is bad; the error says which.
+        /// The certificate, a file of the configuration or the handshake is invalid; the error has the details.
         case trustEvaluationFailed(error: any Error)
-        /// The certificate has expired, or is not signed by a trusted authority.
+        /// The certificate has expired, or no trusted authority has signed it.
         case defaultEvaluationFailed(error: any Error)
-        /// The certificate is for other hosts.
+        /// The certificate does not match the host.
         case hostValidationFailed(error: any Error)
-        /// A certificate was revoked, or it is not known that it was not.
+        /// A certificate was revoked, or its revocation status is unknown.
         case revocationCheckFailed(error: any Error)
-        /// None of the certificates is a pinned one.
+        /// The chain contains no pinned certificate.
         case certificatePinningFailed(error: any Error)
-        /// None of the certificates has a pinned key.
+        /// The chain contains no pinned public key.
         case publicKeyPinningFailed(error: any Error)
-        /// An evaluator of your own refused.
+        /// A custom evaluator refused the server.
         case customEvaluationFailed(error: any Error)
     }
 
-    /// Says why a request cannot be sent as it is.
+    /// The reasons why a request is not valid.
     public enum URLRequestValidationFailureReason: Sendable {
         /// A GET, HEAD or TRACE request has a body.
         case bodyDataInGETRequest
@@ -161,13 +162,13 @@ public enum AFError: Error {
 extension AFError {
     /// Whether the body to upload could not be read.
     public var isCreateUploadableError: Bool { if case .createUploadableFailed = self { true } else { false } }
-    /// Whether the request could not be made.
+    /// Whether the request could not be created, or is invalid.
     public var isCreateURLRequestError: Bool { if case .createURLRequestFailed = self { true } else { false } }
     /// Whether the file could not be moved.
     public var isDownloadedFileMoveError: Bool { if case .downloadedFileMoveFailed = self { true } else { false } }
     /// Whether the request was cancelled.
     public var isExplicitlyCancelledError: Bool { if case .explicitlyCancelled = self { true } else { false } }
-    /// Whether something is not a URL.
+    /// Whether a value is not a URL that can be requested.
     public var isInvalidURLError: Bool { if case .invalidURL = self { true } else { false } }
     /// Whether a multipart form could not be encoded.
     public var isMultipartEncodingError: Bool { if case .multipartEncodingFailed = self { true } else { false } }
@@ -177,11 +178,11 @@ extension AFError {
     public var isParameterEncoderError: Bool { if case .parameterEncoderFailed = self { true } else { false } }
     /// Whether an adapter failed.
     public var isRequestAdaptationError: Bool { if case .requestAdaptationFailed = self { true } else { false } }
-    /// Whether a retrier reports an error of its own.
+    /// Whether a retrier failed the request with a different error.
     public var isRequestRetryError: Bool { if case .requestRetryFailed = self { true } else { false } }
     /// Whether a validator refused the response.
     public var isResponseValidationError: Bool { if case .responseValidationFailed = self { true } else { false } }
-    /// Whether the response could not be turned into a value.
+    /// Whether the response could not be converted to a value.
     public var isResponseSerializationError: Bool {
         if case .responseSerializationFailed = self { true } else { false }
     }
@@ -189,16 +190,18 @@ extension AFError {
     public var isServerTrustEvaluationError: Bool {
         if case .serverTrustEvaluationFailed = self { true } else { false }
     }
-    /// Whether the session was gone.
+    /// Whether the session was released or shut down before the request began.
     public var isSessionDeinitializedError: Bool { if case .sessionDeinitialized = self { true } else { false } }
-    /// Whether the session was invalid.
+    /// Whether the session was invalid; always `false` for errors that Bluebonnet creates.
     public var isSessionInvalidatedError: Bool { if case .sessionInvalidated = self { true } else { false } }
     /// Whether the exchange failed.
     public var isSessionTaskError: Bool { if case .sessionTaskFailed = self { true } else { false } }
-    /// Whether the request cannot be sent as it is.
+    /// Whether the request is not valid.
     public var isURLRequestValidationError: Bool { if case .urlRequestValidationFailed = self { true } else { false } }
 
-    /// The cause of the error: an error of your own code, or a `RequestError`.
+    /// The cause of the error, such as an error of your own code, a `RequestError` or a `URLError`.
+    ///
+    /// It is `nil` if the error has no cause, for example for a refused status code.
     public var underlyingError: (any Error)? {
         switch self {
         case .createUploadableFailed(let error), .createURLRequestFailed(let error),
@@ -227,7 +230,7 @@ extension AFError {
         }
     }
 
-    /// The URL that the error is about, if it is about one.
+    /// The invalid URL, or the URL of a file that could not be put into a multipart form.
     public var url: URL? {
         switch self {
         case .invalidURL(let text): URL(string: text)
@@ -243,11 +246,11 @@ extension AFError {
         }
     }
 
-    /// The status code that was not acceptable.
+    /// The status code, if it was not acceptable.
     public var responseCode: Int? {
         if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { code } else { nil }
     }
-    /// The content types that are acceptable, of a response that had none of them.
+    /// The acceptable content types, if the response had a different one or none.
     public var acceptableContentTypes: [String]? {
         switch self {
         case .responseValidationFailed(.missingContentType(let types)): types
@@ -255,21 +258,21 @@ extension AFError {
         default: nil
         }
     }
-    /// The content type that was not acceptable.
+    /// The content type of the response, if it was not acceptable.
     public var responseContentType: String? {
         if case .responseValidationFailed(.unacceptableContentType(_, let type)) = self { type } else { nil }
     }
-    /// The encoding in which the body is not text.
+    /// The encoding that could not decode the body.
     public var failedStringEncoding: String.Encoding? {
         if case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self { encoding } else { nil }
     }
-    /// Where the file is that could not be moved.
+    /// The URL of the file that could not be moved.
     public var sourceURL: URL? { if case .downloadedFileMoveFailed(_, let url, _) = self { url } else { nil } }
-    /// Where the file was to be moved.
+    /// The URL to which the file could not be moved.
     public var destinationURL: URL? { if case .downloadedFileMoveFailed(_, _, let url) = self { url } else { nil } }
-    /// The data to resume the failed download with, if it can be resumed.
+    /// The data for resuming the failed download, if it can be resumed.
     public var downloadResumeData: Data? { requestError?.resumeData }
-    /// The `RequestError` that the error was made of, if it keeps that.
+    /// The `RequestError` from which this error was created, if it is still available.
     public var requestError: RequestError? {
         let error = underlyingError
         return error as? RequestError ?? (error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? RequestError
@@ -306,6 +309,6 @@ extension AFError: LocalizedError, Described {
 }
 
 extension Error {
-    /// The error as an ``AFError``, if it is one, or a `RequestError`, which becomes one.
+    /// The error as an ``AFError``, if it is an ``AFError`` or a `RequestError`.
     public var asAFError: AFError? { self as? AFError ?? (self as? RequestError).map(AFError.init) }
 }

@@ -2,167 +2,169 @@ public import Bluebonnet
 import BluebonnetFoundation
 public import FoundationNetworking
 
-/// A `RequestAdapter` that answers by a completion handler, and in Foundation's terms.
+/// A `RequestAdapter` that uses completion handlers and `URLRequest`.
 ///
-/// Parts of the request that a `URLRequest` does not have stay unchanged. The completion handler may be called from
-/// anywhere; the first call counts. A handler that is dropped without a call fails the request.
+/// Parts of the request that a `URLRequest` cannot represent stay unchanged. The completion handler may be called from
+/// any thread; only the first call counts. If it is released without a call, the request fails.
 public protocol CallbackRequestAdapter: RequestAdapter {
     /// Changes a request before it is sent.
     ///
-    /// Called on the global pool, once for each attempt. Either this method is to be implemented or the one with a state.
+    /// Called on the global pool, once for each attempt. Implement either this method or the method with a state.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request.
-    ///   - session: Its session.
-    ///   - completion: To be called with the request to send, or with why there is none.
+    ///   - urlRequest: The request to change.
+    ///   - session: The session of the request.
+    ///   - completion: The handler to call with the request to send, or with an error that fails the request.
     func adapt(
         _ urlRequest: URLRequest, for session: Session,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
 
-    /// Changes a request before it is sent, knowing which it is.
+    /// Changes a request before it is sent, with the state of the request.
+    ///
+    /// By default, calls the method without a state.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request.
-    ///   - state: Whose request it is; `requestID` names it.
-    ///   - completion: To be called with the request to send, or with why there is none.
+    ///   - urlRequest: The request to change.
+    ///   - state: The state of the request being adapted, such as its session and its `requestID`.
+    ///   - completion: The handler to call with the request to send, or with an error that fails the request.
     func adapt(
         _ urlRequest: URLRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
 }
 
 extension CallbackRequestAdapter {
-    /// Leaves the request as it is.
+    /// Passes the request on unchanged.
     public func adapt(
         _ urlRequest: URLRequest, for session: Session,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { completion(.success(urlRequest)) }
 
-    /// Asks the method without a state.
+    /// Calls the method without a state.
     public func adapt(
         _ urlRequest: URLRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) { adapt(urlRequest, for: state.session, completion: completion) }
 
-    /// Asks the method with a completion handler.
+    /// Calls the method with a completion handler.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 }
 
-/// A `RequestRetrier` that answers by a completion handler.
+/// A `RequestRetrier` that uses a completion handler.
 ///
-/// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call says
-/// `.doNotRetry`.
+/// The completion handler may be called from any thread; only the first call counts. If it is released without a call,
+/// the request is not retried.
 public protocol CallbackRequestRetrier: RequestRetrier {
     /// Decides whether a failed request is retried.
     ///
     /// Called on the global pool, once for each distinct failure.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why the request failed, as an ``AFError``.
-    ///   - completion: To be called with what to do.
+    ///   - request: The request that failed.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request, as an ``AFError``.
+    ///   - completion: The handler to call with the decision.
     func retry(
         _ request: any Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void)
 }
 
 extension CallbackRequestRetrier {
-    /// Asks the method with a completion handler.
+    /// Calls the method with a completion handler.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// A `RequestInterceptor` that answers by completion handlers; what it does not implement changes nothing.
+/// A `RequestInterceptor` that uses completion handlers; its default methods neither adapt nor retry.
 public protocol CallbackRequestInterceptor: RequestInterceptor, CallbackRequestAdapter, CallbackRequestRetrier {}
 
 extension CallbackRequestInterceptor {
-    /// Does not try again.
+    /// Does not retry the request.
     public func retry(
         _ request: any Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) { completion(.doNotRetry) }
 
-    /// Asks the method with a completion handler.
+    /// Calls the method with a completion handler.
     @concurrent
     public func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest {
         try await Callbacks.adapt(request) { adapt($0, using: state, completion: $1) }
     }
 
-    /// Asks the method with a completion handler.
+    /// Calls the method with a completion handler.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         await Callbacks.retry(error) { retry(request, for: session, dueTo: $0, completion: $1) }
     }
 }
 
-/// An `Authenticator` that answers by a completion handler, and in Foundation's terms.
+/// An `Authenticator` that uses a completion handler and Foundation's request and response types.
 ///
-/// The completion handler may be called from anywhere; the first call counts. One that is dropped without a call fails
-/// the refresh.
+/// The completion handler may be called from any thread; only the first call counts. If it is released without a call,
+/// the refresh fails.
 public protocol CallbackAuthenticator<Credential>: Authenticator {
-    /// What requests are authenticated with.
-    // Once more, so that it is inferred of the methods of this protocol.
+    /// The type of the credential, such as an access token.
+    // Repeated here so that the type is inferred from the methods of this protocol.
     associatedtype Credential
 
-    /// Puts the credential into a request, usually as its `Authorization` field.
+    /// Adds the credential to a request, usually as its `Authorization` field.
     ///
     /// - Parameters:
-    ///   - credential: The credential.
+    ///   - credential: The current credential.
     ///   - urlRequest: The request that is about to be sent.
     func apply(_ credential: Credential, to urlRequest: inout URLRequest)
 
-    /// Gets a new credential in place of one that has expired or was refused.
+    /// Replaces a credential that has expired or was refused.
     ///
     /// - Parameters:
-    ///   - credential: The credential that is of no use any longer.
-    ///   - session: The session of a request that needs another. Requests that are started before this returns do not
-    ///     pass the interceptor.
-    ///   - completion: To be called with the new credential, or with why there is none.
+    ///   - credential: The credential to replace.
+    ///   - session: The session of a request that needs a new credential. Requests that this method starts before it
+    ///     returns bypass the interceptor.
+    ///   - completion: The handler to call with the new credential, or with an error that fails the refresh.
     func refresh(
         _ credential: Credential, for session: Session,
         completion: @escaping @Sendable (Result<Credential, any Error>) -> Void)
 
-    /// Returns whether a request failed since the server does not accept its credential.
+    /// Returns whether a request failed because the server does not accept its credential.
     ///
     /// - Parameters:
     ///   - urlRequest: The request as it was sent.
-    ///   - response: The response.
-    ///   - error: Why the request failed, as an ``AFError``.
-    /// - Returns: Whether the credential is to be refreshed, and the request to be sent again.
+    ///   - response: The response head.
+    ///   - error: The error of the request, as an ``AFError``.
+    /// - Returns: Whether to refresh the credential and send the request again.
     func didRequest(
         _ urlRequest: URLRequest, with response: HTTPURLResponse, failDueToAuthenticationError error: any Error
     ) -> Bool
 
-    /// Returns whether a request was authenticated with a credential.
+    /// Returns whether a request was authenticated with the current credential.
     ///
     /// - Parameters:
     ///   - urlRequest: The request as it was sent.
-    ///   - credential: The credential of now.
-    /// - Returns: Whether the request has the credential in it.
+    ///   - credential: The current credential.
+    /// - Returns: Whether the request contains the credential.
     func isRequest(_ urlRequest: URLRequest, authenticatedWith credential: Credential) -> Bool
 }
 
 extension CallbackAuthenticator {
-    /// Asks the method in Foundation's terms.
+    /// Converts the request and calls the method with a `URLRequest`.
     public func apply(_ credential: Credential, to request: inout HTTPRequest) {
         let original = URLRequest(request)
         var changed = original
         apply(credential, to: &changed)
-        // A request that would become invalid is sent unchanged, and the server decides about it.
+        // A request that would become invalid is sent unchanged; the server then decides.
         if let authenticated = try? request.changed(from: original, to: changed) { request = authenticated }
     }
 
-    /// Asks the method with a completion handler.
+    /// Calls the method with a completion handler.
     @concurrent public func refresh(_ credential: Credential, for session: Session) async throws -> Credential {
         try await Callbacks.value { refresh(credential, for: session, completion: $0) }
     }
 
-    /// Asks the method in Foundation's terms.
+    /// Converts the request and the response and calls the method with Foundation's types.
     public func didRequest(
         _ request: HTTPRequest, with response: HTTPResponse, failDueToAuthenticationError error: any Error
     ) -> Bool {
@@ -170,32 +172,32 @@ extension CallbackAuthenticator {
             URLRequest(request), with: response.urlResponse, failDueToAuthenticationError: error.asAFError ?? error)
     }
 
-    /// Asks the method in Foundation's terms.
+    /// Converts the request and calls the method with a `URLRequest`.
     public func isRequest(_ request: HTTPRequest, authenticatedWith credential: Credential) -> Bool {
         isRequest(URLRequest(request), authenticatedWith: credential)
     }
 }
 
-/// Changes a request, and calls a completion handler with it.
+/// Changes a request and passes it to a completion handler.
 package typealias AdaptHandler =
     @Sendable (
         _ urlRequest: URLRequest, _ session: Session,
         _ completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
     ) -> Void
 
-/// Decides about a request that failed, and calls a completion handler with that.
+/// Decides whether to retry a failed request, and passes the decision to a completion handler.
 package typealias RetryHandler =
     @Sendable (
         _ request: any Request, _ session: Session, _ error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> Void
 
-// `@preconcurrency`, here and below: Alamofire's closures are not marked as Sendable, so code in Swift 5 mode that passes such a
-// one compiles as it did. In Swift 6 mode the closure is checked.
+// `@preconcurrency`, here and below: Alamofire's closures are not marked as `Sendable`, so code in Swift 5 mode that
+// passes such a closure still compiles. In Swift 6 mode the closure is checked.
 extension Adapter {
-    /// Creates an adapter of a closure that answers by a completion handler; see `CallbackRequestAdapter`.
+    /// Creates an adapter from a closure with a completion handler; see `CallbackRequestAdapter`.
     ///
-    /// - Parameter adaptHandler: Gets the request, its session and the completion handler.
+    /// - Parameter adaptHandler: The closure. It receives the request, its session and the completion handler.
     @preconcurrency public init(
         _ adaptHandler:
             @escaping @Sendable (
@@ -210,9 +212,10 @@ extension Adapter {
 }
 
 extension Retrier {
-    /// Creates a retrier of a closure that answers by a completion handler; see `CallbackRequestRetrier`.
+    /// Creates a retrier from a closure with a completion handler; see `CallbackRequestRetrier`.
     ///
-    /// - Parameter retryHandler: Gets the request, its session, the error and the completion handler.
+    /// - Parameter retryHandler: The closure. It receives the request, its session, the error and the completion
+    ///   handler.
     @preconcurrency public init(
         _ retryHandler:
             @escaping @Sendable (
@@ -227,11 +230,11 @@ extension Retrier {
 }
 
 extension Interceptor {
-    /// Creates an interceptor of closures that answer by completion handlers.
+    /// Creates an interceptor from closures with completion handlers.
     ///
     /// - Parameters:
-    ///   - adaptHandler: Changes requests.
-    ///   - retryHandler: Decides about requests that failed.
+    ///   - adaptHandler: The closure that changes requests; see `CallbackRequestAdapter`.
+    ///   - retryHandler: The closure that decides whether failed requests are retried; see `CallbackRequestRetrier`.
     @preconcurrency public init(
         adaptHandler:
             @escaping @Sendable (
@@ -249,7 +252,7 @@ extension Interceptor {
 }
 
 extension RequestAdapter where Self == Adapter {
-    /// An adapter of a closure that answers by a completion handler.
+    /// Creates an adapter from a closure with a completion handler; see `CallbackRequestAdapter`.
     @preconcurrency public static func adapter(
         using closure:
             @escaping @Sendable (
@@ -260,7 +263,7 @@ extension RequestAdapter where Self == Adapter {
 }
 
 extension RequestRetrier where Self == Retrier {
-    /// A retrier of a closure that answers by a completion handler.
+    /// Creates a retrier from a closure with a completion handler; see `CallbackRequestRetrier`.
     @preconcurrency public static func retrier(
         using closure:
             @escaping @Sendable (
@@ -271,7 +274,7 @@ extension RequestRetrier where Self == Retrier {
 }
 
 extension RequestInterceptor where Self == Interceptor {
-    /// An interceptor of closures that answer by completion handlers.
+    /// Creates an interceptor from closures with completion handlers.
     @preconcurrency
     public static func interceptor(
         adapter:
@@ -289,9 +292,9 @@ extension RequestInterceptor where Self == Interceptor {
     }
 }
 
-/// Asks user code that answers by completion handlers.
+/// Calls user code that takes a completion handler, and waits for the handler's value.
 private enum Callbacks {
-    /// Says that a completion handler was dropped without having been called.
+    /// The error for a completion handler that was released without a call.
     private struct CompletionNotCalled: Error, CustomStringConvertible {
         var description: String { "a completion handler was dropped and not called" }
     }

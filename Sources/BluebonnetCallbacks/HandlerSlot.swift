@@ -1,10 +1,10 @@
 import Bluebonnet
 import Dispatch
 
-/// The place of one handler among those of its request.
+/// The place of one handler in the call order of its request.
 ///
-/// Anything may be done with it from any thread. The handlers of a request that are still to be called are known by the
-/// request's id; nothing is kept of a request that has none, and neither request nor session is kept by this.
+/// Thread-safe. A request's pending handlers are stored under its id; nothing is stored for a request without handlers.
+/// A slot retains neither the request nor its session.
 struct HandlerSlot: Sendable {
     private struct Call: Sendable {
         let queue: DispatchQueue
@@ -14,27 +14,27 @@ struct HandlerSlot: Sendable {
     private typealias Order = HandlerOrder<Call>
     private typealias Orders = Locked<[RequestID: Order]>
 
-    /// The orders of the requests with handlers, in several parts so that threads seldom meet.
+    /// The call orders of requests with handlers, in several parts to reduce lock contention.
     private static let parts: [Orders] = (0..<16).map { _ in Orders([:]) }
 
     private let request: RequestID
     private let number: Int
 
-    /// Takes the next place.
+    /// Takes the next place in the request's call order.
     init(for request: RequestID) {
         self.request = request
         number = Self.orders(of: request).withLock { $0[request, default: Order()].added() }
     }
 
-    /// Has a handler called on a queue when its turn comes.
+    /// Calls a handler on a queue when its turn comes.
     func call(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         Self.report(of: request) { $0.answered(number, with: Call(queue: queue, body: body)) }
     }
 
-    /// Leaves the place: there is nothing to call.
+    /// Gives up the place without a call.
     func leave() { Self.report(of: request) { $0.answered(number, with: nil) } }
 
-    /// Whether a request has handlers that are still to be called.
+    /// Whether a request has handlers that were not called yet.
     static func hasHandlers(_ request: RequestID) -> Bool { orders(of: request).withLock { $0[request] != nil } }
 
     private static func orders(of request: RequestID) -> Orders { parts[abs(request.hashValue % parts.count)] }
@@ -54,10 +54,10 @@ struct HandlerSlot: Sendable {
     }
 }
 
-/// Decides when the handlers of one request are called, as a value: in the order in which they were added, each once.
+/// Decides when the handlers of one request are called: once each, in the order in which they were added.
 ///
-/// Each handler has a slot. What it is called with becomes known at any time and in any order; it is called when all
-/// that were added before have returned.
+/// Each handler has a ticket. Its call can become known at any time and in any order. A handler is called when all
+/// handlers that were added before it have returned.
 struct HandlerOrder<Call: Sendable>: Sendable {
     /// The action for the reporter of an event.
     enum Action: Sendable {
@@ -73,19 +73,19 @@ struct HandlerOrder<Call: Sendable>: Sendable {
     /// The slot of the next handler that is called.
     private var turn = 0
     private var isCalling = false
-    /// The calls whose turn has not come; without a call, there is nothing to be done when it comes.
+    /// The calls whose turn has not come; `nil` for a handler that gave up its place.
     private var waiting: [Int: Call?] = [:]
 
-    /// A handler was added; returns its slot.
+    /// Records a new handler and returns its ticket.
     mutating func added() -> Int {
         defer { nextSlot += 1 }
         return nextSlot
     }
 
-    /// It is known what a handler is called with, or that there is nothing to call.
+    /// Records the call for a ticket, or that there is nothing to call.
     mutating func answered(_ slot: Int, with call: Call?) -> Action {
         guard slot >= turn, waiting[slot] == nil else { return .nothing }
-        // The usual case, without a detour.
+        // The usual case, without storing the call.
         if slot == turn, !isCalling {
             turn += 1
             if let call { return make(call) }
@@ -95,7 +95,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
         return .nothing
     }
 
-    /// The call that was under way has returned.
+    /// Records that the current call has returned.
     mutating func returned() -> Action {
         isCalling = false
         return next()
@@ -116,7 +116,7 @@ struct HandlerOrder<Call: Sendable>: Sendable {
 }
 
 nonisolated extension Request {
-    /// Attaches a serializer, in the order of the handlers, and has a handler called with its response in its turn.
+    /// Attaches a serializer, and calls a handler with its response in the order in which the handlers were added.
     func handle<Response: Sendable>(
         on queue: DispatchQueue, _ handler: @escaping @Sendable (Response) -> Void,
         _ attach: (@escaping @Sendable (Response) -> Void) -> Void
@@ -126,13 +126,14 @@ nonisolated extension Request {
         return self
     }
 
-    /// Does something with each value of a sequence that ends when the request does.
+    /// Runs a closure for each value of a sequence that ends when the request ends.
     ///
-    /// All is done before a response handler that was added later is called.
+    /// The closure has returned for all values before any response handler that was added later is called.
     func forEach<Value: Sendable>(
         in sequence: StreamOf<Value>, _ body: @escaping @Sendable (Value) async -> Void
     ) -> Self {
-        // Begun before this returns, so that nothing is missed; and not kept by the request, or that by it.
+        // Starts before this method returns, so that no value is missed. The task and the request do not retain each
+        // other.
         Task.immediate { [slot = HandlerSlot(for: id)] in
             for await value in sequence { await body(value) }
             slot.leave()
@@ -141,10 +142,10 @@ nonisolated extension Request {
     }
 }
 
-/// Waits for a completion handler of the user's code to be called.
+/// Waits until user code calls a completion handler.
 ///
-/// The first call counts, and further ones do nothing. A waiter that is dropped without a call would leave its request
-/// waiting indefinitely, so it gives a fallback then.
+/// Only the first call counts. If the handler is released without a call, the waiter returns a fallback value;
+/// otherwise the request would wait indefinitely.
 final class CompletionWaiter<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value, Never>?>
     private let fallback: Value
@@ -158,7 +159,7 @@ final class CompletionWaiter<Value: Sendable>: Sendable {
 
     private func give(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
 
-    /// Calls user code with a completion handler, and returns what that is called with.
+    /// Calls user code with a completion handler, and returns the value that the handler receives.
     nonisolated(nonsending) static func wait(
         fallback: Value, _ ask: (@escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
@@ -169,14 +170,15 @@ final class CompletionWaiter<Value: Sendable>: Sendable {
     }
 }
 
-// These turn a handler of the main actor into one that is called on the main queue, which is the same.
-// Safety: called on the main queue, or else they trap.
+// These functions convert a handler of the main actor into a handler for the main queue, which runs the main actor's
+// code.
+// Safety: `assumeIsolated` traps if the handler is called on any other queue.
 
 func onMain<Argument: Sendable>(_ handler: @escaping @MainActor (Argument) -> Void) -> @Sendable (Argument) -> Void {
     { argument in MainActor.assumeIsolated { handler(argument) } }
 }
 
-/// For a handler that may throw.
+/// Converts a handler that may throw.
 func onMain<Argument: Sendable>(
     _ handler: @escaping @MainActor (Argument) throws -> Void
 ) -> @Sendable (Argument) throws -> Void {

@@ -5,30 +5,31 @@ public import Foundation
 public import FoundationNetworking
 
 nonisolated extension Request {
-    /// Calls a handler on a queue as more of the request's body is sent.
+    /// Calls a handler on a queue with the upload progress of the request's body.
     ///
-    /// Any number of handlers may be set; each call has a value of its own, and those that the queue is too slow for are
-    /// skipped, but for the last. On a serial queue, all calls are made before that of a response handler which was added
-    /// later on the same queue. Watching does not start the request.
+    /// You can add any number of handlers. Each call receives a new `Progress`. If the queue is too slow, intermediate
+    /// values are skipped, but never the last value. On a serial queue, all calls happen before the call of a response
+    /// handler that was added later on the same queue. Observing does not start the request.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - closure: Gets how much was sent. `totalUnitCount` is -1 when the total is not known.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - closure: The handler of the progress. `totalUnitCount` is -1 if the total is not known.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func uploadProgress(
         queue: DispatchQueue, closure: @escaping @Sendable (_ progress: Progress) -> Void
     ) -> Self { watch(uploadProgressUpdates(), on: queue, closure) }
-    /// As ``uploadProgress(queue:closure:)``, on the main queue.
+    /// Calls a handler on the main queue with the upload progress; see ``uploadProgress(queue:closure:)``.
     @discardableResult
     public func uploadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
         uploadProgress(queue: .main, closure: onMain(closure))
     }
 
-    /// Calls a handler on a queue as more of the response's body is received; see ``uploadProgress(queue:closure:)``.
+    /// Calls a handler on a queue with the download progress of the response's body; see
+    /// ``uploadProgress(queue:closure:)``.
     @discardableResult @preconcurrency public func downloadProgress(
         queue: DispatchQueue, closure: @escaping @Sendable (_ progress: Progress) -> Void
     ) -> Self { watch(downloadProgressUpdates(), on: queue, closure) }
-    /// As ``downloadProgress(queue:closure:)``, on the main queue.
+    /// Calls a handler on the main queue with the download progress; see ``downloadProgress(queue:closure:)``.
     @discardableResult
     public func downloadProgress(closure: @escaping @MainActor (_ progress: Progress) -> Void) -> Self {
         downloadProgress(queue: .main, closure: onMain(closure))
@@ -40,7 +41,7 @@ nonisolated extension Request {
     ) -> Self {
         let latest = Locked<TransferProgress?>(nil)
         return forEach(in: updates) { value in
-            // While a call waits for the queue, it only learns what it will be about.
+            // While a call waits for the queue, only replace its value.
             guard latest.withLock({ exchange(&$0, with: value) }) == nil else { return }
             queue.async {
                 guard let value = latest.withLock({ $0.take() }) else { return }
@@ -51,32 +52,33 @@ nonisolated extension Request {
         }
     }
 
-    /// Calls a handler on a queue with each request that is made, one for each attempt and one for each redirect.
+    /// Calls a handler on a queue with each request that is created, one for each attempt and each redirect.
     ///
-    /// All calls are made before that of a response handler which was added later on the same serial queue. Watching does
-    /// not start the request.
+    /// On a serial queue, all calls happen before the call of a response handler that was added later on the same
+    /// queue. Observing does not start the request.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - handler: Gets the request, as adapters have left it.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - handler: The handler of the request, which adapters have already changed.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onURLRequestCreation(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ request: URLRequest) -> Void
     ) -> Self { forEach(in: httpRequests()) { request in queue.async { handler(URLRequest(request)) } } }
-    /// As ``onURLRequestCreation(on:perform:)``, on the main queue.
+    /// Calls a handler on the main queue with each request; see ``onURLRequestCreation(on:perform:)``.
     @discardableResult
     public func onURLRequestCreation(perform handler: @escaping @MainActor (_ request: URLRequest) -> Void) -> Self {
         onURLRequestCreation(on: .main, perform: onMain(handler))
     }
 
-    /// Calls a handler on a queue with the head of each response, before any of its body is received.
+    /// Calls a handler on a queue with the head of each response, before its body is received.
     ///
-    /// The body comes when the handler has returned. Has an effect on requests that have not been started.
+    /// The body is received after the handler has returned. Add the handler before the request starts; later it has no
+    /// effect.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - handler: Gets the head.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - handler: The handler of the response head.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue, perform handler: @escaping @Sendable (_ response: HTTPURLResponse) -> Void
     ) -> Self {
@@ -85,21 +87,24 @@ nonisolated extension Request {
             completion(.allow)
         }
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with the head of each response, before its body is received.
+    ///
+    /// The body is received after the handler has returned. Add the handler before the request starts; later it has no
+    /// effect.
     @discardableResult
     public func onHTTPResponse(perform handler: @escaping @MainActor (_ response: HTTPURLResponse) -> Void) -> Self {
         onHTTPResponse(on: .main, perform: onMain(handler))
     }
 
-    /// Asks a handler on a queue about the head of each response, before any of its body is received.
+    /// Calls a handler on a queue to decide, from the head of each response, whether to receive the body.
     ///
-    /// Has an effect on requests that have not been started.
+    /// Add the handler before the request starts; later it has no effect.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - handler: Gets the head, and a completion handler to be called with whether the body is wanted; the first call
-    ///     counts. One that is dropped without a call says `.cancel`.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - handler: The handler. It receives the response head and a completion handler to call with its decision. Only
+    ///     the first call counts. A completion handler that is released without a call decides `.cancel`.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func onHTTPResponse(
         on queue: DispatchQueue,
         perform handler:
@@ -113,7 +118,10 @@ nonisolated extension Request {
             }
         }
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue to decide, from the head of each response, whether to receive the body.
+    ///
+    /// Add the handler before the request starts; later it has no effect. A completion handler that is released without
+    /// a call decides `.cancel`.
     @discardableResult public func onHTTPResponse(
         perform handler:
             @escaping @MainActor (
@@ -121,15 +129,15 @@ nonisolated extension Request {
             ) -> Void
     ) -> Self { onHTTPResponse(on: .main) { head, completion in onMain { handler($0, completion) }(head) } }
 
-    /// Calls a handler on a queue with the request as a `curl` command, without secrets, once it has been made.
+    /// Calls a handler on a queue with the request as a `curl` command, without secrets, once the request was created.
     ///
-    /// Does not start the request. If it ends before a request was created, the handler gets the command that the
-    /// request would have, or a comment if there is none.
+    /// Does not start the request. If the request ends before it was created, the handler receives the command that the
+    /// request would have, or a comment if there is no such command.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - handler: Gets the command, once.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - handler: The handler of the command. It is called once.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func cURLDescription(
         on queue: DispatchQueue, calling handler: @escaping @Sendable (_ description: String) -> Void
     ) -> Self {
@@ -141,7 +149,8 @@ nonisolated extension Request {
         }
         return self
     }
-    /// As ``cURLDescription(on:calling:)``, on a queue of the system's.
+    /// Calls a handler on a global dispatch queue with the request as a `curl` command; see
+    /// ``cURLDescription(on:calling:)``.
     @discardableResult @preconcurrency
     public func cURLDescription(calling handler: @escaping @Sendable (_ description: String) -> Void) -> Self {
         cURLDescription(on: .global(), calling: handler)
@@ -149,35 +158,35 @@ nonisolated extension Request {
 }
 
 nonisolated extension Session {
-    /// Calls a closure with the requests that are under way or awaited.
+    /// Calls a closure with the requests that are running or awaited.
     ///
-    /// Returns at once; requests may begin and end before the closure is called.
+    /// Returns at once. Requests may begin and end before the closure is called.
     ///
-    /// - Parameter action: Gets the requests, in the order of their creation; called on the global pool.
+    /// - Parameter action: The closure. It receives the requests in the order of their creation, on the global pool.
     @preconcurrency
     public func withAllRequests(perform action: @escaping @Sendable (_ requests: [any Request]) -> Void) {
         Task { await withAllRequests(action) }
     }
 
-    /// Cancels every request that was made so far, and calls a closure on a queue when all of them have been answered.
+    /// Cancels all requests created so far, and calls a closure on a queue when all of them have ended.
     ///
-    /// Returns at once. Requests that are made meanwhile go on, and are not waited for. That a request has been answered
-    /// does not say that its handlers have been called.
+    /// Returns at once. Requests that are created later are neither cancelled nor waited for. The handlers of an ended
+    /// request may not have been called yet.
     ///
     /// - Parameters:
-    ///   - queue: Where the closure is called.
-    ///   - completion: Called once.
+    ///   - queue: The queue on which the closure is called.
+    ///   - completion: The closure, which is called once.
     @preconcurrency
     public func cancelAllRequests(completingOn queue: DispatchQueue, completion: @escaping @Sendable () -> Void) {
-        // In the caller's order with the requests that it makes before and after this.
+        // Immediate, to keep the order with the requests that the caller creates before and after this call.
         Task.immediate {
             await cancelAllRequests()
             queue.async(execute: completion)
         }
     }
-    /// As ``cancelAllRequests(completingOn:completion:)``, on the main queue.
+    /// Cancels all requests created so far; see ``cancelAllRequests(completingOn:completion:)``.
     ///
-    /// - Parameter completion: Called once, if there is one.
+    /// - Parameter completion: A closure that is called once on the main queue; none by default.
     public func cancelAllRequests(completion: (@MainActor () -> Void)? = nil) {
         cancelAllRequests(completingOn: .main) { onMain { completion?() }(()) }
     }

@@ -4,19 +4,22 @@ public import Dispatch
 public import Foundation
 
 nonisolated extension SerializingRequest {
-    /// Makes a value with a serializer, and calls a handler with the response on a queue.
+    /// Calls a handler on a queue with the response, whose value a serializer creates.
     ///
-    /// Starts the request, unless its session or a suspension holds it back, and returns at once. The handlers of a request
-    /// are called one after the other in the order in which they were added, each exactly once, also when the request fails,
-    /// is cancelled or has been answered before; the task that adds a handler does not cancel the request when it is
-    /// cancelled itself. The serializer runs on the global pool, once for each attempt that was accepted; that of a
-    /// download gets the whole file, read.
+    /// Returns at once. Starts the request, unless the session does not start requests immediately or the request is
+    /// suspended.
+    ///
+    /// - Each handler is called exactly once, even if the request fails, is cancelled or has already ended.
+    /// - The handlers of a request are called one after the other, in the order in which they were added.
+    /// - Cancelling the task that adds a handler does not cancel the request.
+    /// - The serializer runs on the global pool, once for each accepted attempt. For a download, it receives the
+    ///   contents of the whole file.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called.
-    ///   - responseSerializer: Makes the value.
-    ///   - completionHandler: Gets the response, with the value or the error.
-    /// - Returns: The request.
+    ///   - queue: The queue on which the handler is called.
+    ///   - responseSerializer: The serializer that creates the value.
+    ///   - completionHandler: The handler of the response, with the value or the error.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency public func response<Serializer: ResponseSerializer>(
         queue: DispatchQueue, responseSerializer: Serializer,
         completionHandler: @escaping @Sendable (SerializedResponse<Self, Serializer.SerializedObject, AFError>) -> Void
@@ -26,7 +29,7 @@ nonisolated extension SerializingRequest {
                 .onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// As ``response(queue:responseSerializer:completionHandler:)``, on the main queue.
+    /// Calls a handler on the main queue; see ``response(queue:responseSerializer:completionHandler:)``.
     @discardableResult public func response<Serializer: ResponseSerializer>(
         responseSerializer: Serializer,
         completionHandler: @escaping @MainActor (SerializedResponse<Self, Serializer.SerializedObject, AFError>) -> Void
@@ -34,7 +37,9 @@ nonisolated extension SerializingRequest {
         response(queue: .main, responseSerializer: responseSerializer, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with a value decoded from the body on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with a value decoded from the body.
+    ///
+    /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
@@ -46,7 +51,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with a value decoded from the body.
+    ///
+    /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, dataPreprocessor: any DataPreprocessor = .passthrough,
         decoder: any DataDecoder = JSONDecoder(), emptyResponseCodes: Set<Int> = [204, 205],
@@ -59,7 +66,7 @@ nonisolated extension SerializingRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the body; see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseData(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -70,7 +77,7 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with the body; see `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseData(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -81,9 +88,9 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as text on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the body as text; see `response(queue:responseSerializer:completionHandler:)`.
     ///
-    /// Without an encoding it is the one that the response names, or else UTF-8 or ISO-8859-1.
+    /// If `encoding` is `nil`, the encoding is the one that the response names, otherwise UTF-8 or ISO-8859-1.
     @discardableResult @preconcurrency public func responseString(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -94,7 +101,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with the body as text; see
+    /// `response(queue:responseSerializer:completionHandler:)`.
+    ///
+    /// If `encoding` is `nil`, the encoding is the one that the response names, otherwise UTF-8 or ISO-8859-1.
     @discardableResult public func responseString(
         dataPreprocessor: any DataPreprocessor = .passthrough, encoding: String.Encoding? = nil,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -106,7 +116,10 @@ nonisolated extension SerializingRequest {
             completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as JSON objects on a queue; see `JSONObjectSerializer`.
+    /// Calls a handler on a queue with the body as objects of `JSONSerialization`.
+    ///
+    /// The objects are dictionaries, arrays, strings, numbers and `NSNull`, to be cast. See
+    /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseJSON(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = [204, 205], emptyRequestMethods: Set<HTTPMethod> = [.head],
@@ -118,7 +131,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with the body as objects of `JSONSerialization`.
+    ///
+    /// The objects are dictionaries, arrays, strings, numbers and `NSNull`, to be cast. See
+    /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responseJSON(
         dataPreprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = [204, 205],
         emptyRequestMethods: Set<HTTPMethod> = [.head], options: JSONSerialization.ReadingOptions = .fragmentsAllowed,
@@ -129,7 +145,10 @@ nonisolated extension SerializingRequest {
             emptyRequestMethods: emptyRequestMethods, options: options, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with the body as property-list objects on a queue; see `PropertyListObjectSerializer`.
+    /// Calls a handler on a queue with the body as objects of `PropertyListSerialization`.
+    ///
+    /// The objects are dictionaries, arrays, strings, numbers, dates and data, to be cast. See
+    /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responsePropertyList(
         queue: DispatchQueue, dataPreprocessor: any DataPreprocessor = .passthrough,
         options: PropertyListSerialization.ReadOptions = [],
@@ -138,7 +157,10 @@ nonisolated extension SerializingRequest {
         let serializer = PropertyListObjectSerializer(dataPreprocessor: dataPreprocessor, options: options)
         return response(queue: queue, responseSerializer: serializer, completionHandler: completionHandler)
     }
-    /// As the form with a queue, on the main queue.
+    /// Calls a handler on the main queue with the body as objects of `PropertyListSerialization`.
+    ///
+    /// The objects are dictionaries, arrays, strings, numbers, dates and data, to be cast. See
+    /// `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult public func responsePropertyList(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = [],
         completionHandler: @escaping @MainActor (SerializedResponse<Self, any Sendable, AFError>) -> Void
@@ -150,36 +172,42 @@ nonisolated extension SerializingRequest {
 }
 
 nonisolated extension DataRequest {
-    /// Calls a handler with the body as it is, which may be missing, on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the unserialized body, or `nil` if the body is empty.
+    ///
+    /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDataResponse<Data?>) -> Void
     ) -> DataRequest {
         response(queue: queue, responseSerializer: UnserializedBody(), completionHandler: completionHandler)
     }
-    /// As ``response(queue:completionHandler:)``, on the main queue.
+    /// Calls a handler on the main queue with the unserialized body; see ``response(queue:completionHandler:)``.
     @discardableResult
     public func response(completionHandler: @escaping @MainActor (AFDataResponse<Data?>) -> Void) -> DataRequest {
         response(queue: .main, completionHandler: onMain(completionHandler))
     }
 }
 
-/// Hands the body on as it is, or that there is none.
+/// Returns the body unchanged, or `nil` if it is empty.
 private struct UnserializedBody: SynchronousResponseSerializer {
     func serialize(_ input: SerializerInput) -> Data? { input.data.isEmpty ? nil : input.data }
 }
 
 nonisolated extension DownloadRequest {
-    /// Calls a handler with where the file is on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the URL of the file.
+    ///
+    /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func response(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL?>) -> Void
     ) -> Self { responseURL(queue: queue) { completionHandler($0.map { $0 }) } }
-    /// As ``response(queue:completionHandler:)``, on the main queue.
+    /// Calls a handler on the main queue with the URL of the file; see ``response(queue:completionHandler:)``.
     @discardableResult
     public func response(completionHandler: @escaping @MainActor (AFDownloadResponse<URL?>) -> Void) -> Self {
         response(queue: .main, completionHandler: onMain(completionHandler))
     }
 
-    /// Calls a handler with where the file is on a queue; see `response(queue:responseSerializer:completionHandler:)`.
+    /// Calls a handler on a queue with the URL of the file.
+    ///
+    /// See `response(queue:responseSerializer:completionHandler:)`.
     @discardableResult @preconcurrency public func responseURL(
         queue: DispatchQueue, completionHandler: @escaping @Sendable (AFDownloadResponse<URL>) -> Void
     ) -> Self {
@@ -187,22 +215,23 @@ nonisolated extension DownloadRequest {
             serializingURL(automaticallyCancelling: false).onCompletion { answer($0.mapError(AFError.init)) }
         }
     }
-    /// As ``responseURL(queue:completionHandler:)``, on the main queue.
+    /// Calls a handler on the main queue with the URL of the file; see ``responseURL(queue:completionHandler:)``.
     @discardableResult
     public func responseURL(completionHandler: @escaping @MainActor (AFDownloadResponse<URL>) -> Void) -> Self {
         responseURL(queue: .main, completionHandler: onMain(completionHandler))
     }
 
-    /// Ends the request, and calls a handler with what the download can be resumed with, if it can.
+    /// Cancels the request, and calls a handler with the data for resuming the download, if it can be resumed.
     ///
-    /// All awaiting tasks receive `.explicitlyCancelled`.
+    /// All tasks that await the request receive `.explicitlyCancelled`.
     ///
-    /// - Parameter completionHandler: Gets the data, once the request has ended; called on the global pool.
-    /// - Returns: The request.
+    /// - Parameter completionHandler: The handler of the data. It is called on the global pool, once the request has
+    ///   ended.
+    /// - Returns: This request, for chaining.
     @discardableResult @preconcurrency
     public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void) -> Self {
         cancel(producingResumeData: true)
-        // It has been cancelled or answered, and so is not started by this.
+        // The request was cancelled or has ended, so this does not start it.
         let task = serializingURL(automaticallyCancelling: false)
         Task { completionHandler(await task.response.resumeData) }
         return self

@@ -1,39 +1,39 @@
-// Code that was written with completion handlers gives these names to protocols in Foundation's terms. A module that
-// imports this one, and Bluebonnet only through it, finds those under them; see the article about migrating.
+// Code with completion handlers uses these names for the protocols with Foundation's types. A module that imports this
+// module, and Bluebonnet only through it, finds the protocols under these names; see the article about migrating.
 @_exported public import BluebonnetCallbacks
 @_exported public import BluebonnetReachability
 
-/// An adapter that answers by a completion handler.
+/// An adapter with a completion handler.
 public typealias RequestAdapter = CallbackRequestAdapter
 
-/// A retrier that answers by a completion handler.
+/// A retrier with a completion handler.
 public typealias RequestRetrier = CallbackRequestRetrier
 
-/// An interceptor that answers by completion handlers.
+/// An interceptor with completion handlers.
 public typealias RequestInterceptor = CallbackRequestInterceptor
 
-/// An authenticator that answers by a completion handler.
+/// An authenticator with a completion handler.
 public typealias Authenticator = CallbackAuthenticator
 
-/// A serializer in Foundation's terms.
+/// A serializer that works with Foundation's request and response types.
 public typealias ResponseSerializer = FoundationResponseSerializer
 
-/// A monitor that has a queue.
+/// A monitor with a queue.
 public typealias EventMonitor = QueuedEventMonitor
 
 extension Session {
-    /// Creates a session, and leaves the queues aside.
+    /// Creates a session and ignores the queues.
     ///
-    /// Sessions have no queues: requests are made and responses serialized on the global pool, and nothing of it waits for a
-    /// queue. Say where a handler is called when you add it.
+    /// Sessions have no queues: requests are created and responses serialized on the global pool. Pass a queue when you
+    /// add a handler instead.
     ///
     /// - Parameters:
-    ///   - rootQueue: Is ignored.
-    ///   - requestQueue: Is ignored.
-    ///   - serializationQueue: Is ignored.
-    ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
-    ///   - interceptor: Adapts and retries all requests.
-    ///   - eventMonitors: The monitors that receive the events of every request.
+    ///   - rootQueue: Ignored.
+    ///   - requestQueue: Ignored.
+    ///   - serializationQueue: Ignored.
+    ///   - startRequestsImmediately: Whether a request starts when its first handler is added; `true` by default.
+    ///   - interceptor: An interceptor that adapts and retries all requests; none by default.
+    ///   - eventMonitors: The monitors that receive the events of every request; none by default.
     @available(*, deprecated, message: "sessions have no queues; say where a handler is called when you add it")
     public init(
         rootQueue: DispatchQueue, requestQueue: DispatchQueue? = nil, serializationQueue: DispatchQueue? = nil,
@@ -45,13 +45,13 @@ extension Session {
             startRequestsImmediately: startRequestsImmediately)
     }
 
-    /// Cancels every request that was made so far, and calls a closure on a queue when all of them have been answered.
+    /// Cancels all requests created so far, and calls a closure on a queue when all of them have ended.
     ///
-    /// The same as `cancelAllRequests(completingOn:completion:)`.
+    /// Does the same as `cancelAllRequests(completingOn:completion:)`.
     ///
     /// - Parameters:
-    ///   - queue: Where the closure is called.
-    ///   - completion: Called once.
+    ///   - queue: The queue on which the closure is called.
+    ///   - completion: The closure, which is called once.
     @preconcurrency
     public nonisolated func cancelAllRequests(
         completingOnQueue queue: DispatchQueue, completion: @escaping @Sendable () -> Void

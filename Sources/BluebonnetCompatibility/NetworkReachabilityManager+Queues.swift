@@ -2,20 +2,21 @@ public import BluebonnetCallbacks
 public import BluebonnetReachability
 
 extension NetworkReachabilityManager {
-    /// The status under the name that code has which was written for Alamofire.
+    /// Alamofire's name for the status.
     public typealias NetworkReachabilityStatus = Status
 
-    /// A closure that receives statuses.
+    /// A closure that receives each new status.
     public typealias Listener = @Sendable (NetworkReachabilityStatus) -> Void
 
-    /// Calls a handler on a queue with the present status, and with each that differs from the one before.
+    /// Calls a handler on a queue with the current status, and again whenever the status changes.
     ///
-    /// A handler that was given before is replaced.
+    /// A previous handler is replaced.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler is called, the main queue by default.
-    ///   - listener: Called with the status. After `stopListening()` the queue may still have calls to make.
-    /// - Returns: Always `true`: where the kernel cannot be asked, the status is unknown.
+    ///   - queue: The queue on which the handler is called; the main queue by default.
+    ///   - listener: The handler of the status. Calls that are already on the queue still happen after
+    ///     `stopListening()`.
+    /// - Returns: Always `true`. If the kernel cannot be queried, the status is reported as unknown.
     @discardableResult
     public func startListening(
         onQueue queue: DispatchQueue = .main, onUpdatePerforming listener: @escaping Listener

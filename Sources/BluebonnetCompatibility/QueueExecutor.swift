@@ -1,6 +1,6 @@
 import BluebonnetCallbacks
 
-/// Runs tasks on a queue.
+/// Runs tasks on a dispatch queue.
 final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue
 
@@ -10,8 +10,8 @@ final class QueueExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Safety: the queue runs the job once; the closure retains the executor, whose reference is unowned, until
-        // then.
+        // Safety: the queue runs the job once. The executor reference is unowned, and the closure retains the executor
+        // until then.
         queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -1,31 +1,34 @@
 public import BluebonnetCallbacks
 public import Foundation
 
-/// A monitor whose methods are called on a queue, and get `AFError`s.
+/// An event monitor that is called on a queue and receives `AFError`s.
 ///
-/// Code that was written for `EventMonitor` conforms to this under that name. Events are delivered one at a time, in
-/// order, also on a concurrent queue. A blocked queue delays only the monitor and the session's `shutdown()`.
+/// Code that was written for Alamofire's `EventMonitor` conforms to this protocol under that name. Events are delivered
+/// one at a time and in order, even on a concurrent queue. A blocked queue delays only the monitor and the session's
+/// `shutdown()`.
 public protocol QueuedEventMonitor: Bluebonnet.EventMonitor {
-    /// Where the monitor's methods are called; the main queue by default. Asked once, when the session is made.
+    /// The queue on which the monitor's methods are called; the main queue by default.
+    ///
+    /// It is read once, when the session is created.
     var queue: DispatchQueue { get }
 
-    /// The body was asked for as it is, and is there, or the request failed.
+    /// A response without a serializer received its body, or the request failed.
     ///
-    /// Implemented as one of the responses with any value.
+    /// By default, calls the method for responses with any value.
     func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>)
 
-    /// A serializer has made a value, or the request failed.
+    /// A serializer created a value, or the request failed.
     func request<Value>(_ request: DataRequest, didParseResponse response: DataResponse<Value, AFError>)
 
-    /// A reader of the stream took an element, or an error in its place.
+    /// A reader of the stream received an element, or an error in its place.
     func request<Value: Sendable>(_ request: DataStreamRequest, didParseStream result: Result<Value, AFError>)
 
-    /// The file was asked for as it is, which may be none, and is there, or the request failed.
+    /// A download without a serializer has its file, or the request failed.
     ///
-    /// Implemented as one of the responses with any value.
+    /// By default, calls the method for responses with any value.
     func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>)
 
-    /// A serializer has made a value, or the request failed.
+    /// A serializer created a value, or the request failed.
     func request<Value>(_ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>)
 }
 
@@ -33,12 +36,12 @@ extension QueuedEventMonitor {
     /// The main queue.
     public var queue: DispatchQueue { .main }
 
-    /// The ``queue``.
+    /// An executor that runs tasks on the ``queue``.
     public var executor: (any TaskExecutor)? { QueueExecutor(queue) }
 
-    // MARK: With AFError
+    // MARK: Methods with AFError
 
-    /// Tells of it as of one with any value.
+    /// Calls the method for responses with any value.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -51,7 +54,7 @@ extension QueuedEventMonitor {
         _ request: DataStreamRequest, didParseStream result: Result<Value, AFError>
     ) {}
 
-    /// Tells of it as of one with any value.
+    /// Calls the method for responses with any value.
     public func request(_ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, AFError>) {
         notify(of: response, to: self, request)
     }
@@ -61,35 +64,35 @@ extension QueuedEventMonitor {
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, AFError>
     ) {}
 
-    // MARK: Without
+    // MARK: Methods with RequestError
 
-    /// Tells of it with an `AFError`.
+    /// Calls the method that takes an `AFError`.
     public func request(_ request: DataRequest, didParseResponse response: DataResponse<Data?, RequestError>) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Tells of it with an `AFError`.
+    /// Calls the method that takes an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Tells of it with an `AFError`.
+    /// Calls the method that takes an `AFError`.
     public func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, RequestError>
     ) {
         self.request(request, didParseStream: result.mapError(AFError.init))
     }
 
-    /// Tells of it with an `AFError`.
+    /// Calls the method that takes an `AFError`.
     public func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, RequestError>
     ) {
         self.request(request, didParseResponse: response.mapError(AFError.init))
     }
 
-    /// Tells of it with an `AFError`.
+    /// Calls the method that takes an `AFError`.
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, RequestError>
     ) {
@@ -98,22 +101,22 @@ extension QueuedEventMonitor {
 }
 
 extension ClosureEventMonitor {
-    /// Creates a monitor without closures.
+    /// Creates a monitor without closures, whose closures are called on a queue.
     ///
-    /// - Parameter queue: Where the closures are called.
+    /// - Parameter queue: The queue on which the closures are called.
     public convenience init(queue: DispatchQueue) {
         self.init(executor: QueueExecutor(queue))
     }
 }
 
-/// Calls the method for all values, where the one for a certain value would be nearer.
+/// Calls the generic method, where overload resolution would otherwise choose the method for a specific value.
 private func notify<Value: Sendable>(
     of response: DataResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DataRequest
 ) {
     monitor.request(request, didParseResponse: response)
 }
 
-/// As for a data request.
+/// Calls the generic method for a download request.
 private func notify<Value: Sendable>(
     of response: DownloadResponse<Value, AFError>, to monitor: some QueuedEventMonitor, _ request: DownloadRequest
 ) {

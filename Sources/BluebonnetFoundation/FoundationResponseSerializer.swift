@@ -2,44 +2,44 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// A `ResponseSerializer` in Foundation's terms.
+/// A `ResponseSerializer` that works with Foundation's request and response types.
 ///
-/// Asked about responses that were accepted: one that fails keeps its error, so that `error` is `nil` when Bluebonnet
-/// calls, and is there for serializers that call others.
+/// Bluebonnet only calls it for accepted responses, with an `error` of `nil`; a response that failed keeps its error.
+/// The `error` parameter exists for serializers that call other serializers.
 public protocol FoundationResponseSerializer<SerializedObject>: SynchronousResponseSerializer {
     /// The type of the value.
-    // Once more, so that it is inferred of the methods of this protocol.
+    // Repeated here so that the type is inferred from the methods of this protocol.
     associatedtype SerializedObject
 
-    /// Makes the value of a body in memory.
+    /// Returns the value of a body in memory.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - response: The head of the response.
-    ///   - data: The body; `nil` when there was none.
-    ///   - error: Why there is nothing to serialize.
-    /// - Returns: The value.
-    /// - Throws: Any error; it ends the attempt.
+    ///   - request: The request of the exchange, if one was made.
+    ///   - response: The response head, if one was received.
+    ///   - data: The body; `nil` if it is empty.
+    ///   - error: The error of the exchange, if it failed.
+    /// - Returns: The value for the response.
+    /// - Throws: Any error; the attempt fails with it.
     func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
 
-    /// Makes the value of a body in a file; reads it and asks the other method by default.
+    /// Returns the value of a body in a file; by default, reads the file and calls the method for bodies in memory.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - response: The head of the response.
-    ///   - fileURL: Where the file is.
-    ///   - error: Why there is nothing to serialize.
-    /// - Returns: The value.
-    /// - Throws: Any error; it ends the attempt.
+    ///   - request: The request of the exchange, if one was made.
+    ///   - response: The response head, if one was received.
+    ///   - fileURL: The URL of the downloaded file.
+    ///   - error: The error of the exchange, if it failed.
+    /// - Returns: The value for the response.
+    /// - Throws: Any error; the attempt fails with it.
     func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
 extension FoundationResponseSerializer {
-    /// Asks the method for bodies in memory.
+    /// Reads the file and calls the method for bodies in memory; throws `error` if it is not `nil`.
     public func serializeDownload(
         request: URLRequest?, response: HTTPURLResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject {
@@ -48,7 +48,7 @@ extension FoundationResponseSerializer {
         return try serialize(request: request, response: response, data: data, error: nil)
     }
 
-    /// Asks the methods in Foundation's terms.
+    /// Converts the input to Foundation's types and calls the method for a body in memory or in a file.
     public func serialize(_ input: SerializerInput) throws -> SerializedObject {
         let request = input.request.map { URLRequest($0) }
         let response = input.response?.urlResponse
@@ -61,7 +61,7 @@ extension FoundationResponseSerializer {
 }
 
 extension SynchronousResponseSerializer {
-    /// Makes the value, in Foundation's terms.
+    /// Converts Foundation's types and returns the serializer's value; throws `error` if it is not `nil`.
     fileprivate func value(
         _ request: URLRequest?, _ response: HTTPURLResponse?, _ data: Data?, _ error: (any Error)?
     ) throws -> SerializedObject {
@@ -74,28 +74,28 @@ extension SynchronousResponseSerializer {
 }
 
 extension DataResponseSerializer {
-    /// Returns the body, in Foundation's terms; see `FoundationResponseSerializer`.
+    /// Returns the body, given Foundation's types; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> Data { try value(request, response, data, error) }
 }
 
 extension StringResponseSerializer {
-    /// Returns the text, in Foundation's terms; see `FoundationResponseSerializer`.
+    /// Returns the text, given Foundation's types; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> String { try value(request, response, data, error) }
 }
 
 extension JSONObjectSerializer {
-    /// Returns the objects, in Foundation's terms; see `FoundationResponseSerializer`.
+    /// Returns the objects, given Foundation's types; see `FoundationResponseSerializer`.
     package func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> any Sendable { try value(request, response, data, error) }
 }
 
 extension DecodableResponseSerializer {
-    /// Returns the value, in Foundation's terms; see `FoundationResponseSerializer`.
+    /// Returns the value, given Foundation's types; see `FoundationResponseSerializer`.
     public func serialize(
         request: URLRequest?, response: HTTPURLResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject { try value(request, response, data, error) }

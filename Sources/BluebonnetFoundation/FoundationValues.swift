@@ -1,15 +1,15 @@
-// Who imports this module gets the types that it is about with it.
+// Reexported, because this module's API uses the types of both modules.
 @_exported public import Bluebonnet
 public import Foundation
 @_exported public import FoundationNetworking
 
 extension Cookie {
-    /// Creates a cookie from one of Foundation's.
+    /// Creates a cookie from a Foundation `HTTPCookie`.
     ///
-    /// Foundation's domain begins with a dot where the cookie is sent to the hosts below it, too. Its comments, ports and
-    /// version, which RFC 6265 has given up, are left out.
+    /// If Foundation's domain begins with a dot, the cookie is also sent to subdomains. The comments, ports and version
+    /// of Foundation's cookie, which RFC 6265 no longer has, are left out.
     ///
-    /// - Parameter cookie: Foundation's cookie.
+    /// - Parameter cookie: The Foundation cookie.
     public init(_ cookie: HTTPCookie) {
         self.init(
             name: cookie.name, value: cookie.value, domain: cookie.domain,
@@ -19,17 +19,17 @@ extension Cookie {
 }
 
 extension HTTPCookie {
-    /// Creates a cookie from one of Bluebonnet's.
+    /// Creates a Foundation cookie from a Bluebonnet cookie.
     ///
-    /// - Parameter cookie: Bluebonnet's cookie; the result is `nil` if Foundation rejects the cookie, for example
-    ///   without a name or a domain.
+    /// - Parameter cookie: The Bluebonnet cookie. The result is `nil` if Foundation rejects the cookie, for example
+    ///   because it has no name or no domain.
     public convenience init?(_ cookie: Cookie) {
         guard !cookie.name.isEmpty, !cookie.domain.isEmpty else { return nil }
         var properties: [HTTPCookiePropertyKey: Any] = [
             .name: cookie.name, .value: cookie.value, .path: cookie.path,
             .domain: cookie.includesSubdomains ? ".\(cookie.domain)" : cookie.domain,
         ]
-        // Foundation looks at whether there is a value, not at what it is.
+        // Foundation only checks that a value exists, not what the value is.
         if cookie.isSecure { properties[.secure] = "TRUE" }
         if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey(rawValue: "HttpOnly")] = "TRUE" }
         if let expires = cookie.expires { properties[.expires] = expires }
@@ -38,22 +38,23 @@ extension HTTPCookie {
 }
 
 extension CookieStore {
-    /// Keeps cookies of Foundation's, as `set(_:)` keeps others.
+    /// Stores Foundation cookies, as `set(_:)` stores Bluebonnet cookies.
     ///
-    /// - Parameter cookies: The cookies, such as those of an `HTTPCookieStorage`.
-    /// - Throws: `.cookies(…)` for the first that cannot be kept.
+    /// - Parameter cookies: The cookies to store, such as those of an `HTTPCookieStorage`.
+    /// - Throws: `.cookies(…)` for the first cookie that cannot be stored.
     public func set(_ cookies: [HTTPCookie]) async throws(RequestError) {
         try await set(cookies.map { Cookie($0) })
     }
 }
 
 extension Credential {
-    /// Creates a credential from one of Foundation's.
+    /// Creates a credential from a Foundation `URLCredential`.
     ///
-    /// It is used as long as its request lives: there is no storage of credentials, so persistence means nothing.
+    /// The credential is used for the lifetime of its request. There is no credential storage, so the persistence is
+    /// ignored.
     ///
-    /// - Parameter urlCredential: Foundation's credential; the result is `nil` without a name and a password, as for a
-    ///   certificate.
+    /// - Parameter urlCredential: The Foundation credential. The result is `nil` if it has no user name or no password,
+    ///   as for a certificate.
     public init?(_ urlCredential: URLCredential) {
         guard let user = urlCredential.user, let password = urlCredential.password else { return nil }
         self.init(username: user, password: password)
@@ -61,47 +62,51 @@ extension Credential {
 }
 
 extension URLCredential {
-    /// Creates a credential from one of Bluebonnet's.
+    /// Creates a Foundation `URLCredential` from a Bluebonnet credential.
     ///
-    /// The schemes that it is for have no place in it.
+    /// The authentication schemes that the Bluebonnet credential allows are dropped.
     ///
     /// - Parameters:
-    ///   - credential: Bluebonnet's credential.
-    ///   - persistence: How long a `URLSession` keeps it.
+    ///   - credential: The Bluebonnet credential.
+    ///   - persistence: How long a `URLSession` keeps the credential; for the session by default.
     public convenience init(_ credential: Credential, persistence: Persistence = .forSession) {
         self.init(user: credential.username, password: credential.password, persistence: persistence)
     }
 }
 
 extension Request {
-    /// Answers challenges of the server with a credential of Foundation's, as `authenticate(using:)` does with one of ours.
+    /// Answers the server's challenges with a Foundation `URLCredential`, as `authenticate(using:)` does with a
+    /// `Credential`.
     ///
-    /// One without a name and a password changes nothing: the challenge is the response then.
+    /// A credential without a user name and a password changes nothing: the challenge is then the response.
     ///
-    /// - Parameter credential: The credential.
-    /// - Returns: The request.
+    /// - Parameter credential: The user name and the password to answer with.
+    /// - Returns: This request, for chaining.
     @discardableResult
     package nonisolated func authenticate(using credential: URLCredential) -> Self {
         guard let credential = Credential(credential) else { return self }
         return authenticate(using: credential)
     }
 
-    /// Answers challenges of the server with a credential of Foundation's, as `authenticate(using:)` does.
+    /// Answers the server's challenges with a Foundation `URLCredential`.
     ///
-    /// - Parameter credential: The credential.
-    /// - Returns: The request.
+    /// A credential without a user name and a password, such as a certificate, changes nothing: the challenge is then
+    /// the response.
+    ///
+    /// - Parameter credential: The user name and the password to answer with.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(with credential: URLCredential) -> Self {
         authenticate(using: credential)
     }
 
-    /// Answers challenges of the server with a name and a password.
+    /// Answers the server's challenges with a user name and a password.
     ///
     /// - Parameters:
-    ///   - username: The user's name.
+    ///   - username: The user name.
     ///   - password: The password.
-    ///   - persistence: Without meaning: they are used for this request.
-    /// - Returns: The request.
+    ///   - persistence: Ignored. The credential is used for this request only.
+    /// - Returns: This request, for chaining.
     @discardableResult
     public nonisolated func authenticate(
         username: String, password: String, persistence: URLCredential.Persistence
@@ -111,10 +116,10 @@ extension Request {
 }
 
 extension Certificate {
-    /// Reads the certificates among the resources of a bundle: its files that end in `cer`, `crt`, `der` or `pem`.
+    /// Reads the certificates in a bundle's resources: the files with the extension `cer`, `crt`, `der` or `pem`.
     ///
-    /// - Parameter bundle: The bundle; the program's by default.
-    /// - Returns: The certificates; a file that holds none is left out.
+    /// - Parameter bundle: The bundle to search; the main bundle by default.
+    /// - Returns: The certificates. A file without a certificate is skipped.
     public static func all(in bundle: Bundle = .main) -> [Certificate] {
         let endings = ["cer", "CER", "crt", "CRT", "der", "DER", "pem", "PEM"]
         var paths: Set<String> = []
@@ -128,12 +133,13 @@ extension Certificate {
 }
 
 extension PinnedCertificatesTrustEvaluator {
-    /// Creates an evaluator that pins the certificates of the program's bundle; without any, it refuses every server.
+    /// Creates an evaluator that pins the certificates in the main bundle; if there are none, it refuses every server.
     ///
     /// - Parameters:
-    ///   - acceptSelfSignedCertificates: Whether a pinned certificate needs no authority; it does need one by default.
-    ///   - performDefaultValidation: Whether the chain is checked; it is by default.
-    ///   - validateHost: Whether the certificate has to be for the host; it has by default.
+    ///   - acceptSelfSignedCertificates: Whether a pinned certificate is trusted without a certificate authority;
+    ///     `false` by default.
+    ///   - performDefaultValidation: Whether the certificate chain is checked; `true` by default.
+    ///   - validateHost: Whether the certificate must match the host; `true` by default.
     public init(
         acceptSelfSignedCertificates: Bool = false, performDefaultValidation: Bool = true, validateHost: Bool = true
     ) {
@@ -144,12 +150,13 @@ extension PinnedCertificatesTrustEvaluator {
 }
 
 extension PublicKeysTrustEvaluator {
-    /// Creates an evaluator that pins the keys of the certificates of the program's bundle; without any, it refuses every
-    /// server.
+    /// Creates an evaluator that pins the public keys of the certificates in the main bundle.
+    ///
+    /// If the bundle has no certificates, the evaluator refuses every server.
     ///
     /// - Parameters:
-    ///   - performDefaultValidation: Whether the chain is checked; it is by default.
-    ///   - validateHost: Whether the certificate has to be for the host; it has by default.
+    ///   - performDefaultValidation: Whether the certificate chain is checked; `true` by default.
+    ///   - validateHost: Whether the certificate must match the host; `true` by default.
     public init(performDefaultValidation: Bool = true, validateHost: Bool = true) {
         self.init(
             keys: Certificate.all().map(\.publicKey), performDefaultValidation: performDefaultValidation,
@@ -160,20 +167,20 @@ extension PublicKeysTrustEvaluator {
 extension Progress {
     /// Creates a progress with the current values of a transfer's progress.
     ///
-    /// - Parameter transfer: How far the body is.
+    /// - Parameter transfer: The transfer progress to copy.
     public convenience init(_ transfer: TransferProgress) {
         self.init(totalUnitCount: -1)
         kind = .file
         update(to: transfer)
     }
 
-    /// Says from now on what a transfer's progress says.
+    /// Sets the values to those of a transfer's progress.
     ///
-    /// The total is -1 while it is not known. A body of no bytes counts as one unit, done: Foundation's progress traps
-    /// when its total is set to zero. Changes the progress where it is called: on Linux a `Progress` has no lock, so use
-    /// one from one thread or actor only.
+    /// The total is -1 while it is not known. An empty body counts as one completed unit, because Foundation's
+    /// `Progress` traps when its total is set to zero. On Linux a `Progress` has no lock, so use it from one thread or
+    /// actor only; this method changes it on the caller's thread.
     ///
-    /// - Parameter transfer: How far the body is.
+    /// - Parameter transfer: The transfer progress to copy.
     package func update(to transfer: TransferProgress) {
         let total = transfer.total.map { $0 == 0 ? 1 : $0 } ?? -1
         let completed = transfer.total == 0 ? 1 : transfer.completed
@@ -181,31 +188,32 @@ extension Progress {
         if completedUnitCount != completed { completedUnitCount = completed }
     }
 
-    /// Says what a sequence of progress says until that ends, such as `request.downloadProgressUpdates()`.
+    /// Follows a sequence of progress values, such as `request.downloadProgressUpdates()`, until the sequence ends.
     ///
-    /// Runs on the caller's actor and changes the progress nowhere else:
+    /// Runs on the caller's actor and only changes the progress there. On Linux a `Progress` has no lock, so use it
+    /// from one thread or actor only:
     ///
     /// ```swift
     /// Task { @MainActor in await progress.follow(request.downloadProgressUpdates()) }
     /// ```
     ///
-    /// Ends early when its task is cancelled. Following neither starts nor slows the request; to have the progress
-    /// cancel it, set `cancellationHandler`.
+    /// Ends early if its task is cancelled. Following neither starts nor slows down the request. To cancel the request
+    /// through the progress, set the progress's `cancellationHandler`.
     ///
-    /// - Parameter updates: The sequence.
+    /// - Parameter updates: The progress values to follow.
     public func follow(_ updates: StreamOf<TransferProgress>) async {
         for await transfer in updates { update(to: transfer) }
     }
 }
 
 extension DownloadRequest {
-    /// Returns the destination of a file in one of the user's directories, under the name that the response suggests.
+    /// Returns a destination in a system directory, with the file name that the response suggests.
     ///
     /// - Parameters:
-    ///   - directory: Which directory; documents by default.
-    ///   - domain: Whose; the user's by default.
-    ///   - options: What to do about directories and a previous file.
-    /// - Returns: The destination; in the temporary directory if there is no such one.
+    ///   - directory: The kind of directory; the documents directory by default.
+    ///   - domain: The file system domain to search; the user's home directory by default.
+    ///   - options: Options for creating directories and replacing an existing file; none by default.
+    /// - Returns: The destination. If there is no such directory, the destination is the temporary directory.
     public static func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,
         in domain: FileManager.SearchPathDomainMask = .userDomainMask, options: Options = []
@@ -216,9 +224,11 @@ extension DownloadRequest {
 }
 
 extension RetryResult {
-    /// Try again after a delay in seconds; see `retryWithDelay` with a `Duration`.
+    /// Retries after a delay in seconds; see `retryWithDelay` with a `Duration`.
+    ///
+    /// A negative or non-finite delay counts as 0, and a delay over 1,000,000,000 seconds counts as 1,000,000,000.
     public static func retryWithDelay(_ delay: TimeInterval) -> RetryResult {
-        // A duration of no number of seconds is a trap.
+        // `Duration` traps on a number of seconds that it cannot represent.
         .retryWithDelay(.seconds(delay.isFinite ? min(max(delay, 0), 1e9) : 0))
     }
 }

@@ -1,28 +1,28 @@
 package import Bluebonnet
 package import Foundation
 
-/// Makes Foundation's objects of JSON: dictionaries, arrays, strings, numbers and `NSNull`, to be cast.
+/// Parses JSON into Foundation objects to be cast: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
-/// They are `any Sendable`, and so can be handed from one queue to another: `value as? [String: Any]` works as it always
-/// has, and numbers cast to whatever holds them. An empty body, where one is right, is `NSNull`. Decoding into a type of
-/// your own, or a `JSONValue`, is better.
+/// The objects are `any Sendable`, so they can be passed between queues. `value as? [String: Any]` works as in
+/// Foundation, and a number casts to each type that can hold it. An empty body, if it is allowed, becomes `NSNull`.
+/// Prefer decoding into your own type or into a `JSONValue`.
 package struct JSONObjectSerializer: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that changes the body first.
     package let dataPreprocessor: any DataPreprocessor
-    /// The status codes with which an empty body is right.
+    /// The status codes that allow an empty body.
     package let emptyResponseCodes: Set<Int>
-    /// The methods with which an empty body is right.
+    /// The request methods that allow an empty body.
     package let emptyRequestMethods: Set<HTTPMethod>
-    /// How the text is read.
+    /// The options of the JSON parser.
     package let options: JSONSerialization.ReadingOptions
 
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - emptyResponseCodes: The status codes with which an empty body is right; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods with which an empty body is right; HEAD by default.
-    ///   - options: How the text is read; any value may be at the top by default.
+    ///   - dataPreprocessor: The preprocessor that changes the body first; by default it changes nothing.
+    ///   - emptyResponseCodes: The status codes that allow an empty body; 204 and 205 by default.
+    ///   - emptyRequestMethods: The request methods that allow an empty body; HEAD by default.
+    ///   - options: The options of the JSON parser; by default, the top level can be any value.
     package init(
         dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = JSONObjectSerializer.defaultEmptyResponseCodes,
@@ -37,9 +37,9 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
 
     /// Returns the objects in the body.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The topmost object.
-    /// - Throws: `.serialization(.jsonSerializationFailed)`; what the preprocessor throws.
+    /// - Parameter input: The request, the response head and the body.
+    /// - Returns: The top-level object.
+    /// - Throws: `.serialization(.jsonSerializationFailed)` if the body is not JSON, or the error of the preprocessor.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
@@ -50,18 +50,18 @@ package struct JSONObjectSerializer: SynchronousResponseSerializer {
     }
 }
 
-/// Makes Foundation's objects of a property list: dictionaries, arrays, strings, numbers, dates and data, to be cast.
+/// Parses a property list into Foundation objects to be cast: dictionaries, arrays, strings, numbers, dates and data.
 package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
-    /// What the body goes through first.
+    /// The preprocessor that changes the body first.
     package let dataPreprocessor: any DataPreprocessor
-    /// How the list is read.
+    /// The options of the property list parser.
     package let options: PropertyListSerialization.ReadOptions
 
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: What the body goes through first; nothing by default.
-    ///   - options: How the list is read.
+    ///   - dataPreprocessor: The preprocessor that changes the body first; by default it changes nothing.
+    ///   - options: The options of the property list parser; none by default.
     package init(
         dataPreprocessor: any DataPreprocessor = .passthrough, options: PropertyListSerialization.ReadOptions = []
     ) {
@@ -71,13 +71,14 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
 
     /// Returns the objects in the body.
     ///
-    /// - Parameter input: The exchange.
-    /// - Returns: The topmost object; `NSNull` for an empty body, where one is right.
-    /// - Throws: `.serialization(.decodingFailed)`; what the preprocessor throws.
+    /// - Parameter input: The request, the response head and the body.
+    /// - Returns: The top-level object; `NSNull` for an empty body, if it is allowed.
+    /// - Throws: `.serialization(.decodingFailed)` if the body is not a property list, or the error of the
+    ///   preprocessor.
     package func serialize(_ input: SerializerInput) throws -> any Sendable {
         guard let data = try preprocessedData(of: input) else { return NSNull() }
         do {
-            // Safety: the pointer to where the format would be noted is nil.
+            // Safety: the output pointer for the format is nil.
             return FoundationObject.sendable(
                 try unsafe PropertyListSerialization.propertyList(from: data, options: options, format: nil))
         } catch {
@@ -86,7 +87,7 @@ package struct PropertyListObjectSerializer: SynchronousResponseSerializer {
     }
 }
 
-/// Takes apart what Foundation makes of JSON and property lists, into values that may be shared.
+/// Converts Foundation's JSON and property list objects into sendable values.
 private enum FoundationObject {
     static func sendable(_ object: Any) -> any Sendable {
         switch object {

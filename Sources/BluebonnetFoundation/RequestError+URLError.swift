@@ -2,11 +2,13 @@ public import Bluebonnet
 public import Foundation
 
 extension RequestError {
-    /// The error as `URLSession` would have reported it, where it knows such an error.
+    /// The closest `URLError`; `nil` for failures that `URLSession` does not have.
     ///
-    /// An underlying `URLError` is that itself; otherwise one is made whose user info has this error under
-    /// `NSUnderlyingErrorKey` and the URL, without its secrets, under `NSURLErrorFailingURLErrorKey`. It is `nil` for
-    /// failures that `URLSession` does not have: of encoding, of adapting, of validating, and of the user's own code.
+    /// If the underlying error is a `URLError`, it is returned unchanged. Otherwise a new `URLError` is created. Its
+    /// user info holds this error under `NSUnderlyingErrorKey`, and the URL, without its secrets, under
+    /// `NSURLErrorFailingURLErrorKey`.
+    ///
+    /// `URLSession` has no errors for encoding, adapting, validation and your own code.
     public var urlError: URLError? {
         if let error = underlying as? URLError { return error }
         guard let code = URLError.Code(kind) else { return nil }
@@ -15,16 +17,16 @@ extension RequestError {
         return URLError(code, userInfo: userInfo)
     }
 
-    /// Creates an error from one of `URLSession`, which becomes the underlying one.
+    /// Creates an error from a `URLError`, which becomes the underlying error.
     ///
-    /// - Parameter urlError: The error; a code that says nothing of HTTP becomes `.connection(.failed)`.
+    /// - Parameter urlError: The error to convert. A code that is unrelated to HTTP becomes `.connection(.failed)`.
     public init(_ urlError: URLError) {
         self.init(Kind(urlError.code), underlying: urlError)
     }
 }
 
 extension URLError.Code {
-    /// The code that says the same as a kind of error, if there is one.
+    /// The closest code for a kind of error, or `nil` if there is none.
     init?(_ kind: RequestError.Kind) {
         switch kind {
         case .retry(let original): self.init(original)
@@ -46,7 +48,7 @@ extension URLError.Code {
         case .trust(.clientCertificateRequired): self = .clientCertificateRequired
         case .trust(.clientCertificateRefused): self = .clientCertificateRejected
         case .trust: self = .serverCertificateUntrusted
-        // What was sent and what came back
+        // Requests and responses
         case .redirect(.tooMany), .redirect(.loop): self = .httpTooManyRedirects
         case .redirect(.insecure): self = .appTransportSecurityRequiresSecureConnection
         case .redirect(.invalidLocation): self = .redirectToNonExistentLocation
@@ -78,7 +80,7 @@ extension URLError.Code {
 }
 
 extension RequestError.Kind {
-    /// The kind of error that says the same as a code, or comes nearest to it.
+    /// The closest kind of error for a code.
     init(_ code: URLError.Code) {
         switch code {
         case .badURL: self = .invalidURL

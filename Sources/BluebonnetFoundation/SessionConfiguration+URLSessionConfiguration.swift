@@ -3,34 +3,39 @@ import Foundation
 public import FoundationNetworking
 
 extension Session.Configuration {
-    /// Creates a configuration from one of `URLSession`.
+    /// Creates a configuration from a `URLSessionConfiguration`.
     ///
-    /// Taken over are:
+    /// These properties are used:
     ///
-    /// - `httpAdditionalHeaders`, in place of those of Bluebonnet's default fields that have the same names;
-    /// - `timeoutIntervalForRequest`, as the limit for connecting and for idle time, and `timeoutIntervalForResource`,
-    ///   as the limit for the exchange as a whole; a value that is not above zero, or is above ten years, sets no
-    ///   limit;
-    /// - `httpMaximumConnectionsPerHost`, where it is above zero;
-    /// - `httpCookieAcceptPolicy`; no cookies are kept or sent where `httpShouldSetCookies` is `false` or there is no
-    ///   `httpCookieStorage`. The storage itself is neither read nor written: give its cookies to the session's
-    ///   `cookies`;
-    /// - `connectionProxyDictionary`: `nil` stands for the environment's proxy, an empty dictionary for no proxy. A
-    ///   session has one proxy: the HTTPS proxy if it is enabled, else the HTTP proxy, else the SOCKS proxy; with
-    ///   `ExceptionsList`, and the name and the password in the dictionary;
-    /// - `requestCachePolicy`, as `cachePolicy`, with the fields that it adds to a request;
-    /// - `urlCache`, as a `ResponseCache` in memory of its `memoryCapacity`, unless it is `URLCache.shared`, which the
-    ///   default configuration has; an ephemeral one has a cache of its own. What it holds is neither read nor written, and Foundation does
-    ///   not tell its directory: for files, give `cache` another.
+    /// - `httpAdditionalHeaders`: they replace Bluebonnet's default fields of the same name.
+    /// - `timeoutIntervalForRequest`: limits connecting and idle time. A value that is not above zero, or that is ten
+    ///   years or more, sets no limit.
+    /// - `timeoutIntervalForResource`: limits the exchange as a whole, with the same rule.
+    /// - `httpMaximumConnectionsPerHost`: used if it is above zero.
+    /// - `httpCookieAcceptPolicy`: becomes the cookie policy. No cookies are stored or sent if `httpShouldSetCookies`
+    ///   is `false` or if there is no `httpCookieStorage`. The storage itself is neither read nor written; put its
+    ///   cookies into the session's `cookies` instead.
+    /// - `connectionProxyDictionary`: `nil` stands for the environment's proxy, and an empty dictionary for no proxy. A
+    ///   session has one proxy: the HTTPS proxy if it is enabled, otherwise the HTTP proxy, otherwise the SOCKS proxy.
+    ///   The dictionary's `ExceptionsList`, user name and password apply to it.
+    /// - `requestCachePolicy`: becomes the `cachePolicy`. Header fields that the policy requires are added.
+    /// - `urlCache`: becomes a `ResponseCache` in memory with its `memoryCapacity`, if that is above zero.
+    ///   `URLCache.shared`, which the default configuration has, is ignored; an ephemeral configuration has its own
+    ///   cache. The contents of the `URLCache` are neither read nor written. Foundation does not reveal the cache's
+    ///   directory, so set `cache` to store responses in files.
     ///
-    /// The following are ignored: `identifier` (nothing continues when the process has ended), `networkServiceType`,
-    /// `allowsCellularAccess`, `isDiscretionary`, `sharedContainerIdentifier`, `sessionSendsLaunchEvents`,
-    /// `shouldUseExtendedBackgroundIdleMode`, `multipathServiceType`, `usesClassicLoadingMode`, `waitsForConnectivity`
-    /// (an `OfflineRetrier` waits), `httpShouldUsePipelining`, `urlCredentialStorage` and `protocolClasses`: a
-    /// session's `transport` answers in place of the network. The versions of TLS are not in Foundation's configuration
-    /// on Linux: set `tls`.
+    /// These properties are ignored:
     ///
-    /// - Parameter urlSessionConfiguration: The configuration, read now.
+    /// - `identifier`: nothing continues after the process has ended.
+    /// - `protocolClasses`: use a session's `transport` to answer requests instead of the network.
+    /// - `waitsForConnectivity`: use an `OfflineRetrier` to wait for a connection.
+    /// - `allowsCellularAccess`, `httpShouldUsePipelining`, `isDiscretionary`, `multipathServiceType`,
+    ///   `networkServiceType`, `sessionSendsLaunchEvents`, `sharedContainerIdentifier`,
+    ///   `shouldUseExtendedBackgroundIdleMode`, `urlCredentialStorage` and `usesClassicLoadingMode`.
+    ///
+    /// On Linux, Foundation's configuration has no TLS versions; set `tls` instead.
+    ///
+    /// - Parameter urlSessionConfiguration: The configuration to convert. It is read now; later changes have no effect.
     public init(_ urlSessionConfiguration: URLSessionConfiguration) {
         self.init()
         let source = urlSessionConfiguration
@@ -70,16 +75,18 @@ extension Session.Configuration.Cookies.Policy {
 }
 
 extension Session {
-    /// Creates a session from a configuration of `URLSession`.
+    /// Creates a session from a `URLSessionConfiguration`.
     ///
     /// - Parameters:
-    ///   - configuration: Becomes the session's as `Session.Configuration.init(_:)` says; read now, once.
-    ///   - interceptor: Adapts and retries all requests.
-    ///   - serverTrustManager: Evaluates the servers' certificates.
-    ///   - redirectHandler: Decides about redirects of requests that have no handler of their own.
-    ///   - cachedResponseHandler: Decides what is stored for requests that have no handler of their own.
-    ///   - startRequestsImmediately: Whether requests start when their first serializer, task or stream is attached.
-    @_disfavoredOverload  // `.default` means Bluebonnet's
+    ///   - configuration: The configuration, which is converted once, as `Session.Configuration.init(_:)` describes.
+    ///   - interceptor: An interceptor that adapts and retries all requests; none by default.
+    ///   - serverTrustManager: The evaluators for the servers' certificates; none by default.
+    ///   - redirectHandler: The handler for redirects of requests without their own handler; none by default.
+    ///   - cachedResponseHandler: The handler that decides what is cached, for requests without their own handler; none
+    ///     by default.
+    ///   - startRequestsImmediately: Whether a request starts when its first serializer, task or stream is attached;
+    ///     `true` by default.
+    @_disfavoredOverload  // `.default` means Bluebonnet's configuration
     public init(
         configuration: URLSessionConfiguration, interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil, redirectHandler: (any RedirectHandler)? = nil,
@@ -94,10 +101,12 @@ extension Session {
 }
 
 extension URLSessionConfiguration {
-    /// The configurations to begin with that have Bluebonnet's default fields.
+    /// New configurations with Bluebonnet's default header fields.
     public static var af: DefaultConfigurations { DefaultConfigurations() }
 
-    /// The fields that every request has unless it sets them itself; `httpAdditionalHeaders` by its type, sorted by name.
+    /// The default header fields of all requests: `httpAdditionalHeaders` as `HTTPHeaders`, sorted by name.
+    ///
+    /// A request's own field replaces the default field of the same name.
     public var headers: HTTPHeaders {
         get {
             let pairs = (httpAdditionalHeaders ?? [:]).compactMap { name, value in
@@ -108,12 +117,12 @@ extension URLSessionConfiguration {
         set { httpAdditionalHeaders = newValue.dictionary }
     }
 
-    /// Configurations of `URLSession` with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
+    /// Creates `URLSessionConfiguration`s with the fields `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public struct DefaultConfigurations: Sendable {
         /// A new default configuration.
         public var `default`: URLSessionConfiguration { withDefaultHeaders(.default) }
 
-        /// A new configuration that keeps nothing on disk.
+        /// A new configuration that stores nothing on disk.
         public var ephemeral: URLSessionConfiguration { withDefaultHeaders(.ephemeral) }
 
         private func withDefaultHeaders(_ configuration: URLSessionConfiguration) -> URLSessionConfiguration {
@@ -124,7 +133,7 @@ extension URLSessionConfiguration {
 }
 
 extension Session.Configuration.Proxy {
-    /// The proxy that a dictionary with CFNetwork's keys names.
+    /// The proxy in a dictionary with CFNetwork's keys.
     init(proxyDictionary dictionary: [AnyHashable: Any]) {
         let kinds = [("HTTPS", "http"), ("HTTP", "http"), ("SOCKS", "socks5h")]
         let found = kinds.lazy.compactMap { Self.url(dictionary, prefix: $0, scheme: $1) }.first
@@ -139,10 +148,10 @@ extension Session.Configuration.Proxy {
     }
 
     private static func url(_ dictionary: [AnyHashable: Any], prefix: String, scheme: String) -> String? {
-        // Booleans and integers are numbers of Foundation's, too.
+        // Foundation also bridges Booleans and integers to `NSNumber`.
         let isOn = (dictionary["\(prefix)Enable"] as? NSNumber)?.boolValue ?? false
         guard isOn, let host = dictionary["\(prefix)Proxy"] as? String, !host.isEmpty else { return nil }
-        // An IPv6 address comes without brackets.
+        // The dictionary has IPv6 addresses without brackets.
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let port = (dictionary["\(prefix)Port"] as? NSNumber)?.intValue
         return "\(scheme)://\(name)\(port.map { ":\($0)" } ?? "")"

@@ -5,16 +5,17 @@ import Glibc
 /// The result of a name lookup.
 enum NameLookupResult: Hashable, Sendable {
     case addresses([IPAddress])
-    /// There is no such name, or it has no address.
+    /// The name does not exist, or it has no address.
     case noSuchName
     /// No server answered.
     case noAnswer
 }
 
-/// Looks names up as the system is set up for it, on a few threads that end when there is nothing to do.
+/// Looks up names with the system's resolver, on a few threads that end when there is nothing to do.
 ///
-/// A look-up cannot be interrupted, and may take half a minute: several at once keep one from holding up all others.
-// Safety: the system's list is read before it is freed, and an address within the length that is said.
+/// A lookup cannot be interrupted, and may take half a minute. With several threads, one lookup does not delay all
+/// others.
+// Safety: the system's list is read before it is freed, and each address is read only up to its stated length.
 final class NameResolver: Sendable {
     static let shared = NameResolver()
 
@@ -32,7 +33,7 @@ final class NameResolver: Sendable {
 
     private let state = Locked(State())
 
-    /// Looks a name up, and calls once with the result, on any thread.
+    /// Looks up a name, and calls the closure once with the result, on any thread.
     func lookUp(_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) {
         let needsThread = state.withLock { state in
             state.waiting.append(HostLookup(name: name, completion: completion))
@@ -40,7 +41,7 @@ final class NameResolver: Sendable {
             state.threads += 1
             return true
         }
-        // A loop without attached clients has its thread only as long as it has work.
+        // A loop without attached clients keeps its thread only while it has work.
         if needsThread { EventLoop(name: "bb-names").submit { self.work() } }
     }
 
@@ -78,7 +79,8 @@ final class NameResolver: Sendable {
     private static func address(_ info: addrinfo) -> IPAddress? {
         guard let start = unsafe info.ai_addr else { return nil }
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: Int(info.ai_addrlen))
-        // After the family and the port; before that of IPv6 there is a label of the flow, behind it the link's number.
+        // The address follows the family and the port. For IPv6, the flow label precedes it and the scope id follows
+        // it.
         switch unsafe info.ai_family {
         case AF_INET where bytes.count >= 8:
             return unsafe IPAddress(bytes: [UInt8](bytes[4..<8]))

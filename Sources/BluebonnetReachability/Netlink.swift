@@ -1,20 +1,20 @@
 import CSystem
 import Glibc
 
-/// One message of the kernel's routing, or to it: what kind it is, and its body.
+/// One rtnetlink message, to or from the kernel: its type, its sequence number and its body.
 struct NetlinkMessage: Equatable {
-    /// How long the head is, which says the length, the kind, flags, a number, and whose message it is.
+    /// The length of the header: length, type, flags, sequence number and port id.
     static let headLength = 16
 
     var type: UInt16
-    /// The number of the question that it answers; 0 in an unsolicited message.
+    /// The sequence number of the question that it answers; 0 in an unsolicited message.
     var sequence: UInt32
     var body: ArraySlice<UInt8>
 
     /// Whether it reports a change of links, addresses, routes or rules.
     var isOfRouting: Bool { (bb_rtm_first...bb_rtm_last).contains(type) }
 
-    /// The error that the kernel answers with, as its positive number, 0 for "done"; `nil` if this is no such answer.
+    /// The error number, as a positive number, with 0 for success; `nil` if this is not an error message.
     var error: Int32? {
         guard type == bb_nlmsg_error, let code: Int32 = body.number(at: 0) else { return nil }
         return code == .min ? .max : abs(code)
@@ -32,13 +32,13 @@ struct NetlinkMessage: Equatable {
     }
 }
 
-/// The messages of one datagram, as far as it is whole.
+/// The messages of one datagram, up to the first damaged message.
 struct NetlinkDatagram: Equatable {
     private(set) var messages: [NetlinkMessage] = []
-    /// Whether something of it could not be read: what it told is unknown then.
+    /// Whether a part could not be read, so that its information is lost.
     private(set) var isDamaged = false
 
-    /// Takes a datagram apart; bytes of any kind may be handed to it.
+    /// Parses a datagram, which can contain any bytes.
     init(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -60,11 +60,11 @@ struct NetlinkDatagram: Equatable {
     }
 }
 
-/// The attributes in the body of a message: each has a number for its type, and bytes.
+/// The attributes in the body of a message, each with a type number and a value.
 struct NetlinkAttributes: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
-    /// The attributes that follow a fixed part of a body; ends at the first that is damaged.
+    /// Reads the attributes that follow a fixed part of a body, up to the first damaged attribute.
     init(_ body: ArraySlice<UInt8>, after fixedLength: Int = 0) {
         rest = body.dropFirst(fixedLength.aligned)
     }
@@ -78,18 +78,18 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
         }
         let value = rest.prefix(Int(length)).dropFirst(4)
         rest = rest.dropFirst(Int(length).aligned)
-        // The two highest bits are flags: of attributes in attributes, and of the order of bytes.
+        // The two highest bits are flags: for nested attributes, and for the byte order.
         return (type & 0x3fff, value)
     }
 }
 
 extension Int {
-    /// The length with the bytes that netlink fills up with.
+    /// The length including netlink's padding.
     fileprivate var aligned: Int { (self + 3) & ~3 }
 }
 
 extension ArraySlice<UInt8> {
-    /// The number in the machine's order of bytes at a distance from the beginning, if it is there.
+    /// The number at an offset, in the machine's byte order; `nil` if there are not enough bytes.
     func number<Number: FixedWidthInteger>(at offset: Int) -> Number? {
         let size = Number.bitWidth / 8
         guard offset >= 0, count >= offset + size else { return nil }
@@ -100,12 +100,12 @@ extension ArraySlice<UInt8> {
         return Number(bigEndian: number)
     }
 
-    /// Text up to the first zero, as C has it.
+    /// The text up to the first zero byte, like a C string.
     var text: String { String(decoding: prefix { $0 != 0 }, as: UTF8.self) }
 }
 
 extension [UInt8] {
-    /// Appends a number in the machine's order of bytes.
+    /// Appends a number in the machine's byte order.
     mutating func append<Number: FixedWidthInteger>(number: Number) {
         var rest = number.littleEndian
         for _ in 0..<(Number.bitWidth / 8) {
@@ -123,23 +123,23 @@ extension [UInt8] {
     }
 }
 
-/// A socket to the kernel's routing.
-// Safety: the kernel writes into the buffer within the call that it is given to, and no more than its length.
+/// An rtnetlink socket.
+// Safety: the kernel writes into the buffer only during the call, and not beyond its length.
 final class NetlinkSocket: Sendable {
     /// The result of receiving.
     enum DatagramResult: Equatable {
         case datagram([UInt8])
-        /// Nothing is there yet.
+        /// There is no message yet.
         case nothing
-        /// Messages were lost: they came faster than they were read, or one was longer than can be.
+        /// Messages were lost: they arrived faster than they were read, or one was longer than the buffer.
         case lost
-        /// The socket is of no use any longer.
+        /// The socket can no longer be used.
         case failed(Int32)
     }
 
     let descriptor: Int32
 
-    /// Takes over a socket, or minus an error in its place.
+    /// Takes over a descriptor; `nil` for a negative error number.
     init?(owning descriptor: Int32) {
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor
@@ -149,23 +149,23 @@ final class NetlinkSocket: Sendable {
         close(descriptor)
     }
 
-    /// A socket for questions, which are answered at once; `nil` if the system does not give one.
+    /// A socket for questions, which are answered at once; `nil` if the system refuses one.
     static func querySocket() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(0)) }
 
-    /// A socket that receives all changes, and never blocks; `nil` if the system does not give one.
+    /// A non-blocking socket that receives all changes; `nil` if the system refuses one.
     static func changeListener() -> NetlinkSocket? { NetlinkSocket(owning: bb_netlink_open(bb_netlink_changes)) }
 
-    /// The number of a link, 0 if no link has that name.
+    /// The number of the link with a name; 0 if there is no such link.
     static func number(ofLink name: String) -> UInt32 { unsafe if_nametoindex(name) }
 
-    /// Sends a datagram; returns whether that went well.
+    /// Sends a datagram; returns whether the kernel accepted it.
     func send(_ bytes: [UInt8]) -> Bool {
         unsafe bytes.withUnsafeBytes { unsafe bb_netlink_send(descriptor, $0.baseAddress, $0.count) == 0 }
     }
 
-    /// Receives a datagram; what did not come from the kernel is empty.
+    /// Receives a datagram; a datagram that did not come from the kernel is returned empty.
     func receive() -> DatagramResult {
-        // The kernel's own limit for what it sends unasked is 32 KiB, and for an answer to our questions less.
+        // The kernel limits unsolicited messages to 32 KiB; answers to our questions are shorter.
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe bytes.withUnsafeMutableBytes {
             unsafe bb_netlink_receive(descriptor, $0.baseAddress, $0.count)

@@ -1,15 +1,15 @@
 import Bluebonnet
 
-/// Notifies its listeners that the machine's network may have changed; one for the whole process.
+/// Notifies its listeners that the machine's network may have changed; shared by the whole process.
 ///
 /// Has a socket and a thread only while there are listeners.
 final class NetworkChangeMonitor: Sendable {
-    /// Called on the thread of a loop, at once and after each burst of changes.
+    /// A closure that is called on the thread of a loop, first at once and then after each burst of changes.
     ///
     /// It may be called once more after it was removed.
     typealias Listener = @Sendable (_ loop: EventLoop) -> Void
 
-    /// Names a listener.
+    /// Identifies a listener.
     struct ListenerID: Hashable, Sendable {
         fileprivate let number: UInt64
     }
@@ -29,8 +29,8 @@ final class NetworkChangeMonitor: Sendable {
     /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - retryDelay: How long until the system is asked again for a socket that it did not give.
-    ///   - openSocket: Asks the system for one.
+    ///   - patience: The time until the next attempt to open a socket, after the system refused one.
+    ///   - openSocket: A closure that opens a socket.
     init(retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
         self.retryDelay = retryDelay
         self.openSocket = openSocket
@@ -47,7 +47,7 @@ final class NetworkChangeMonitor: Sendable {
             state.thread = thread
             return (id, thread, true)
         }
-        // A listener for which a new thread is made is called, with all others, when that has begun.
+        // The first listener is called together with all others once the new watch has begun.
         if isFirst { thread.begin() } else { thread.call(listener) }
         return id
     }
@@ -66,14 +66,14 @@ final class NetworkChangeMonitor: Sendable {
         state.withLock { $0.thread === thread ? Array($0.listeners.values) : [] }
     }
 
-    /// How many listen.
+    /// The number of listeners.
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 }
 
 /// A thread that waits for the kernel's messages about the network, from the first listener to the last.
 ///
-/// Runs here, on the loop: reading messages, and the listeners, which ask the kernel for the current state. Never runs
-/// here: code of the user's, and looking up names.
+/// The loop reads messages and calls the listeners, which query the kernel for the current state. User code and name
+/// lookups never run on it.
 private final class NetworkChangeThread: Sendable {
     private struct State {
         var socket: NetlinkSocket?
@@ -86,7 +86,7 @@ private final class NetworkChangeThread: Sendable {
     private let retryDelay: Duration
     private let openSocket: @Sendable () -> NetlinkSocket?
     private let loop = EventLoop(name: "bb-network")
-    /// Used on the loop alone.
+    /// Only used on the loop.
     private let state = Locked(State())
 
     init(of monitor: NetworkChangeMonitor, retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
@@ -95,13 +95,13 @@ private final class NetworkChangeThread: Sendable {
         self.openSocket = openSocket
     }
 
-    /// Begins; called once.
+    /// Starts the watch; called once.
     func begin() {
         loop.attach()
         loop.submit { self.open() }
     }
 
-    /// Ends; called once, after ``begin()``.
+    /// Ends the watch; called once, after ``begin()``.
     func end() {
         loop.submit {
             self.state.withLock { $0.isOver = true }
@@ -110,7 +110,7 @@ private final class NetworkChangeThread: Sendable {
         loop.detach()
     }
 
-    /// Has a listener called that came later.
+    /// Calls a listener that was added after the watch began.
     func call(_ listener: @escaping NetworkChangeMonitor.Listener) {
         loop.submit { [loop] in listener(loop) }
     }
@@ -125,7 +125,8 @@ private final class NetworkChangeThread: Sendable {
         } else {
             openLater()
         }
-        // Only now: changes from here on are received. Without a socket, the listeners get at least the current state.
+        // Called only now, because changes are received from here on. Without a socket, the listeners at least get the
+        // current state.
         callListeners()
     }
 
@@ -139,7 +140,7 @@ private final class NetworkChangeThread: Sendable {
     }
 
     private func read(_ socket: NetlinkSocket) {
-        // A limited number, so that a flood does not keep the timer from its turn.
+        // A limited number of messages, so that a flood of them does not delay the timer.
         for _ in 0..<32 {
             switch socket.receive() {
             case .nothing: return
@@ -183,25 +184,25 @@ private final class NetworkChangeThread: Sendable {
     }
 }
 
-/// Decides when a burst of changes is over: what happens to a network happens in many small steps.
+/// Decides when a burst of changes is over, because a network changes in many small steps.
 struct ChangeDebouncer {
-    /// How long it has to be quiet, and how long a burst is waited for at most, in nanoseconds.
+    /// How long no change must occur, and the longest burst, in nanoseconds.
     static let quiet: Int64 = 50_000_000
     static let longest: Int64 = 500_000_000
 
     private var first: Int64?
     private var last: Int64 = 0
 
-    /// When the changes so far are to be looked at; `nil` if there were none.
+    /// When to act on the changes so far; `nil` if there were none.
     var deadline: Int64? { first.map { min($0 + Self.longest, last + Self.quiet) } }
 
-    /// Something changed.
+    /// Records a change.
     mutating func changed(at now: Int64) {
         first = first ?? now
         last = now
     }
 
-    /// Time went by; returns whether the changes are to be looked at now, and then forgets them.
+    /// Returns whether to act on the changes now, and forgets them in that case.
     mutating func opens(at now: Int64) -> Bool {
         guard let deadline, now >= deadline else { return false }
         first = nil

@@ -1,19 +1,19 @@
 import Bluebonnet
 import CSystem
 
-/// The kernel's answer about the way to an address.
+/// The kernel's answer about the route to an address.
 enum NetworkPath: Hashable, Sendable {
-    /// Packets would take this way, over this link.
+    /// Packets would take this route, over this link.
     case through(NetworkRoute, NetworkLink)
-    /// There is no way.
+    /// There is no route.
     case none
-    /// The kernel did not say.
+    /// The kernel did not answer the question.
     case unknown
 
     /// The meaning of an error that the kernel returns instead of a route.
     init(error: Int32) {
         switch error {
-        // No route; a route of the type unreachable, prohibit or blackhole; the link or the kind of address does not
+        // No route; a route of the type unreachable, prohibit or blackhole; a link or a kind of address that does not
         // exist.
         case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENXIO, ESRCH, EAGAIN, EAFNOSUPPORT,
             EOPNOTSUPP:
@@ -22,7 +22,7 @@ enum NetworkPath: Hashable, Sendable {
         }
     }
 
-    /// The status of an address that this is the way to.
+    /// The reachability of an address with this path.
     func status(of address: IPAddress) -> NetworkReachabilityManager.Status {
         guard case .through(let route, let link) = self else { return self == .none ? .notReachable : .unknown }
         guard route.kind != .refused, !route.isDead, link.isUp, link.isRunning,
@@ -31,7 +31,7 @@ enum NetworkPath: Hashable, Sendable {
         return .reachable(link.isCellular ? .cellular : .ethernetOrWiFi)
     }
 
-    /// The status of the Internet at large, if this is the way there: it does not end in the machine itself.
+    /// The reachability of the Internet at large with this path, which must not end in the machine itself.
     var statusOfInternet: NetworkReachabilityManager.Status {
         guard case .through(let route, let link) = self else { return status(of: IPAddress.internet[0]) }
         return route.kind == .local || link.isLoopback ? .notReachable : status(of: IPAddress.internet[0])
@@ -39,7 +39,7 @@ enum NetworkPath: Hashable, Sendable {
 }
 
 extension NetworkReachabilityManager.Status {
-    /// The combined status of several ways to one destination: a way that works is enough, and an unknown way might
+    /// Combines the statuses of several paths to one destination: one working path is enough, and an unknown path might
     /// work.
     init(of statuses: [Self]) {
         let order: [Self] = [.reachable(.ethernetOrWiFi), .reachable(.cellular), .unknown]
@@ -47,7 +47,7 @@ extension NetworkReachabilityManager.Status {
     }
 }
 
-/// The way that packets to an address would take, as the kernel says when it is asked.
+/// The route that packets to an address would take, as the kernel answers it.
 struct NetworkRoute: Hashable, Sendable {
     /// How the packets are handled.
     enum Kind: Hashable, Sendable {
@@ -60,16 +60,16 @@ struct NetworkRoute: Hashable, Sendable {
     }
 
     var kind: Kind
-    /// The number of the link that they leave by.
+    /// The number of the link over which the packets leave.
     var link: UInt32?
     /// Whether the kernel has seen that the link is down.
     var isDead = false
 }
 
 extension NetworkRoute {
-    /// Reads the body of a message about a route; `nil` if it is too short for that.
+    /// Reads the body of a route message; `nil` if the body is too short.
     init?(_ body: ArraySlice<UInt8>) {
-        // The family, two lengths of prefixes, the kind of service, the table, the origin, the scope, the kind, the flags.
+        // The fields of `rtmsg`: family, two prefix lengths, type of service, table, origin, scope, type and flags.
         guard let type: UInt8 = body.number(at: 7), let flags: UInt32 = body.number(at: 8) else { return nil }
         let kind: Kind =
             switch type {
@@ -82,7 +82,7 @@ extension NetworkRoute {
             switch type {
             case bb_rta_link: link = value.number(at: 0)
             case bb_rta_multipath where link == nil:
-                // The first of several ways: its length, flags, its weight, and the link's number.
+                // The first of several next hops: its length, its flags, its weight and the number of its link.
                 link = value.number(at: 4)
                 let flags: UInt8 = value.number(at: 2) ?? 0
                 isDead = isDead || UInt32(flags) & (bb_rtnh_dead | bb_rtnh_link_down) != 0
@@ -95,7 +95,7 @@ extension NetworkRoute {
         }
     }
 
-    /// The body of a question for the way to an address, by any link or by a certain one.
+    /// The body of a question for the route to an address, over any link or over a certain link.
     static func question(to address: IPAddress, by link: UInt32? = nil) -> [UInt8] {
         var body = [UInt8](repeating: 0, count: 12)
         body[0] = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
@@ -113,24 +113,23 @@ extension NetworkRoute {
 /// A link of the machine to a network, as the kernel describes it.
 struct NetworkLink: Hashable, Sendable {
     var number: UInt32
-    /// Such as `eth0`.
+    /// The name, such as `eth0`.
     var name = ""
-    /// The kind of a link that is made by software or its driver, such as `wwan`, `veth`, `wireguard`.
+    /// The kind of a link created by software or by its driver, such as `wwan`, `veth` or `wireguard`.
     var kind = ""
-    /// The hardware type of its packets: the number of `ARPHRD_ETHER` and so on.
+    /// The hardware type, such as the number of `ARPHRD_ETHER`.
     var hardware: UInt16 = 1
     /// Whether it is switched on.
     var isUp = true
-    /// Whether packets can be sent on it: the cable is in, the radio is connected.
+    /// Whether packets can be sent: for example, the cable is plugged in or the radio is connected.
     var isRunning = true
     var isLoopback = false
 
-    /// Whether it leads to a mobile network, as far as that can be seen.
+    /// Whether the link leads to a mobile network, as far as this can be detected.
     ///
-    /// Seen by the kind (`wwan`, `rmnet`), by packets without a frame around them, as modems have them, or by the name:
-    /// the kernel calls a modem `wwan0`, systemd `ww` and its place, some drivers of telephones `rmnet` or `ccmni`. A
-    /// telephone line (`ppp0`), a telephone's hotspot and a tunnel through a mobile network cannot be distinguished
-    /// from others.
+    /// Detected by the kind (`wwan`, `rmnet`), by packets without a link-layer frame, which modems use, or by the name.
+    /// The kernel names a modem `wwan0`; systemd adds its place to `ww`; some phone drivers use `rmnet` or `ccmni`. A
+    /// dial-up line (`ppp0`), a phone's hotspot and a tunnel through a mobile network look like other links.
     var isCellular: Bool {
         ["wwan", "rmnet"].contains(kind) || [Self.rawIP, Self.rmnet].contains(hardware)
             || ["ww", "rmnet", "ccmni"].contains { name.hasPrefix($0) }
@@ -141,9 +140,10 @@ struct NetworkLink: Hashable, Sendable {
 }
 
 extension NetworkLink {
-    /// Reads the body of a message about a link; `nil` if it is too short for that.
+    /// Reads the body of a link message; `nil` if the body is too short.
     init?(_ body: ArraySlice<UInt8>) {
-        // A family and a byte to fill up, the hardware, the number, the flags, and which of these changed.
+        // The fields of `ifinfomsg`: family and a padding byte, hardware type, number, flags, and the mask of changed
+        // flags.
         guard let hardware: UInt16 = body.number(at: 2), let number: UInt32 = body.number(at: 4),
             let flags: UInt32 = body.number(at: 8), body.count >= 16
         else { return nil }
@@ -169,10 +169,10 @@ extension NetworkLink {
 }
 
 extension NetworkPath {
-    /// Asks the kernel which ways packets take to addresses, which knows better than its tables tell.
+    /// Asks the kernel for the routes that packets to these addresses would take.
     ///
-    /// Rules, metrics, and links that are down count as they do for packets. Costs some microseconds for each address, and
-    /// needs no privilege.
+    /// Unlike the kernel's routing tables, the answer takes rules, metrics and links that are down into account. Takes
+    /// some microseconds for each address, and needs no privilege.
     static func paths(to addresses: [IPAddress]) -> [NetworkPath] {
         guard let socket = NetlinkSocket.querySocket() else { return addresses.map { _ in .unknown } }
         var queries = RouteQueries(socket: socket)
@@ -180,7 +180,7 @@ extension NetworkPath {
     }
 }
 
-/// Questions to the kernel, one after the other.
+/// Sends questions to the kernel, one after the other.
 private struct RouteQueries {
     private enum RouteReply {
         case body(ArraySlice<UInt8>)
@@ -215,7 +215,7 @@ private struct RouteQueries {
     private mutating func ask(_ type: UInt16, _ body: [UInt8], for answerType: UInt16) -> RouteReply {
         sequence += 1
         guard socket.send(NetlinkMessage.question(type, sequence: sequence, body: body)) else { return .none }
-        // The kernel answers within the call that asks. Other messages than the answer are not to be expected.
+        // The kernel answers during the sending call. Messages other than the answer are not expected.
         for _ in 0..<8 {
             guard case .datagram(let bytes) = socket.receive() else { return .none }
             for message in NetlinkDatagram(bytes).messages where message.sequence == sequence {

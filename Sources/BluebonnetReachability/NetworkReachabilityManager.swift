@@ -1,56 +1,57 @@
 public import Bluebonnet
 
-/// Tells whether the machine has a way to a host, or to the Internet, and when that changes.
+/// Reports whether the machine has a route to a host or to the Internet, and when that changes.
 ///
-/// It asks the kernel which way packets would take, by rtnetlink, and is notified when links, addresses, routes or
-/// rules change. Nothing is sent to the host: reachable means that packets can leave, not that the host answers. So do
-/// not ask before you send a request; send it. Use the statuses to try again, for which there is ``OfflineRetrier``,
-/// and to tell people why something failed.
+/// The manager queries the kernel (rtnetlink) for the route that packets would take, and is notified when links,
+/// addresses, routes or rules change. Nothing is sent to the host: reachable means that packets can leave the machine,
+/// not that the host answers. Therefore, do not check the status before you send a request; send the request. Use the
+/// status to retry, which ``OfflineRetrier`` does for you, and to explain a failure to people.
 ///
 /// ```swift
 /// let manager = NetworkReachabilityManager(host: "example.com")
 /// manager?.startListening { status in print(status) }
 /// ```
 ///
-/// Keep the manager: its sequences end, and its handler is called no longer, when it is released. All managers of the
-/// process share one thread and one socket, which exist only while a listener is active. It needs no privilege. Where
-/// the system refuses such sockets, as in some sandboxes, the status is ``Status/unknown``.
+/// Keep a reference to the manager. When it is released, its sequences end and its handler is no longer called. All
+/// managers of the process share one thread and one socket, which exist only while a listener is active. No privilege
+/// is needed. If the system refuses the socket, as in some sandboxes, the status is ``Status/unknown``.
 ///
-/// The network is that of the process, or of the thread that begins to listen first where threads have namespaces of
-/// their own.
+/// The manager observes the network of the process. If threads have separate network namespaces, it observes the
+/// network of the thread that starts to listen first.
 public final class NetworkReachabilityManager: Sendable {
-    /// Whether there is a way.
+    /// The reachability of a host or of the Internet.
     public enum Status: Hashable, Sendable {
-        /// The kernel cannot be asked.
+        /// The kernel cannot be queried.
         case unknown
-        /// There is no way.
+        /// There is no route.
         case notReachable
-        /// Packets can leave, over a connection of this kind.
+        /// Packets can leave the machine, over a connection of this type.
         case reachable(ConnectionType)
 
-        /// The kind of the connection that packets leave by.
+        /// The type of connection over which packets leave the machine.
         ///
-        /// Mobile is what can be seen to be: a link of the kind `wwan` or `rmnet`, a modem without frames around its
-        /// packets, a name that begins with `ww`, `rmnet` or `ccmni`. A modem behind a serial line (`ppp0`), a telephone's
-        /// hotspot, and a tunnel through a mobile network look like others.
+        /// These links are detected as mobile: links of the kind `wwan` or `rmnet`, modems without link-layer frames,
+        /// and links whose name begins with `ww`, `rmnet` or `ccmni`. A modem behind a serial line (`ppp0`), a phone's
+        /// hotspot and a tunnel through a mobile network are not detected.
         public enum ConnectionType: Hashable, Sendable {
-            /// A cable, a wireless network, a tunnel, the machine itself: whatever is not seen to be mobile.
+            /// A cable, a wireless network, a tunnel, the machine itself, or any other link not detected as mobile.
             case ethernetOrWiFi
             /// A mobile network.
             case cellular
         }
     }
 
-    /// The manager for the Internet, shared by the whole process; stopping it stops it for every user.
+    /// The manager for the Internet, shared by the whole process.
     ///
-    /// Never `nil`; optional since ``init()`` is.
+    /// Stopping it stops it for all of its users. It is never `nil`; it is only optional because ``init()`` is
+    /// failable.
     public static let `default`: NetworkReachabilityManager? = ofInternet
 
     static let ofInternet = NetworkReachabilityManager(ReachabilityTarget(.internet))
 
-    /// For listeners, which may be stopped.
+    /// Serves listeners, which can be stopped.
     private let listeners: ReachabilityMonitors
-    /// For tasks that wait for a network, which stopping the listeners does not affect.
+    /// Serves tasks that wait for a network; stopping the listeners does not affect them.
     private let waiters: ReachabilityMonitors
     /// The task that calls the handler.
     private let listening = Locked<Task<Void, Never>?>(nil)
@@ -60,21 +61,23 @@ public final class NetworkReachabilityManager: Sendable {
         waiters = ReachabilityMonitors(target, changeMonitor: changeMonitor)
     }
 
-    /// Creates a manager for the Internet at large: whether packets to somewhere on it would leave the machine.
+    /// Creates a manager for the Internet at large, which reports whether packets to the Internet would leave the
+    /// machine.
     ///
-    /// Any way counts: a default route, two halves of one, as tunnels have them, a rule; by IPv4 or by IPv6. Never `nil`.
+    /// Any route over IPv4 or IPv6 counts: a default route, two routes for half of the addresses each, as tunnels use,
+    /// or a rule. The result is never `nil`.
     public convenience init?() {
         self.init(ReachabilityTarget(.internet))
     }
 
     /// Creates a manager for a host.
     ///
-    /// An address needs no more than the kernel's answer. A name is looked up, as the system does it, when listening
-    /// begins, after each change of the network, and repeatedly while it is not found; one reachable address is enough.
-    /// `localhost` is the machine itself.
+    /// For an IP address, the manager only queries the kernel. A name is looked up with the system's resolver: when
+    /// listening begins, after each change of the network, and repeatedly while it is not found. One reachable address
+    /// is enough. `localhost` is the machine itself.
     ///
-    /// - Parameter host: The host's name, or its address of IPv4 or of IPv6, the latter with or without brackets and with
-    ///   or without a link (`fe80::1%eth0`). No scheme, port or path: `nil` if the text is not a host.
+    /// - Parameter host: The host's name, or its IPv4 or IPv6 address, without a scheme, a port or a path. An IPv6
+    ///   address may have brackets and a link (`fe80::1%eth0`). The result is `nil` if the text is not a host.
     public convenience init?(host: String) {
         guard let destination = ReachabilityDestination(host: host) else { return nil }
         self.init(ReachabilityTarget(destination))
@@ -88,43 +91,46 @@ public final class NetworkReachabilityManager: Sendable {
 
     // MARK: Asking
 
-    /// Whether there is a way now; the kernel is asked, which takes some microseconds and does not block.
+    /// The current reachability.
     ///
-    /// The name of a host is not waited for: until it has been looked up, which asking begins, the status is that of the
-    /// Internet at large. ``statuses`` and handlers begin with the status of the host itself.
+    /// Reading it queries the kernel, which takes some microseconds and does not block. Reading it also starts the
+    /// lookup of a host's name, but does not wait for the result. Until the name has been looked up, the status is that
+    /// of the Internet at large. ``statuses`` and handlers begin with the status of the host itself.
     public var status: Status {
         listeners.target.lookUpIfDue()
         return listeners.target.status()
     }
 
-    /// Whether there is a way now, over whatever connection.
+    /// Whether there is currently a route, over any type of connection.
     public var isReachable: Bool { if case .reachable = status { true } else { false } }
 
-    /// Whether there is a way now, over a mobile network.
+    /// Whether there is currently a route over a mobile network.
     public var isReachableOnCellular: Bool { status == .reachable(.cellular) }
 
-    /// Whether there is a way now, over anything but a mobile network.
+    /// Whether there is currently a route over a connection other than a mobile network.
     public var isReachableOnEthernetOrWiFi: Bool { status == .reachable(.ethernetOrWiFi) }
 
     // MARK: Listening
 
-    /// A sequence of statuses: the present one, as soon as it is known, and then each that differs from the one before.
+    /// A sequence of statuses: the current status as soon as it is known, and then each change.
     ///
-    /// Changes within a twentieth of a second are combined. Any number of tasks may observe; each begins with the
-    /// latest status. The sequence ends with ``stopListening()`` and with the manager.
+    /// Changes that follow each other within 50 milliseconds are combined, for at most 500 milliseconds. Any number of
+    /// tasks may observe; each begins with the latest status. The sequence ends with ``stopListening()`` and when the
+    /// manager is released.
     public var statuses: StreamOf<Status> { listeners.statuses() }
 
-    /// Calls a handler with the present status, and with each that differs from the one before.
+    /// Calls a handler with the current status, and again whenever the status changes.
     ///
-    /// Runs the handler on the global pool, one call after the other. A handler that was given before is replaced.
+    /// The handler runs on the global pool, one call after the other. A previous handler is replaced.
     ///
-    /// - Parameter handler: Called with the status. After ``stopListening()`` no call begins, but one may be under way.
+    /// - Parameter handler: The handler of the status. After ``stopListening()`` no new call begins, but one may still
+    ///   be running.
     @_disfavoredOverload  // the overload with a queue is preferred where it exists
     public func startListening(onUpdatePerforming handler: @escaping @Sendable (Status) -> Void) {
         let statuses = listeners.statuses()
         let task = Task {
             for await status in statuses {
-                // What was waiting when it was stopped is not of interest any longer.
+                // Statuses that were buffered before the stop are dropped.
                 guard !Task.isCancelled else { return }
                 handler(status)
             }
@@ -132,9 +138,9 @@ public final class NetworkReachabilityManager: Sendable {
         listening.withLock { exchange(&$0, with: task) }?.cancel()
     }
 
-    /// Ends all sequences of ``statuses``, and calls the handler no longer.
+    /// Ends all sequences of ``statuses``, and stops calling the handler.
     ///
-    /// Sequences that are requested later, and handlers that are set later, start again.
+    /// Sequences and handlers that are added later start a new observation.
     public func stopListening() {
         listening.withLock { $0.take() }?.cancel()
         listeners.end()
@@ -142,12 +148,12 @@ public final class NetworkReachabilityManager: Sendable {
 }
 
 extension NetworkReachabilityManager: ConnectivityMonitoring {
-    /// Whether there is a way now, or it is not known that there is none.
+    /// Whether there is currently a route, or the status is unknown.
     package var isConnected: Bool { status != .notReachable }
 
-    /// Returns when there is a way, or when it is not known that there is none.
+    /// Returns when there is a route, or when the status is unknown.
     ///
-    /// This does not depend on listeners, or on their being stopped.
+    /// Listeners, and stopping them, have no effect on this method.
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
@@ -156,9 +162,10 @@ extension NetworkReachabilityManager: ConnectivityMonitoring {
         throw CancellationError()
     }
 
-    /// Returns a manager for the host if that is an address, or the machine itself; this one for any other.
+    /// Returns a manager for the host if the host is an IP address or the machine itself; otherwise this manager.
     ///
-    /// So a request to a server on the local machine or network is not held while there is no Internet.
+    /// Therefore, a request to a server on the local machine or network is not delayed while the Internet is
+    /// unreachable.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: The monitor for the host.

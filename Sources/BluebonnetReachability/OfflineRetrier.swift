@@ -1,59 +1,66 @@
 public import Bluebonnet
 import FoundationEssentials
 
-/// Tells whether the machine has a network.
+/// Reports whether the machine has a network.
 package protocol ConnectivityMonitoring: Sendable {
-    /// Whether there is a network now, as far as is known.
+    /// Whether there is currently a network, as far as is known.
     var isConnected: Bool { get }
 
-    /// Returns when there is a network, at once if there is one already.
+    /// Returns when there is a network; returns at once if there already is one.
     ///
-    /// Runs on the global pool, for any number of callers at once.
+    /// Runs on the global pool, for any number of callers at the same time.
     ///
     /// - Throws: `CancellationError` as soon as its task is cancelled.
     @concurrent
     func waitUntilConnected() async throws
 
-    /// Returns who knows about a certain host.
+    /// Returns the monitor for a certain host; this monitor by default.
     ///
-    /// - Parameter host: The host of a request's URL, as it stands there.
-    /// - Returns: The monitor to ask about it; this one, unless said otherwise.
+    /// - Parameter host: The host of a request's URL, without percent-encoding.
+    /// - Returns: The monitor to query for this host.
     func connectivity(toHost host: String) -> any ConnectivityMonitoring
 }
 
 extension ConnectivityMonitoring {
-    /// Returns this monitor, whatever the host.
+    /// Returns this monitor for any host.
     ///
     /// - Parameter host: The host of a request's URL.
     /// - Returns: This monitor.
     package func connectivity(toHost host: String) -> any ConnectivityMonitoring { self }
 }
 
-/// Holds requests that failed without a network until there is one, and tries them again then.
+/// Retries requests that failed without a network, as soon as there is a network again.
 ///
-/// Only failures count that happen before a request is sent (no name resolved, no connection made), so that it may be
-/// one of any method whose body can be sent a second time, and only while the monitor says that there is no network.
-/// Each request waits for itself, at most as long as `maximumWait`; after that the failure stands. Cancelling it ends the wait.
+/// A request waits if all of these conditions are met:
 ///
-/// Without a monitor of your own, the kernel is asked for the way to the Internet at large
-/// (``NetworkReachabilityManager``), or to the host if its URL has an address: a server on the machine itself that
-/// refuses is not waited for. For requests through a proxy, the host of the request counts.
+/// - The failure occurred before the request was sent: the name was not resolved, or no connection was made. Therefore,
+///   the request can have any method.
+/// - The body, if there is one, can be sent again.
+/// - The monitor reports that there is no network.
 ///
-/// Names may be found a moment later than routes. Have a `RetryPolicy` come after this one, which tries the request once
-/// more then: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
+/// Each request waits at most `maximumWait`, which is 5 seconds by default; then it fails with its error. Cancelling
+/// the request ends the wait.
+///
+/// By default, ``NetworkReachabilityManager`` queries the kernel for the route to the Internet at large. If the host of
+/// the URL is an IP address or `localhost`, it queries the route to that host. Therefore, a request does not wait for a
+/// server on the machine itself that refuses connections. For requests through a proxy, the host of the request counts,
+/// not the proxy.
+///
+/// Names may become resolvable a moment later than routes. Add a `RetryPolicy` after this retrier to retry the request
+/// in that case: `Interceptor(retriers: [OfflineRetrier(), .retryPolicy])`.
 public struct OfflineRetrier: RequestInterceptor {
     /// The monitor of the network.
     package let monitor: any ConnectivityMonitoring
 
-    /// How long a request waits for the network; 5 s by default.
+    /// How long a request waits for the network; 5 seconds by default.
     package let maximumWait: Duration
 
-    /// How often a request may be tried again, other retriers' retries included; 5 by default.
+    /// The maximum number of retries of a request, including those of other retriers; 5 by default.
     package let retryLimit: UInt
 
     private let isOfflineError: @Sendable (any Error) -> Bool
 
-    /// The failures that a missing network may be the cause of, all of them before the request is sent.
+    /// The failures that a missing network can cause, all of which occur before the request is sent.
     package static let offlineErrorKinds: Set<RequestError.Kind> = [
         .connection(.nameNotResolved), .connection(.proxyNameNotResolved), .connection(.refused), .connection(.failed),
         .timedOut(.connect),
@@ -66,11 +73,13 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Creates a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: Knows whether there is a network; by default the way to the Internet at large is asked for.
-    ///   - maximumWait: How long a request waits for the network.
-    ///   - retryLimit: How often a request may be tried again.
-    ///   - isOfflineError: Says whether a failure may be that of a missing network; by default the failures of name
-    ///     resolution and connecting may be. Runs on the global pool.
+    ///   - monitor: The monitor of the network; by default, it observes the route to the Internet at large. A
+    ///     monitor of the Internet uses the route to the request's host instead, if the host is an IP address or
+    ///     `localhost`.
+    ///   - maximumWait: How long a request waits for the network; 5 seconds by default.
+    ///   - retryLimit: The maximum number of retries of a request, including those of other retriers; 5 by default.
+    ///   - isOfflineError: A closure that returns whether a missing network can cause an error. By default, these are
+    ///     failed name lookups, failed connections and connect timeouts. It runs on the global pool.
     public init(
         monitor: NetworkReachabilityManager? = nil, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
@@ -80,7 +89,7 @@ public struct OfflineRetrier: RequestInterceptor {
             retryLimit: retryLimit, isOfflineError: isOfflineError)
     }
 
-    /// Creates a retrier that asks any monitor.
+    /// Creates a retrier with any kind of monitor.
     package init(
         monitor: any ConnectivityMonitoring, maximumWait: Duration = .seconds(5), retryLimit: UInt = 5,
         isOfflineError: @escaping @Sendable (any Error) -> Bool = OfflineRetrier.isOfflineErrorKind
@@ -91,13 +100,13 @@ public struct OfflineRetrier: RequestInterceptor {
         self.isOfflineError = isOfflineError
     }
 
-    /// Waits for the network if it is missing.
+    /// Waits for a network if there is none.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - session: Its session.
-    ///   - error: Why it failed.
-    /// - Returns: `.retry` when there is a network again, or else `.doNotRetry`.
+    ///   - request: The request that failed.
+    ///   - session: The session of the request.
+    ///   - error: The error of the request.
+    /// - Returns: `.retry` if there is a network again in time; otherwise `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
         guard isOfflineError(error), UInt(request.retryCount) < retryLimit,
@@ -133,12 +142,12 @@ public struct OfflineRetrier: RequestInterceptor {
 }
 
 extension RequestRetrier where Self == OfflineRetrier {
-    /// A retrier that waits for a network.
+    /// Creates a retrier that waits for a network.
     ///
     /// - Parameters:
-    ///   - monitor: Who knows whether there is a network; the kernel is asked by default.
-    ///   - maximumWait: How long a request waits for the network.
-    /// - Returns: The retrier.
+    ///   - monitor: The monitor of the network; by default, it observes the route to the Internet at large.
+    ///   - maximumWait: How long a request waits for the network; 5 seconds by default.
+    /// - Returns: The new retrier.
     package static func offlineRetrier(
         monitor: (any ConnectivityMonitoring)? = nil, maximumWait: Duration = .seconds(5)
     ) -> OfflineRetrier {

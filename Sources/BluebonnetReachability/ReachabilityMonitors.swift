@@ -1,6 +1,7 @@
 import Bluebonnet
 
-/// Makes a monitor for the first observer of a destination, shares it with the others, and ends it after the last.
+/// Creates a monitor for the first observer of a destination, shares it with other observers, and ends it after the
+/// last.
 final class ReachabilityMonitors: Sendable {
     typealias Status = NetworkReachabilityManager.Status
 
@@ -9,7 +10,7 @@ final class ReachabilityMonitors: Sendable {
         var observers = 0
         var isClosed = false
 
-        /// Notes an observer; returns the monitor for it, and whether that has to begin.
+        /// Records an observer; returns its monitor, and whether the monitor is new and must begin.
         mutating func entered(_ make: () -> ReachabilityMonitor) -> (ReachabilityMonitor, isNew: Bool)? {
             guard !isClosed else { return nil }
             observers += 1
@@ -19,7 +20,7 @@ final class ReachabilityMonitors: Sendable {
             return (made, true)
         }
 
-        /// Notes that an observer left; returns the monitor if it has to end.
+        /// Records that an observer left; returns the monitor if it must end.
         mutating func left(_ left: ReachabilityMonitor) -> ReachabilityMonitor? {
             guard monitor === left else { return nil }
             observers -= 1
@@ -41,12 +42,12 @@ final class ReachabilityMonitors: Sendable {
         self.changeMonitor = changeMonitor
     }
 
-    /// A sequence of statuses: the one that is, once it is known, and each that differs from the one before.
+    /// A sequence of statuses: the current status once it is known, and then each change.
     func statuses() -> StreamOf<Status> {
         StreamOf { self.observe() }
     }
 
-    /// Ends all sequences; a sequence that is requested or begun later starts a new monitor.
+    /// Ends all sequences; a sequence that begins later creates a new monitor.
     func end() {
         state.withLock { $0.taken() }?.end()
     }
@@ -69,8 +70,8 @@ final class ReachabilityMonitors: Sendable {
             ended.finish()
             return ended.subscribe(bufferingPolicy: .latest)
         }
-        // Ended by the observer: the others keep the monitor. Ended by the monitor: that does not belong to the
-        // monitors any longer.
+        // If the observer ends, other observers keep the monitor. If the monitor ends, it has already been removed
+        // here.
         let source = monitor.observers.subscribe(bufferingPolicy: .events) { _ in self.left(monitor) }
         if isNew { monitor.begin() }
         return source
@@ -81,7 +82,7 @@ final class ReachabilityMonitors: Sendable {
     }
 }
 
-/// Watches one destination for all who observe it, from the first to the last of them.
+/// Monitors one destination, from its first observer to its last.
 ///
 /// Runs on the event loop, except for ``begin()`` and ``end()``.
 private final class ReachabilityMonitor: Sendable {
@@ -97,13 +98,13 @@ private final class ReachabilityMonitor: Sendable {
         var phase = Phase.created
         var latest: Status?
         var isLookingUp = false
-        /// Whether the network changed while a name was looked up.
+        /// Whether the network changed during a lookup.
         var needsAnotherLookUp = false
         var retryDelay = ReachabilityMonitor.firstRetryDelay
         var retryTimer: TimerID?
     }
 
-    /// How long until a name that was not found is looked up again, without a change: this, then twice as long each time.
+    /// The first delay until a name that was not found is looked up again without a change; it doubles each time.
     private static let firstRetryDelay = Duration.seconds(1)
     private static let longestRetryDelay = Duration.seconds(30)
 
@@ -119,7 +120,7 @@ private final class ReachabilityMonitor: Sendable {
         self.changeMonitor = changeMonitor
     }
 
-    /// Begins; called once.
+    /// Starts monitoring; called once.
     func begin() {
         let id = changeMonitor.add { [weak self] loop in self?.networkMayHaveChanged(loop) }
         let isOver = state.withLock { state in
@@ -130,7 +131,7 @@ private final class ReachabilityMonitor: Sendable {
         if isOver { changeMonitor.remove(id) }
     }
 
-    /// Ends it, also before it has begun; the observers' sequences end.
+    /// Ends monitoring, even before ``begin()``; the observers' sequences end.
     func end() {
         let id = state.withLock { state -> NetworkChangeMonitor.ListenerID? in
             defer { state.phase = .over }
@@ -148,7 +149,7 @@ private final class ReachabilityMonitor: Sendable {
     private func networkMayHaveChanged(_ loop: EventLoop) {
         guard !isOver else { return }
         guard target.hasName else { return report() }
-        // Addresses that are known tell at once what those of tomorrow will tell later.
+        // Report a status with the known addresses at once; the new lookup may change it later.
         if target.isLookedUp { report() }
         lookUp(loop)
     }

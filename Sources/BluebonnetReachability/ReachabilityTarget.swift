@@ -10,7 +10,7 @@ enum ReachabilityDestination: Hashable, Sendable {
     /// A host by its name.
     case name(String)
 
-    /// Reads a host, as it stands in a URL; `nil` if it is not a host, such as the URL itself.
+    /// Parses a host as in a URL; `nil` if the text is not a host, for example because it is a whole URL.
     init?(host: String) {
         if let address = IPAddress(host) {
             self = .addresses([address])
@@ -31,9 +31,9 @@ enum ReachabilityDestination: Hashable, Sendable {
 /// Determines the reachability of a destination, and remembers the addresses of a named destination.
 final class ReachabilityTarget: Sendable {
     typealias Status = NetworkReachabilityManager.Status
-    /// Returns the ways to addresses, as many as these.
+    /// A function that returns one path for each address.
     typealias PathLookup = @Sendable ([IPAddress]) -> [NetworkPath]
-    /// Looks a name up, and calls once with the result, on any thread.
+    /// A function that looks up a name, and calls the completion once with the result, on any thread.
     typealias Resolve = @Sendable (_ name: String, _ completion: @escaping @Sendable (NameLookupResult) -> Void) -> Void
 
     private enum Name {
@@ -44,7 +44,7 @@ final class ReachabilityTarget: Sendable {
 
     private struct State {
         var name = Name.neverLookedUp
-        /// When the latest look-up began, on the monotonic clock.
+        /// When the latest lookup began, on the monotonic clock.
         var lookedUp = Int64.min
         var didLastLookUpFail = false
     }
@@ -66,17 +66,17 @@ final class ReachabilityTarget: Sendable {
     /// Whether there is a name to look up.
     var hasName: Bool { if case .name = destination { true } else { false } }
 
-    /// Whether the name has been looked up, with whatever success.
+    /// Whether the name has been looked up, successfully or not.
     var isLookedUp: Bool {
         state.withLock { if case .neverLookedUp = $0.name { false } else { true } }
     }
 
-    /// Whether looking the name up is to be tried again.
+    /// Whether the latest lookup failed and is tried again.
     var didLastLookUpFail: Bool { state.withLock { $0.didLastLookUpFail } }
 
-    /// How things stand now, with the addresses that are known.
+    /// The current status, with the known addresses.
     ///
-    /// A name that was never looked up counts as one somewhere on the Internet.
+    /// A name that was never looked up counts as a host on the Internet.
     func status() -> Status {
         switch destination {
         case .internet: return statusOfInternet()
@@ -98,7 +98,7 @@ final class ReachabilityTarget: Sendable {
         Status(of: paths(IPAddress.internet).map(\.statusOfInternet))
     }
 
-    /// Looks the name up, and calls when that is done; known addresses stay when no server answers.
+    /// Looks up the name and calls the closure afterwards; known addresses are kept if no server answers.
     func lookUp(_ completion: @escaping @Sendable () -> Void) {
         guard case .name(let name) = destination else { return completion() }
         state.withLock { $0.lookedUp = MonotonicClock.now() }
@@ -115,7 +115,9 @@ final class ReachabilityTarget: Sendable {
         }
     }
 
-    /// Looks the name up in the background if it is time for that; for use without listeners, which would trigger it.
+    /// Looks up the name in the background if the last lookup is too old.
+    ///
+    /// Needed if there are no listeners, which would otherwise start lookups.
     func lookUpIfDue() {
         guard hasName else { return }
         let isDue = state.withLock { state in
@@ -128,19 +130,19 @@ final class ReachabilityTarget: Sendable {
         if isDue { lookUp {} }
     }
 
-    /// How long addresses, and their absence, are believed, in nanoseconds.
+    /// How long the result of a successful and of a failed lookup is used, in nanoseconds.
     private static let successAge: Int64 = 60_000_000_000
     private static let failureAge: Int64 = 1_000_000_000
 }
 
 extension IPAddress {
-    /// Whether it is one of IPv6.
+    /// Whether it is an IPv6 address.
     var isIPv6: Bool { bytes.count == 16 }
 
-    /// Whether it is one of the machine's very own (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+    /// Whether it is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
     var isLoopback: Bool { bytes == Self.loopback6.bytes || !isIPv6 && bytes.first == 127 }
 
-    /// The number of the link that it names: `nil` if it names none, 0 if there is no such link.
+    /// The number of the link in the address: `nil` if the address names no link, 0 if there is no such link.
     var zoneNumber: UInt32? {
         zone.map { zone in UInt32(zone) ?? NetlinkSocket.number(ofLink: zone) }
     }
@@ -148,9 +150,9 @@ extension IPAddress {
     static let loopback4 = IPAddress(bytes: [127, 0, 0, 1])
     static let loopback6 = IPAddress(bytes: [UInt8](repeating: 0, count: 15) + [1])
 
-    /// Two addresses of the Internet at large, those of a root server of its names.
+    /// Two addresses that represent the Internet at large: those of a DNS root server.
     ///
-    /// Nothing is sent there: the kernel is only asked which way that would go.
+    /// Nothing is sent to them; the kernel is only asked for the route.
     static let internet = [
         IPAddress(bytes: [198, 41, 0, 4]),
         IPAddress(bytes: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0x30]),

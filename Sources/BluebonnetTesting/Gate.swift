@@ -13,15 +13,15 @@ package final class Gate: Sendable {
 
     /// Creates a gate.
     ///
-    /// - Parameter isOpen: Whether it is open from the beginning.
+    /// - Parameter isOpen: Whether the gate is open from the beginning; `false` by default.
     package init(isOpen: Bool = false) {
         state = ObservedState(isOpen)
     }
 
-    /// Whether it is open.
+    /// Whether the gate is open.
     package var isOpen: Bool { state.read { $0 } }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     package var waiterCount: Int { state.waiterCount }
 
     /// Opens the gate for all current and future waiters.
@@ -29,7 +29,7 @@ package final class Gate: Sendable {
         state.change { $0 = true }
     }
 
-    /// Holds everyone back who comes from now on.
+    /// Holds back all tasks that wait from now on.
     package func close() {
         state.change { $0 = false }
     }
@@ -40,7 +40,7 @@ package final class Gate: Sendable {
     }
 }
 
-/// Guards a state that changes, and lets tasks wait until it is as they wish.
+/// Guards a changing state, and lets tasks wait until the state meets a condition.
 final class ObservedState<State: Sendable>: Sendable {
     /// Checks whether a condition holds; if so, returns the action to run when the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
@@ -52,11 +52,11 @@ final class ObservedState<State: Sendable>: Sendable {
 
     private struct Storage {
         var state: State
-        /// By number, in order of arrival.
+        /// The waiters by number, in order of arrival.
         var waiters: [Int: Waiter] = [:]
         var lastNumber = 0
 
-        /// Takes out the waiters whose conditions hold, in order of arrival.
+        /// Removes the waiters whose conditions hold, in order of arrival, and returns their actions.
         mutating func takeSatisfied() -> [@Sendable () -> Void] {
             guard !waiters.isEmpty else { return [] }
             var actions: [@Sendable () -> Void] = []
@@ -75,15 +75,15 @@ final class ObservedState<State: Sendable>: Sendable {
         storage = Locked(Storage(state: state))
     }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     var waiterCount: Int { storage.withLock { $0.waiters.count } }
 
-    /// Returns something of the state.
+    /// Returns a value read from the state.
     func read<Result: Sendable>(_ body: @Sendable (State) -> Result) -> Result {
         storage.withLock { body($0.state) }
     }
 
-    /// Changes the state, and then resumes the tasks that waited for that.
+    /// Changes the state, and then resumes the tasks whose conditions now hold.
     @discardableResult
     func change<Result: Sendable>(_ body: @Sendable (inout State) -> Result) -> Result {
         let (result, actions) = storage.withLock { storage in
@@ -94,9 +94,10 @@ final class ObservedState<State: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until the condition returns something; it may change the state then, but must not call out.
+    /// Waits until the condition returns a result, and returns or throws it.
     ///
-    /// Throws `CancellationError` when the task is cancelled, and whatever the condition returns as a failure.
+    /// The condition may change the state, but must not call other code. Throws `CancellationError` when the task is
+    /// cancelled.
     func wait<Value: Sendable>(
         _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?
     ) async throws -> Value {
@@ -112,7 +113,7 @@ final class ObservedState<State: Sendable>: Sendable {
                 }
                 let cancel = { @Sendable in continuation.resume(throwing: CancellationError()) }
                 let action = storage.withLock { storage -> (@Sendable () -> Void)? in
-                    // Cancelled later, the handler finds the waiter.
+                    // If the task is cancelled later, the cancellation handler finds the waiter.
                     if Task.isCancelled { return cancel }
                     if let action = attempt(&storage.state) { return action }
                     storage.waiters[number] = Waiter(attempt: attempt, cancel: cancel)

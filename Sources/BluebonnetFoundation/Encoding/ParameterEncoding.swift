@@ -2,41 +2,42 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// The parameters of a request by name, without a type of their own.
+/// The untyped parameters of a request, by name.
 ///
-/// Values may be text, numbers, `Bool`, arrays and dictionaries of such, and any other `Encodable` value that the
-/// encoding can write. In Swift 6 mode, a nested literal of values of several types must state that they are sendable:
-/// `["a", 1] as [any Sendable]`. Methods that take parameters take a `[String: Any]`, too.
+/// A value can be text, a number, a `Bool`, an array or a dictionary of these, or any `Encodable` value that the
+/// encoding can write. In Swift 6 mode, a nested literal with values of several types must be marked as sendable:
+/// `["a", 1] as [any Sendable]`. Methods that take `Parameters` also accept a `[String: Any]`.
 public typealias Parameters = [String: any Sendable]
 
-/// Puts parameters without a type of their own into a request.
+/// Encodes untyped parameters (a dictionary) into a request.
 ///
-/// For code that has such parameters; `ParameterEncoder` does the same for `Encodable` ones.
+/// For `Encodable` parameters, use a `ParameterEncoder`.
 public protocol ParameterEncoding: Sendable {
-    /// Returns a request with parameters.
+    /// Returns a request with the parameters encoded into it.
     ///
-    /// Runs on the global pool, or on the executor that the awaiting task prefers, when the request has been started, and
-    /// again for each attempt.
+    /// Called when the request has started, and again for each attempt. Runs on the global executor, or on the executor
+    /// that the awaiting task prefers.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without them.
-    ///   - parameters: What to encode; `nil` leaves the request as it is.
-    /// - Returns: The request with them.
-    /// - Throws: Why the parameters cannot be encoded. A `RequestError` is reported as it is, another error as
-    ///   `.parameterEncoding(.encoderFailed)` with it as the underlying one.
+    ///   - urlRequest: The request without the parameters.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the parameters.
+    /// - Throws: The reason why the parameters cannot be encoded. A `RequestError` is reported unchanged; any other
+    ///   error becomes the underlying error of a `.parameterEncoding(.encoderFailed)`.
     func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest
 }
 
 extension ParameterEncoding {
-    /// Returns a request with parameters of which the compiler does not know that they are sendable.
+    /// Returns a request with the parameters encoded into it, for parameters that are not known to be sendable.
     ///
-    /// They are copied first: text, numbers, dates, data, URLs, UUIDs, `NSNull` and arrays and dictionaries of such.
+    /// The parameters are copied first. They can contain text, numbers, dates, data, URLs, UUIDs, `NSNull`, and arrays
+    /// and dictionaries of these.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without them.
-    ///   - parameters: What to encode; `nil` leaves the request as it is.
-    /// - Returns: The request with them.
-    /// - Throws: Why the parameters cannot be copied or encoded.
+    ///   - urlRequest: The request without the parameters.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the parameters.
+    /// - Throws: `.parameterEncoding(.encoderFailed)` if a value cannot be copied, or the error of the encoding.
     @_disfavoredOverload
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: [String: Any]?
@@ -47,10 +48,10 @@ extension ParameterEncoding {
 
 /// Encodes parameters as URL-encoded pairs into the query or the body, as `URLEncodedFormParameterEncoder` does.
 ///
-/// Keys are sorted; arrays and dictionaries become `key[]=…` and `key[name]=…`. `nil` and `NSNull` are left out. A value
-/// of a type that is not `Encodable` is sent as its description.
+/// Keys are sorted. Arrays and dictionaries become `key[]=…` and `key[name]=…`. `nil` and `NSNull` are left out. A
+/// value whose type is not `Encodable` is sent as its description.
 public struct URLEncoding: ParameterEncoding {
-    /// Encodes into the query of GET, HEAD and DELETE, and into the body of others.
+    /// Encodes into the query for GET, HEAD and DELETE, and into the body for other methods.
     public static var `default`: URLEncoding { URLEncoding() }
 
     /// Encodes into the query.
@@ -59,21 +60,21 @@ public struct URLEncoding: ParameterEncoding {
     /// Encodes into the body.
     public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-    /// Where the pairs go.
+    /// The part of the request that the pairs are written to.
     package let destination: URLEncodedFormParameterEncoder.Destination
 
-    /// How the elements of an array are named.
+    /// The format of the keys of array elements.
     package let arrayEncoding: URLEncodedFormEncoder.ArrayEncoding
 
-    /// How a `Bool` is written.
+    /// The format of a `Bool`.
     package let boolEncoding: URLEncodedFormEncoder.BoolEncoding
 
     /// Creates an encoding.
     ///
     /// - Parameters:
-    ///   - destination: Where the pairs go; by the method by default.
-    ///   - arrayEncoding: How the elements of an array are named; `key[]` by default.
-    ///   - boolEncoding: How a `Bool` is written; `1` and `0` by default.
+    ///   - destination: The part of the request to write the pairs to; by default it depends on the method.
+    ///   - arrayEncoding: The format of the keys of array elements; `key[]` by default.
+    ///   - boolEncoding: The format of a `Bool`; `1` and `0` by default.
     public init(
         destination: URLEncodedFormParameterEncoder.Destination = .methodDependent,
         arrayEncoding: URLEncodedFormEncoder.ArrayEncoding = .brackets,
@@ -84,16 +85,17 @@ public struct URLEncoding: ParameterEncoding {
         self.boolEncoding = boolEncoding
     }
 
-    /// Returns a request with the parameters in its query, after what that has, or as its body.
+    /// Returns a request with the parameters as its body, or appended to its query.
     ///
-    /// With a body goes `Content-Type: application/x-www-form-urlencoded; charset=utf-8`, unless the request has one.
+    /// If the parameters become the body, `Content-Type: application/x-www-form-urlencoded; charset=utf-8` is added,
+    /// unless the request already has a `Content-Type`.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without them.
-    ///   - parameters: What to encode; `nil` leaves the request as it is.
-    /// - Returns: The request with them.
-    /// - Throws: What making the request throws; `.parameterEncoding(.encoderFailed)` around what a value throws; or
-    ///   `.invalidURL` when the request has no URL.
+    ///   - urlRequest: The request without the parameters.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the parameters.
+    /// - Throws: The error of `urlRequest`'s conversion; `.parameterEncoding(.encoderFailed)` around the error of a
+    ///   value that cannot be encoded; or `.invalidURL` if the request has no URL.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         let request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
@@ -101,12 +103,12 @@ public struct URLEncoding: ParameterEncoding {
         return try encoder.encode(EncodableParameters(parameters: parameters), into: request)
     }
 
-    /// Returns the escaped pairs that a parameter becomes.
+    /// Returns the percent-encoded pairs for one parameter.
     ///
     /// - Parameters:
     ///   - key: The parameter's name.
-    ///   - value: Its value.
-    /// - Returns: The pairs, none of a value that cannot be encoded.
+    ///   - value: The parameter's value.
+    /// - Returns: The pairs; an empty array if the value cannot be encoded.
     public func queryComponents(fromKey key: String, value: Any) -> [(String, String)] {
         let pairs: String? = try? encoder.encode(ParameterValue.members([key: value]))
         return (pairs ?? "").split(separator: "&").map { pair in
@@ -115,10 +117,10 @@ public struct URLEncoding: ParameterEncoding {
         }
     }
 
-    /// Returns a text as it stands in a query: all but letters, digits and `-._~/?` is percent-encoded.
+    /// Percent-encodes a text for a query: all characters except letters, digits and `-._~/?`.
     ///
-    /// - Parameter string: The text.
-    /// - Returns: The text, escaped.
+    /// - Parameter string: The text to escape.
+    /// - Returns: The escaped text.
     public func escape(_ string: String) -> String {
         queryComponents(fromKey: "", value: string).first?.1 ?? ""
     }
@@ -128,7 +130,7 @@ public struct URLEncoding: ParameterEncoding {
     }
 }
 
-/// Parameters as something that Bluebonnet's encoders encode.
+/// Makes untyped parameters encodable with Bluebonnet's encoders.
 private struct EncodableParameters: Encodable, Sendable {
     let parameters: Parameters
 
@@ -136,60 +138,64 @@ private struct EncodableParameters: Encodable, Sendable {
 }
 
 extension ParameterEncoding where Self == URLEncoding {
-    /// Encodes parameters as URL-encoded pairs, into the query of GET, HEAD and DELETE, and into the body of others.
+    /// Encodes parameters as URL-encoded pairs, into the query for GET, HEAD and DELETE, otherwise into the body.
     package static var urlEncoding: URLEncoding { .default }
 }
 
 /// Encodes parameters as a JSON object into the body, with `JSONSerialization`.
 public struct JSONEncoding: ParameterEncoding {
-    /// Says why there is no JSON.
+    /// The reasons why an object cannot be written as JSON.
     @nonexhaustive
     public enum Error: Swift.Error, Hashable, Sendable {
-        /// A value is none that JSON has.
+        /// A value cannot be represented in JSON.
         case invalidJSONObject
     }
 
-    /// Encodes without spaces and line breaks.
+    /// Encodes without spaces and line breaks between values.
     public static var `default`: JSONEncoding { JSONEncoding() }
 
-    /// Encodes for people to read.
+    /// Encodes with spaces and line breaks, for people to read.
     public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
-    /// How the JSON is written.
+    /// The options of the JSON writer.
     package let options: JSONSerialization.WritingOptions
 
     /// Creates an encoding.
     ///
-    /// - Parameter options: How the JSON is written; without spaces by default.
+    /// - Parameter options: The options of the JSON writer; by default, it writes no spaces between values.
     public init(options: JSONSerialization.WritingOptions = []) {
         self.options = options
     }
 
-    /// Returns a request with the parameters as its body, and `Content-Type: application/json` unless it has one.
+    /// Returns a request with the parameters as its body, encoded as a JSON object.
+    ///
+    /// Adds `Content-Type: application/json`, unless the request already has a `Content-Type`.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without them.
-    ///   - parameters: What to encode; `nil` leaves the request as it is.
-    /// - Returns: The request with them.
-    /// - Throws: What making the request throws, or `.parameterEncoding(.encoderFailed)` around why there is no JSON, such
-    ///   as ``Error/invalidJSONObject``.
+    ///   - urlRequest: The request without the parameters.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the parameters.
+    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
+    ///   error, such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         try encode(urlRequest, withJSONObject: parameters)
     }
 
-    /// Returns a request with an object as its body, and `Content-Type: application/json` unless it has one.
+    /// Returns a request with a JSON object as its body.
+    ///
+    /// Adds `Content-Type: application/json`, unless the request already has a `Content-Type`.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without it.
-    ///   - jsonObject: What `JSONSerialization` takes; `nil` leaves the request as it is.
-    /// - Returns: The request with it.
-    /// - Throws: What making the request throws, or `.parameterEncoding(.encoderFailed)` around why there is no JSON, such
-    ///   as ``Error/invalidJSONObject``.
+    ///   - urlRequest: The request without the object.
+    ///   - jsonObject: An object that `JSONSerialization` can write; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the object.
+    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
+    ///   error, such as ``Error/invalidJSONObject``.
     public func encode(_ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let jsonObject else { return request }
         try request.setBody(contentType: "application/json") {
-            // What is none ends the process otherwise.
+            // `JSONSerialization` stops the process if the object is invalid, so check first.
             guard JSONSerialization.isValidJSONObject(jsonObject) else { throw Error.invalidJSONObject }
             return try JSONSerialization.data(withJSONObject: jsonObject, options: options)
         }
@@ -203,7 +209,7 @@ extension ParameterEncoding where Self == JSONEncoding {
 }
 
 extension URLRequest {
-    /// Makes the body, and says of what type it is unless the request does.
+    /// Sets the body, and adds the `Content-Type` unless the request already has one.
     mutating func setBody(contentType: String, _ encode: () throws -> Data) throws(RequestError) {
         do {
             httpBody = try encode()
@@ -216,9 +222,9 @@ extension URLRequest {
 
 /// Encodes parameters as a property list into the body, with `PropertyListSerialization`.
 public struct PropertyListEncoding: ParameterEncoding {
-    /// Says why there is no property list.
+    /// The reasons why parameters cannot be written as a property list.
     package enum Error: Swift.Error, Hashable, Sendable {
-        /// A value is none that property lists have, such as `NSNull`.
+        /// A value cannot be represented in a property list, such as `NSNull`.
         case invalidPropertyList
     }
 
@@ -228,20 +234,20 @@ public struct PropertyListEncoding: ParameterEncoding {
     /// Encodes as XML.
     public static var xml: PropertyListEncoding { PropertyListEncoding(format: .xml) }
 
-    /// Encodes in the binary form.
+    /// Encodes in the binary format.
     public static var binary: PropertyListEncoding { PropertyListEncoding(format: .binary) }
 
-    /// The form of the list.
+    /// The format of the property list.
     package let format: PropertyListSerialization.PropertyListFormat
 
-    /// How the list is written, of which there are no choices now.
+    /// The options of the property list writer; Foundation currently defines none.
     package let options: PropertyListSerialization.WriteOptions
 
     /// Creates an encoding.
     ///
     /// - Parameters:
-    ///   - format: The form of the list; XML by default.
-    ///   - options: How the list is written.
+    ///   - format: The format of the property list; XML by default.
+    ///   - options: The options of the property list writer. Foundation currently defines none.
     public init(
         format: PropertyListSerialization.PropertyListFormat = .xml,
         options: PropertyListSerialization.WriteOptions = 0
@@ -250,14 +256,16 @@ public struct PropertyListEncoding: ParameterEncoding {
         self.options = options
     }
 
-    /// Returns a request with the parameters as its body, and `Content-Type: application/x-plist` unless it has one.
+    /// Returns a request with the parameters as its body, encoded as a property list.
+    ///
+    /// Adds `Content-Type: application/x-plist`, unless the request already has a `Content-Type`.
     ///
     /// - Parameters:
-    ///   - urlRequest: The request without them.
-    ///   - parameters: What to encode; `nil` leaves the request as it is.
-    /// - Returns: The request with them.
-    /// - Throws: What making the request throws, or `.parameterEncoding(.encoderFailed)` around the reason why
-    ///   there is no property list.
+    ///   - urlRequest: The request without the parameters.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    /// - Returns: The request with the parameters.
+    /// - Throws: The error of `urlRequest`'s conversion, or `.parameterEncoding(.encoderFailed)` around an encoding
+    ///   error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let parameters else { return request }

@@ -1,7 +1,7 @@
 import Bluebonnet
 import Foundation
 
-/// Says what a value is that a parameter has, whatever its type.
+/// A parameter value, classified by what it contains rather than by its static type.
 enum ParameterValue {
     case flag(Bool)
     case integer(Int64)
@@ -11,10 +11,10 @@ enum ParameterValue {
     case members([String: Any])
     case elements([Any])
     case encodable(any Encodable)
-    /// Its description is all that is known.
+    /// A value of an unknown type, reduced to its description.
     case text(String)
 
-    /// Looks at the type before it casts: on Linux, Swift's numbers can be cast to `NSNumber`, and that to `Bool`.
+    /// Checks the type before casting: on Linux, Swift numbers can be cast to `NSNumber`, and those to `Bool`.
     init(_ value: Any) {
         if type(of: value) is NSNumber.Type, let number = value as? NSNumber {
             self.init(number)
@@ -79,9 +79,9 @@ extension ParameterValue: Encodable {
     }
 }
 
-/// Copies values of any type into such as are known to be sendable.
+/// Copies values of any type into values that are known to be sendable.
 enum ParameterCopy {
-    /// Says which value is none that can be copied.
+    /// Names the value that cannot be copied, and its type.
     struct UnsupportedValue: Error, CustomStringConvertible {
         let key: String
         let type: String
@@ -89,7 +89,7 @@ enum ParameterCopy {
         var description: String { "the value for \(key.debugDescription) is a \(type), which cannot be copied" }
     }
 
-    /// Copies a dictionary; it throws `.parameterEncoding(.encoderFailed)` for what it does not know.
+    /// Copies a dictionary; throws `.parameterEncoding(.encoderFailed)` if a value has an unknown type.
     static func copy(_ parameters: [String: Any]) throws(RequestError) -> Parameters {
         do {
             return try copy(members: parameters, key: nil)
@@ -98,7 +98,7 @@ enum ParameterCopy {
         }
     }
 
-    /// Copies the parameters of a request, if it has any, and keeps why not for when the request is made.
+    /// Copies the parameters of a request, if any; an error is kept until the request is made.
     static func result(of parameters: [String: Any]?) -> Result<Parameters?, RequestError> {
         Result { () throws(RequestError) in try parameters.map { (it) throws(RequestError) in try copy(it) } }
     }

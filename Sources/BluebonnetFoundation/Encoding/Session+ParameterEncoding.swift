@@ -3,18 +3,18 @@ import Foundation
 import FoundationNetworking
 
 extension Session {
-    /// Makes a request with parameters that have no type of their own.
+    /// Creates a request with untyped parameters.
     ///
     /// - Parameters:
-    ///   - convertible: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - parameters: What to encode.
-    ///   - encoding: How it is encoded; as URL-encoded pairs by default.
-    ///   - headers: The fields to send.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    ///   - requestModifier: Changes the request before the parameters are encoded.
-    /// - Returns: The request.
-    @_disfavoredOverload  // what a `ParameterEncoder` can do is left to that
+    ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method; GET by default.
+    ///   - parameters: The parameters to encode; none by default.
+    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded.
+    /// - Returns: The new request.
+    @_disfavoredOverload  // prefers the overload with a `ParameterEncoder`
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
         encoding: any ParameterEncoding = URLEncoding.default, headers: HTTPHeaders? = nil,
@@ -26,20 +26,20 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor)
     }
 
-    /// Makes a request with parameters of which the compiler does not know that they are sendable.
+    /// Creates a request with untyped parameters that are not known to be sendable.
     ///
-    /// They are copied now, as `ParameterEncoding` says; what cannot be ends the request
+    /// The parameters are copied now, as `ParameterEncoding` describes. If a value cannot be copied, the request fails
     /// with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
-    ///   - convertible: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - parameters: What to encode.
-    ///   - encoding: How it is encoded; as URL-encoded pairs by default.
-    ///   - headers: The fields to send.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    ///   - requestModifier: Changes the request before the parameters are encoded.
-    /// - Returns: The request.
+    ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method; GET by default.
+    ///   - parameters: The parameters to encode.
+    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func request(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
@@ -52,18 +52,18 @@ extension Session {
                 parameters: ParameterCopy.result(of: parameters), encoding: encoding), interceptor: interceptor)
     }
 
-    /// Makes a request with parameters that have no type of their own, whose response goes into a file.
+    /// Creates a request with untyped parameters that downloads its response to a file.
     ///
     /// - Parameters:
-    ///   - convertible: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - parameters: What to encode.
-    ///   - encoding: How it is encoded; as URL-encoded pairs by default.
-    ///   - headers: The fields to send.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    ///   - requestModifier: Changes the request before the parameters are encoded.
-    ///   - destination: Where the file goes; a temporary file by default.
-    /// - Returns: The request.
+    ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method; GET by default.
+    ///   - parameters: The parameters to encode; none by default.
+    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: Parameters? = nil,
@@ -77,18 +77,21 @@ extension Session {
                 parameters: .success(parameters), encoding: encoding), interceptor: interceptor, to: destination)
     }
 
-    /// Makes a request with parameters that are copied now, as those of a data request are, whose response goes into a file.
+    /// Creates a request with untyped parameters, not known to be sendable, that downloads its response to a file.
+    ///
+    /// The parameters are copied now, as `ParameterEncoding` describes. If a value cannot be copied, the request fails
+    /// with `.parameterEncoding(.encoderFailed)`.
     ///
     /// - Parameters:
-    ///   - convertible: Where the request goes.
-    ///   - method: What is asked; GET by default.
-    ///   - parameters: What to encode.
-    ///   - encoding: How it is encoded; as URL-encoded pairs by default.
-    ///   - headers: The fields to send.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    ///   - requestModifier: Changes the request before the parameters are encoded.
-    ///   - destination: Where the file goes; a temporary file by default.
-    /// - Returns: The request.
+    ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method; GET by default.
+    ///   - parameters: The parameters to encode.
+    ///   - encoding: The encoding of the parameters; URL-encoded pairs by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before the parameters are encoded.
+    ///   - destination: The destination of the file; a temporary file by default.
+    /// - Returns: The new request.
     @_disfavoredOverload
     public nonisolated func download(
         _ convertible: any URLConvertible, method: HTTPMethod = .get, parameters: [String: Any]?,
@@ -104,7 +107,7 @@ extension Session {
     }
 }
 
-/// A request whose parameters a ``ParameterEncoding`` puts in.
+/// A request whose parameters are encoded by a ``ParameterEncoding``.
 private struct EncodedRequest: HTTPRequestConvertible {
     let url: any URLConvertible
     let method: HTTPMethod

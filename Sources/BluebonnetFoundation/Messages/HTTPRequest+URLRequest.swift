@@ -3,23 +3,24 @@ import Foundation
 public import FoundationNetworking
 
 extension HTTPRequest {
-    /// Creates a request from one of Foundation's.
+    /// Creates a request from a Foundation `URLRequest`.
     ///
-    /// Taken over are the URL, the method, the fields, the body or the body's stream, whether cookies are handled, and:
+    /// The URL, the method, the header fields, the body or body stream, and `httpShouldHandleCookies` are copied. These
+    /// properties need a conversion:
     ///
-    /// - The timeout, unless it is Foundation's default of 60 seconds: it limits connecting and idle time, in place of
-    ///   the session's limits, including the limit for the exchange as a whole. A timeout that is not above zero, or is
-    ///   above ten years, sets no limit.
-    /// - The cache policy, as `cachePolicy`; Foundation's default leaves the choice to the session. The policy that has
-    ///   caches on the way ignored adds `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111 §5.2.1.4, §5.4) where
-    ///   the request has no such fields.
-    /// - `Content-Length`, as the number of bytes of a body that is a stream; `RequestBody.inputStream(_:length:)` says how that
-    ///   is read.
+    /// - The timeout limits connecting and idle time. It replaces these two limits of the session; the session's other
+    ///   limits still apply. Foundation's default of 60 seconds is ignored, and the session's limits apply. A timeout
+    ///   that is not above zero, or that is ten years or more, sets no limit.
+    /// - The cache policy becomes the `cachePolicy`. Foundation's default leaves the choice to the session. The policy
+    ///   `reloadIgnoringLocalAndRemoteCacheData` adds `Cache-Control: no-cache` and `Pragma: no-cache` (RFC 9111
+    ///   §5.2.1.4, §5.4), unless the request already has these fields.
+    /// - `Content-Length` is the number of bytes of a body stream. See `RequestBody.inputStream(_:length:)` for how the
+    ///   stream is read.
     ///
     /// `mainDocumentURL`, `networkServiceType`, `allowsCellularAccess` and `httpShouldUsePipelining` are ignored.
     ///
-    /// - Parameter urlRequest: Foundation's request.
-    /// - Throws: `.invalidURL` when it has no URL. A `URLError` is the underlying error.
+    /// - Parameter urlRequest: The Foundation request.
+    /// - Throws: `.invalidURL` with a `URLError` as the underlying error, if the request has no URL.
     public init(_ urlRequest: URLRequest) throws(RequestError) {
         guard let url = urlRequest.url else { throw RequestError(.invalidURL, underlying: URLError(.badURL)) }
         self.init(
@@ -32,26 +33,29 @@ extension HTTPRequest {
         }
     }
 
-    /// The request in Foundation's terms; made each time it is asked for.
+    /// The request as a Foundation `URLRequest`, converted on each access.
     public var urlRequest: URLRequest { URLRequest(self) }
 }
 
 extension HTTPRequest: URLRequestConvertible {
-    /// Returns the request in Foundation's terms, as `URLRequest.init(_:)` makes it.
+    /// Returns the request as a Foundation `URLRequest`, converted by `URLRequest.init(_:)`.
     ///
-    /// - Returns: The request.
+    /// - Returns: The Foundation request.
     public func asURLRequest() -> URLRequest { urlRequest }
 }
 
 extension URLRequest {
-    /// Creates a request from one of Bluebonnet's.
+    /// Creates a Foundation `URLRequest` from a Bluebonnet request.
     ///
-    /// Converts each part as `HTTPRequest.init(_:)` does, in the other direction. Repeated fields become one, their
-    /// values joined. A body that is not in memory becomes a stream, which blocks the thread that reads it. The
-    /// credential, the version of HTTP, the proxy and the priority have no place in a `URLRequest`, and nor have limits
-    /// for the exchange as a whole.
+    /// Each part is converted as in `HTTPRequest.init(_:)`, in the opposite direction. Repeated header fields become
+    /// one field with their values joined. A body that is not in memory becomes a stream, which blocks the thread that
+    /// reads it.
     ///
-    /// - Parameter request: Bluebonnet's request.
+    /// The timeout is the request's idle timeout, or its connect timeout if the idle timeout is `nil`. `URLRequest`
+    /// cannot represent the credential, the HTTP version, the proxy, the priority, or the `pool` and `total` timeouts;
+    /// these are dropped.
+    ///
+    /// - Parameter request: The Bluebonnet request.
     public init(_ request: HTTPRequest) {
         self.init(url: request.url)
         method = request.method
@@ -66,7 +70,7 @@ extension URLRequest {
         cachePolicy = CachePolicy(request)
     }
 
-    /// The body as Bluebonnet sends it.
+    /// The body as a `RequestBody`, if there is one.
     fileprivate var requestBody: RequestBody? {
         if let httpBody { return .data(httpBody) }
         guard let httpBodyStream else { return nil }
@@ -76,7 +80,7 @@ extension URLRequest {
 }
 
 extension HTTPRequest {
-    /// The request with what was changed of its counterpart, and all else as it is.
+    /// Returns this request with the changes between two versions of its `URLRequest`; all other properties stay.
     package func changed(from original: URLRequest, to changed: URLRequest) throws(RequestError) -> HTTPRequest {
         let converted = try HTTPRequest(changed)
         var request = self
@@ -87,7 +91,7 @@ extension HTTPRequest {
         if changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream {
             request.body = converted.body
         }
-        // One by one: repeated fields that were not touched stay apart.
+        // Field by field, so that repeated fields that were not changed stay separate.
         let before = original.headers
         for field in before where !converted.headers.contains(field.name) { request.headers.remove(name: field.name) }
         for field in converted.headers where before[field.name] != field.value { request.headers.update(field) }
@@ -96,7 +100,7 @@ extension HTTPRequest {
 }
 
 extension URLRequest.CachePolicy {
-    /// The policy in Bluebonnet's terms; `nil` for Foundation's default, which leaves the choice to the session.
+    /// The policy as a Bluebonnet policy; `nil` for Foundation's default, which leaves the choice to the session.
     var native: HTTPRequest.CachePolicy? {
         switch self {
         case .useProtocolCachePolicy: nil
@@ -108,13 +112,13 @@ extension URLRequest.CachePolicy {
         }
     }
 
-    /// The fields that have caches on the way ignored, too, if that is the policy (RFC 9111 §5.2.1.4, §5.4).
+    /// The fields that tell remote caches not to answer, if that is the policy (RFC 9111 §5.2.1.4, §5.4).
     var directives: [HTTPHeader] {
         guard self == .reloadIgnoringLocalAndRemoteCacheData else { return [] }
         return [HTTPHeader(name: "Cache-Control", value: "no-cache"), HTTPHeader(name: "Pragma", value: "no-cache")]
     }
 
-    /// The policy of a request in Foundation's terms.
+    /// Creates the policy of a Bluebonnet request.
     init(_ request: HTTPRequest) {
         switch request.cachePolicy {
         case .reloadIgnoringCache:
@@ -131,21 +135,21 @@ extension URLRequest.CachePolicy {
 }
 
 extension TimeInterval {
-    /// The default limit of a `URLRequest`, in seconds.
+    /// The default timeout of a `URLRequest`, in seconds.
     static let defaultTimeout: TimeInterval = 60
 
     /// The timeout that stands for no limit in a `URLRequest`, in seconds: ten years.
     static let unlimited: TimeInterval = 315_360_000
 
-    /// The limit for idle time as one number; that for connecting where there is no other.
+    /// The idle limit in seconds; the connect limit if there is no idle limit.
     init(_ timeouts: Timeouts) {
         self = (timeouts.idle ?? timeouts.connect).map { $0 / .seconds(1) } ?? .unlimited
     }
 
-    /// The limit as a duration; `nil` for none.
+    /// The limit as a duration; `nil` for no limit.
     var duration: Duration? { self > 0 && self < .unlimited ? .seconds(self) : nil }
 
-    /// The limits that a request's timeout stands for; the default is the session's.
+    /// The limits for a `URLRequest`'s timeout; Foundation's default stands for the session's limits.
     static func timeouts(_ interval: TimeInterval) -> Timeouts {
         guard interval != defaultTimeout else { return .default }
         return Timeouts(connect: interval.duration, idle: interval.duration)

@@ -3,39 +3,39 @@ import Foundation
 public import FoundationNetworking
 
 extension HTTPResponse {
-    /// The response in Foundation's terms, made each time it is asked for.
+    /// The response as a Foundation `HTTPURLResponse`, converted on each access.
     ///
-    /// Foundation keeps one value for each field, those of repeated ones joined, and writes the names of the fields that
-    /// it knows in its own way (`Content-Type`).
+    /// Foundation keeps one value for each field name: the values of repeated fields are joined. It writes the names of
+    /// fields that it knows in its own way, such as `Content-Type`.
     public var urlResponse: HTTPURLResponse {
         let response = HTTPURLResponse(
             url: url, statusCode: statusCode, httpVersion: httpVersion.description, headerFields: headers.dictionary)
-        // Failable because of Objective-C; Foundation makes one of anything.
+        // The initializer is only failable because of Objective-C; Foundation never returns `nil`.
         guard let response else { preconditionFailure("Foundation has no response for the status \(statusCode)") }
         return response
     }
 
-    /// Creates a response from one of Foundation's.
+    /// Creates a response from a Foundation `HTTPURLResponse`.
     ///
-    /// The version of HTTP is taken to be 1.1: Foundation's response does not tell.
+    /// The HTTP version is set to 1.1, because Foundation's response does not provide it.
     ///
-    /// - Parameter urlResponse: Foundation's response; the result is `nil` without a URL.
+    /// - Parameter urlResponse: The Foundation response. The result is `nil` if it has no URL.
     public init?(_ urlResponse: HTTPURLResponse) {
         guard let url = urlResponse.url else { return nil }
         self.init(url: url, statusCode: urlResponse.statusCode, headers: urlResponse.headers)
     }
 
-    /// Returns the value of a field, those of repeated ones joined.
+    /// Returns the value of a header field; the values of repeated fields are joined.
     ///
-    /// - Parameter field: The field's name, in any case.
-    /// - Returns: The value, or `nil` when there is no such field.
+    /// - Parameter field: The field's name, in upper or lower case.
+    /// - Returns: The value, or `nil` if there is no such field.
     public func value(forHTTPHeaderField field: String) -> String? { headers[field] }
 }
 
 extension HTTPURLResponse {
-    /// The fields, sorted by name.
+    /// The header fields, sorted by name.
     ///
-    /// Foundation has joined the values of repeated ones.
+    /// Foundation has already joined the values of repeated fields.
     public var headers: HTTPHeaders {
         let pairs = allHeaderFields.compactMap { name, value in (name as? String).map { ($0, "\(value)") } }
         return HTTPHeaders(Dictionary(pairs) { "\($0), \($1)" })
@@ -43,19 +43,20 @@ extension HTTPURLResponse {
 }
 
 extension SerializedResponse {
-    /// The request in Foundation's terms, if one was made.
+    /// The request as a Foundation `URLRequest`, if a request was made.
     public var urlRequest: URLRequest? { request.map { URLRequest($0) } }
 
-    /// The head of the response in Foundation's terms, if there was one.
+    /// The response head as a Foundation `HTTPURLResponse`, if a response was received.
     public var urlResponse: HTTPURLResponse? { response?.urlResponse }
 }
 
 extension Request {
-    /// Returns the requests that are made, one for each attempt and one for each redirect, in Foundation's terms.
+    /// Returns the requests that are sent, one for each attempt and each redirect, as Foundation `URLRequest`s.
     ///
-    /// Begins with the latest, if there is one, and ends when the request does. Watching does not start the request.
+    /// The sequence begins with the latest request, if there is one, and ends when the request ends. Observing does not
+    /// start the request.
     ///
-    /// - Parameter bufferingPolicy: Which values are kept for an observer that is behind; all by default.
+    /// - Parameter bufferingPolicy: Which values are kept for an observer that falls behind; all by default.
     /// - Returns: The sequence of requests.
     public nonisolated func urlRequests(
         bufferingPolicy: StreamBufferingPolicy = .unbounded

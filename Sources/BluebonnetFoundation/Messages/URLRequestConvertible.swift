@@ -2,27 +2,27 @@ public import Bluebonnet
 public import Foundation
 public import FoundationNetworking
 
-/// Can be converted to a `URLRequest`, such as a route of an API that is written in Foundation's terms.
+/// A type that can be converted to a `URLRequest`, such as a route of an API.
 public protocol URLRequestConvertible: HTTPRequestConvertible {
     /// Returns the request.
     ///
-    /// Called on the global pool, or on the executor that the awaiting task prefers, when the request has been started,
-    /// and again for each attempt.
+    /// Called when the request has started, and again for each attempt. Runs on the global executor, or on the executor
+    /// that the awaiting task prefers.
     ///
-    /// - Returns: The request.
-    /// - Throws: Why there is none. A `RequestError` is reported as it is, another error as
-    ///   `.invalidRequest(.conversion)` with it as the underlying one.
+    /// - Returns: The request to send.
+    /// - Throws: The reason why the request cannot be created. A `RequestError` is reported unchanged; any other error
+    ///   becomes the underlying error of an `.invalidRequest(.conversion)`.
     func asURLRequest() throws -> URLRequest
 }
 
 extension URLRequestConvertible {
-    /// The request in Foundation's terms; what could not be made is `nil`.
+    /// The request as a Foundation `URLRequest`; `nil` if the conversion fails.
     public var urlRequest: URLRequest? { try? asURLRequest() }
 
-    /// Returns the request in Bluebonnet's terms, as `HTTPRequest.init(_:)` makes it.
+    /// Returns the request as an `HTTPRequest`, converted by `HTTPRequest.init(_:)`.
     ///
-    /// - Returns: The request.
-    /// - Throws: The error of ``asURLRequest()``, or the reason why its request cannot be sent.
+    /// - Returns: The Bluebonnet request.
+    /// - Throws: The error of ``asURLRequest()``, or `.invalidURL` if its request has no URL.
     public func asHTTPRequest() throws -> HTTPRequest {
         try HTTPRequest(asURLRequest())
     }
@@ -31,17 +31,17 @@ extension URLRequestConvertible {
 extension URLRequest: URLRequestConvertible {
     /// Returns the request itself.
     ///
-    /// - Returns: The request.
+    /// - Returns: This request, unchanged.
     public func asURLRequest() -> URLRequest { self }
 }
 
 extension URLRequest {
-    /// Creates a request to what can be converted to a URL.
+    /// Creates a request for a value that can be converted to a URL.
     ///
     /// - Parameters:
-    ///   - url: Where the request goes.
-    ///   - method: What is asked.
-    ///   - headers: The fields to send; none by default.
+    ///   - url: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields to send; none by default.
     /// - Throws: The error of the conversion to a URL, such as `.invalidURL`.
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
         self.init(url: try url.asURL())
@@ -49,23 +49,25 @@ extension URLRequest {
         if let headers { self.headers = headers }
     }
 
-    /// The method of the request: `httpMethod` as an `HTTPMethod`.
+    /// The HTTP method: `httpMethod` as an `HTTPMethod`.
     public var method: HTTPMethod? {
         get { httpMethod.map { HTTPMethod(rawValue: $0) } }
         set { httpMethod = newValue?.rawValue }
     }
 
-    /// The fields to send, sorted by name; setting them replaces all.
+    /// The header fields, sorted by name; setting them replaces all fields.
     ///
-    /// Foundation keeps one value for each name: repeated fields are joined.
+    /// Foundation keeps one value for each name: the values of repeated fields are joined.
     public var headers: HTTPHeaders {
         get { HTTPHeaders(allHTTPHeaderFields ?? [:]) }
         set { allHTTPHeaderFields = newValue.dictionary }
     }
 
-    /// Checks that a GET has no body, as every request is checked before it is sent.
+    /// Checks that a GET request has no body.
     ///
-    /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` when it has one.
+    /// Before a request is sent, Bluebonnet checks this for HEAD and TRACE requests, too.
+    ///
+    /// - Throws: `.invalidRequest(.bodyDataInGETRequest)` if it has a body.
     public func validate() throws(RequestError) {
         guard method != .get || (httpBody == nil && httpBodyStream == nil) else {
             throw RequestError(.invalidRequest(.bodyDataInGETRequest))
@@ -74,16 +76,15 @@ extension URLRequest {
 }
 
 extension ParameterEncoder {
-    /// Returns a request of Foundation's with the parameters in it.
+    /// Returns a Foundation `URLRequest` with the parameters encoded into it.
     ///
-    /// Runs where it is called. Of the request, the URL, the fields and the body change, and nothing else.
+    /// Runs on the caller's executor. Only the URL, the header fields and the body change.
     ///
     /// - Parameters:
-    ///   - parameters: What to encode; with `nil` the request stays as it is.
-    ///   - urlRequest: The request to put it in.
+    ///   - parameters: The parameters to encode; with `nil`, the request is returned unchanged.
+    ///   - urlRequest: The request without the parameters.
     /// - Returns: The request with the parameters.
-    /// - Throws: `.parameterEncoding(…)` around why they could not be encoded, or `.invalidURL` when the request has no
-    ///   URL.
+    /// - Throws: `.parameterEncoding(…)` around the encoding error, or `.invalidURL` if the request has no URL.
     public func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into urlRequest: URLRequest
     ) throws -> URLRequest {
@@ -93,7 +94,7 @@ extension ParameterEncoder {
 }
 
 extension URLRequest {
-    /// Returns the request with what an encoder of Bluebonnet's changes of it.
+    /// Returns this request with the changes that a Bluebonnet encoder makes.
     func changed(by encode: (HTTPRequest) throws -> HTTPRequest) throws -> URLRequest {
         guard let url else { throw RequestError(.invalidURL, underlying: URLError(.badURL)) }
         let encoded = try encode(HTTPRequest(url: url, method: method ?? .get, headers: headers))
@@ -105,57 +106,59 @@ extension URLRequest {
     }
 }
 
-/// What adapters and request modifiers that were written for `URLRequest` call the parts of a request.
+/// The property and method names of `URLRequest`, for adapters and request modifiers that were written for it.
 extension HTTPRequest {
-    /// The longest time to connect and to be idle, in seconds; 60 where the request leaves that to the session.
+    /// The connect and idle timeout in seconds; 60 if the request leaves its timeouts to the session.
     ///
-    /// Setting it replaces the limits `connect` and `idle` of the session for this request; see `HTTPRequest.init(_:)`.
+    /// Setting it replaces the request's `timeouts`: connecting and idle time get this limit, and the session's other
+    /// limits apply. Setting 60 leaves all timeouts to the session; see `HTTPRequest.init(_:)`. If the two timeouts
+    /// differ, the value is the idle timeout.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
         set { timeouts = TimeInterval.timeouts(newValue) }
     }
 
-    /// The method as it is sent; `nil` sets GET.
+    /// The HTTP method as it is sent; setting `nil` selects GET.
     public var httpMethod: String? {
         get { method.rawValue }
         set { method = newValue.map { HTTPMethod(rawValue: $0) } ?? .get }
     }
 
-    /// The body, if it is in memory.
+    /// The body; `nil` if there is none, or if it is not in memory.
     public var httpBody: Data? {
         get { body?.data }
         set { body = newValue.map { .data($0) } }
     }
 
-    /// Whether cookies are sent and kept; the request's `handlesCookies`.
+    /// Whether cookies are sent and stored; the same as the request's `handlesCookies`.
     public var httpShouldHandleCookies: Bool {
         get { handlesCookies }
         set { handlesCookies = newValue }
     }
 
-    /// The fields by name, the values of repeated ones joined; setting them replaces all.
+    /// The header fields by name, with the values of repeated fields joined; setting them replaces all fields.
     public var allHTTPHeaderFields: [String: String]? {
         get { headers.dictionary }
         set { headers = HTTPHeaders(newValue ?? [:]) }
     }
 
-    /// Returns the value of a field, those of repeated ones joined.
+    /// Returns the value of a header field; the values of repeated fields are joined.
     ///
-    /// - Parameter field: The field's name, in any case.
-    /// - Returns: The value, or `nil` when there is no such field.
+    /// - Parameter field: The field's name, in upper or lower case.
+    /// - Returns: The value, or `nil` if there is no such field.
     public func value(forHTTPHeaderField field: String) -> String? { headers[field] }
 
-    /// Replaces a field.
+    /// Sets a header field, replacing all fields of the same name.
     ///
     /// - Parameters:
-    ///   - value: The value; `nil` removes the field.
-    ///   - field: The field's name, in any case.
+    ///   - value: The new value; `nil` removes the field.
+    ///   - field: The field's name, in upper or lower case.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) { headers[field] = value }
 
-    /// Appends a field; those of the same name stay.
+    /// Adds a header field; existing fields of the same name stay.
     ///
     /// - Parameters:
-    ///   - value: The value.
+    ///   - value: The value to add.
     ///   - field: The field's name.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
         headers.append(name: field, value: value)

@@ -2,37 +2,40 @@ public import Bluebonnet
 public import Foundation
 
 extension DataStreamTask {
-    /// Returns the body as a stream of Foundation's, for code that reads nothing else.
+    /// Returns the body as a Foundation `InputStream`, for code that only reads such streams.
     ///
-    /// `read` blocks the thread that calls it until there are bytes, so never call it in an `async` function: give it a
-    /// thread of its own. One thread at a time may use the stream. It does not schedule itself in a run loop and has no
-    /// delegate's events. Opening the stream starts the request, and the body is received at the reader's pace: when `bufferSize` bytes
-    /// or more wait, and those that the session's configuration allows beside, nothing is read from the network. An error
-    /// of the request is the stream's error. Closing the stream early, or dropping it, ends this reader; it cancels the
-    /// request if the task does so by itself.
+    /// `read` blocks the calling thread until bytes are available. Never call it in an `async` function; read the
+    /// stream on a dedicated thread, and from one thread at a time. The stream does not support run loops or delegates.
     ///
-    /// - Parameter bufferSize: How many bytes wait for `read`, in bytes; a piece of the body more may.
-    /// - Returns: The stream, not opened yet.
+    /// Opening the stream starts the request. The body is received at the reader's pace: reading from the network
+    /// pauses while `bufferSize` bytes or more are waiting. The session's configuration allows further bytes to wait in
+    /// addition. If the request fails, its error becomes the stream's error. Closing or releasing the stream early ends
+    /// this reader. It also cancels the request, if the task cancels it automatically.
+    ///
+    /// - Parameter bufferSize: The number of bytes that can wait for `read`; 64 KiB by default. The last received piece
+    ///   can exceed this limit.
+    /// - Returns: The stream, not yet opened.
     public func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream {
         BodyInputStream(bytes, limit: bufferSize)
     }
 }
 
 extension DataStreamRequest {
-    /// Returns the body as a stream of Foundation's, as `DataStreamTask.asInputStream(bufferSize:)` does.
+    /// Returns the body as a Foundation `InputStream`, as `DataStreamTask.asInputStream(bufferSize:)` does.
     ///
-    /// Closing it early cancels the request, unless others read the body.
+    /// Closing the stream early cancels the request, unless the body has other readers.
     ///
-    /// - Parameter bufferSize: How many bytes wait for `read`, in bytes; a piece of the body more may.
-    /// - Returns: The stream, not opened yet; optional as in Alamofire, and never `nil`.
+    /// - Parameter bufferSize: The number of bytes that can wait for `read`; 64 KiB by default. The last received piece
+    ///   can exceed this limit.
+    /// - Returns: The stream, not yet opened. It is optional as in Alamofire, but never `nil`.
     public nonisolated func asInputStream(bufferSize: Int = 64 * 1024) -> InputStream? {
         streamTask().asInputStream(bufferSize: bufferSize)
     }
 }
 
-/// Reads an asynchronous sequence of bytes as a stream of Foundation's, which blocks.
+/// Presents an asynchronous sequence of bytes as a blocking Foundation `InputStream`.
 ///
-/// A task takes the bytes from the sequence, from when the stream is opened until it is closed or gone.
+/// A task reads the sequence from when the stream is opened until it is closed or released.
 final class BodyInputStream: InputStream {
     private enum Phase {
         case notOpen
@@ -90,7 +93,7 @@ final class BodyInputStream: InputStream {
         guard phase == .open, count > 0 else { return phase == .open ? 0 : -1 }
         let piece = buffer.read(upTo: count)
         guard piece.isEmpty else {
-            // Safety: the caller says that there is room for so many bytes.
+            // Safety: the caller guarantees room for that many bytes.
             unsafe piece.copyBytes(to: bytes, count: piece.count)
             return piece.count
         }
@@ -104,7 +107,7 @@ final class BodyInputStream: InputStream {
         false
     }
 
-    /// Reading has to be tried to know.
+    /// `true` while the stream is open and has not ended: only reading shows whether there are more bytes.
     override var hasBytesAvailable: Bool { phase == .open && buffer.end == nil }
 
     override var streamStatus: Stream.Status {
@@ -119,7 +122,7 @@ final class BodyInputStream: InputStream {
 
     override var streamError: (any Error)? { if case .failed(let error) = buffer.end { error } else { nil } }
 
-    // Events are for run loops, and this stream has none.
+    // Events need a run loop, which this stream does not support.
     override var delegate: (any StreamDelegate)? {
         get { nil }
         set { _ = newValue }
@@ -134,10 +137,10 @@ final class BodyInputStream: InputStream {
     override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
 }
 
-/// Holds what was received until a thread reads it, and holds the receiving back meanwhile.
+/// Buffers received bytes until a thread reads them, and pauses the sender while the buffer is full.
 ///
-/// One task puts bytes in, and suspends while there are as many as allowed; one thread takes them out, and blocks while
-/// there are none.
+/// One task puts bytes in, and suspends while the limit is reached. One thread takes bytes out, and blocks while the
+/// buffer is empty.
 private final class BodyBuffer: Sendable {
     /// The end of the bytes.
     enum End {
@@ -157,10 +160,10 @@ private final class BodyBuffer: Sendable {
 
     init(limit: Int) { self.limit = max(1, limit) }
 
-    /// How it ended, once all bytes were read or the reader has closed.
+    /// The end, once all bytes were read or the reader has closed the stream.
     var end: End? { state.withLock { $0.bytes.isEmpty ? $0.end : nil } }
 
-    /// Puts bytes in, and waits until there is room for more; returns whether more are wanted.
+    /// Puts bytes in and waits until there is room for more; returns whether more bytes are wanted.
     func send(_ piece: Data) async -> Bool {
         await withCheckedContinuation { continuation in
             let isWanted = state.withLock { state -> Bool? in
@@ -174,7 +177,8 @@ private final class BodyBuffer: Sendable {
         }
     }
 
-    /// Ends the bytes, unless they have ended; the buffered bytes can still be read, unless the reader has closed.
+    /// Marks the end, unless there is one already; buffered bytes can still be read, unless the reader has closed the
+    /// stream.
     func finish(_ end: End) {
         let sender = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard state.end == nil else { return nil }
@@ -186,7 +190,7 @@ private final class BodyBuffer: Sendable {
         sender?.resume(returning: false)
     }
 
-    /// Takes up to some bytes out; blocks the thread until there is one, and returns none at the end.
+    /// Takes up to `count` bytes out; blocks the thread until there are any, and returns no bytes at the end.
     func read(upTo count: Int) -> Data {
         let (piece, sender) = state.wait { state -> (Data, CheckedContinuation<Bool, Never>?)? in
             guard !state.bytes.isEmpty else { return state.end == nil ? nil : (Data(), nil) }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Guards a value with a lock, and lets threads wait until it has changed.
+/// Guards a value with a lock, and lets threads wait until the value has changed.
 ///
-/// For the threads that read Foundation's blocking streams, and for the callers of those threads.
-// Safety: the value is reached only while the lock of the condition is held.
+/// Used by the threads that read Foundation's blocking streams, and by the callers of those threads.
+// Safety: the value is only accessed while the condition's lock is held.
 final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     private let condition = NSCondition()
     private var value: Value
@@ -20,7 +20,7 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
         return body(&value)
     }
 
-    /// Blocks the thread until the value lets a closure return something.
+    /// Blocks the thread until the closure returns a result.
     func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
         condition.lock()
         defer {

@@ -4,33 +4,38 @@ public import Foundation
 extension RequestBody {
     /// Returns a body that is read from a stream while it is sent, as fast as the network takes it.
     ///
-    /// Streams block, so a thread is made that reads this one in pieces of 64 KiB, each when it is needed, and ends with
-    /// it. A stream that has not been opened is opened, and in the end closed. It can be read once: a retry, or a
-    /// redirect that keeps the body, ends with `.requestBody(.notReplayable)`. A stream that fails ends the request with
-    /// `.requestBody(.sequenceFailed)` around its error. When the request is cancelled, it answers at once, while the
-    /// thread waits for as long as its stream does.
+    /// Foundation's streams block, so a dedicated thread reads the stream in pieces of 64 KiB, each when it is needed.
+    /// The stream is opened if it is not open yet, and closed at the end; then the thread ends.
+    ///
+    /// - A stream can be read only once. A retry, or a redirect that keeps the body, fails with
+    ///   `.requestBody(.notReplayable)`.
+    /// - If the stream fails, the request fails with `.requestBody(.sequenceFailed)` around the stream's error.
+    /// - If the request is cancelled, it ends at once, but the thread waits until the stream returns from its read.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, the caller must not use it.
-    ///   - length: How many bytes it has; if that is not known, HTTP/1.1 frames the body as chunks (RFC 9112 §7.1). Any
-    ///     other number of bytes ends the request with `.requestBody(.lengthMismatch)`.
-    /// - Returns: The body.
+    ///   - stream: The stream to send. The caller must not use it after this call.
+    ///   - length: The number of bytes of the stream; `nil`, the default, if it is not known. HTTP/1.1 then sends the
+    ///     body in chunks (RFC 9112 §7.1). If the stream has a different number of bytes, the request fails with
+    ///     `.requestBody(.lengthMismatch)`.
+    /// - Returns: The body to send.
     public static func inputStream(_ stream: sending InputStream, length: Int64? = nil) -> RequestBody {
         .stream(InputStreamPieces(stream: OwnedInputStream(stream)), length: length)
     }
 }
 
 extension Session {
-    /// Makes a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` says.
+    /// Creates a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` describes.
+    ///
+    /// A `Content-Length` in `headers` states the length of the stream.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, the caller must not use it.
-    ///   - convertible: Where the request goes.
-    ///   - method: What is asked; POST by default.
-    ///   - headers: The fields to send.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    ///   - requestModifier: Changes the request before it is adapted.
-    /// - Returns: The request.
+    ///   - stream: The stream to send. The caller must not use it after this call.
+    ///   - convertible: The URL to request: a `URL`, a string or another `URLConvertible`.
+    ///   - method: The HTTP method; POST by default.
+    ///   - headers: Header fields; they replace session fields of the same name.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: A closure that changes the request before it is adapted.
+    /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, to convertible: any URLConvertible, method: HTTPMethod = .post,
         headers: HTTPHeaders? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -42,13 +47,13 @@ extension Session {
             interceptor: interceptor, requestModifier: requestModifier)
     }
 
-    /// Makes a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` says.
+    /// Creates a request whose body is read from a stream, as `RequestBody.inputStream(_:length:)` describes.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, the caller must not use it.
-    ///   - convertible: The rest of the request; its own body is not sent.
-    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
-    /// - Returns: The request.
+    ///   - stream: The stream to send. The caller must not use it after this call.
+    ///   - convertible: The rest of the request. Its own body is not sent.
+    ///   - interceptor: An interceptor that adapts and retries this request, after the session's interceptor.
+    /// - Returns: The new request.
     public nonisolated func upload(
         _ stream: sending InputStream, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
@@ -58,16 +63,16 @@ extension Session {
 }
 
 extension MultipartFormData {
-    /// Appends a file whose bytes are read from a stream, as `RequestBody.inputStream(_:length:)` reads one.
+    /// Appends a file whose bytes are read from a stream, as `RequestBody.inputStream(_:length:)` describes.
     ///
-    /// The form can then be opened once, whichever copy of it.
+    /// The form can then be sent only once, even if it is copied.
     ///
     /// - Parameters:
-    ///   - stream: The stream; from now on, the caller must not use it.
-    ///   - length: How many bytes it has; another number of bytes is an error.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name.
-    ///   - mimeType: The media type.
+    ///   - stream: The stream to read. The caller must not use it after this call.
+    ///   - length: The number of bytes of the stream. If the stream has a different number of bytes, the request fails.
+    ///   - name: The name of the form field.
+    ///   - fileName: The name of the file.
+    ///   - mimeType: The media type of the file.
     public mutating func append(
         _ stream: sending InputStream, withLength length: UInt64, name: String, fileName: String, mimeType: String
     ) {
@@ -77,9 +82,9 @@ extension MultipartFormData {
     }
 }
 
-/// The bytes of a stream, which a thread of its own reads when they are asked for.
+/// The bytes of a stream, which a dedicated thread reads on demand.
 ///
-/// Foundation's streams block: reading them on the pool would block a thread that other tasks need.
+/// Foundation's streams block, so reading them on the global pool would block a thread that other tasks need.
 private struct InputStreamPieces: AsyncSequence {
     let stream: OwnedInputStream
 
@@ -109,7 +114,7 @@ private struct InputStreamPieces: AsyncSequence {
 
 extension InputStreamPieces: Sendable {}
 
-/// Reads a stream on a thread of its own, one piece whenever it is asked for one.
+/// Reads a stream on a dedicated thread, one piece for each request.
 private final class InputStreamWorker: Sendable {
     private typealias Reply = CheckedContinuation<Data?, any Error>
 
@@ -129,7 +134,7 @@ private final class InputStreamWorker: Sendable {
 
     init(_ stream: OwnedInputStream) { self.stream = stream }
 
-    /// Waits for a piece; cancelling the task answers at once, even when the stream does not.
+    /// Waits for a piece; cancelling the task ends the wait at once, even if the stream does not return.
     func next() async throws -> Data? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { ask($0) }
@@ -182,7 +187,7 @@ private final class InputStreamWorker: Sendable {
         }
     }
 
-    /// Waits to be asked; returns whether it was.
+    /// Waits until a piece is requested; returns `false` if no piece will be requested any more.
     private func isAsked() -> Bool {
         state.wait { state in
             switch state {
@@ -203,8 +208,8 @@ private final class InputStreamWorker: Sendable {
     }
 }
 
-/// A stream without other users, and the record of the streams that are being read.
-// Safety: after it was handed over, only the one thread uses the stream that has claimed it.
+/// A stream that belongs to its reader, and the record of the streams that are being read.
+// Safety: after it was handed over, only the thread that has claimed the stream uses it.
 private struct OwnedInputStream: @unchecked Sendable {
     private let stream: InputStream
 
@@ -215,7 +220,7 @@ private struct OwnedInputStream: @unchecked Sendable {
 
     /// Makes the calling thread the one that reads the stream, and opens it.
     ///
-    /// A stream that was opened, and not read yet, is fine.
+    /// A stream that is already open, but was not read yet, is accepted.
     func begin() throws {
         guard Self.claimed.withLock({ $0.insert(ObjectIdentifier(stream)).inserted }) else { throw Self.notReplayable }
         switch stream.streamStatus {
@@ -232,10 +237,10 @@ private struct OwnedInputStream: @unchecked Sendable {
         }
     }
 
-    /// Waits for some bytes; `nil` at the end.
+    /// Reads some bytes, blocking the thread; returns `nil` at the end.
     func read() throws -> Data? {
         var bytes = Data(count: Self.pieceSize)
-        // Safety: the pointer is to as many bytes as are named, and ends with the call.
+        // Safety: the pointer refers to `buffer.count` bytes and is not used after the call.
         let count = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
             guard let start = buffer.baseAddress else { return 0 }
             return unsafe stream.read(start.assumingMemoryBound(to: UInt8.self), maxLength: buffer.count)
@@ -244,7 +249,7 @@ private struct OwnedInputStream: @unchecked Sendable {
         return count == 0 ? nil : bytes.prefix(count)
     }
 
-    /// Closes the stream; no thread claims it from then on.
+    /// Closes the stream and releases its claim.
     func end() {
         stream.close()
         release()
@@ -254,7 +259,7 @@ private struct OwnedInputStream: @unchecked Sendable {
         _ = Self.claimed.withLock { $0.remove(ObjectIdentifier(stream)) }
     }
 
-    /// Asking a stream for its error that has none traps in Foundation.
+    /// The stream's error, read only after a failure, because Foundation otherwise traps.
     private var failure: (any Error)? { stream.streamStatus == .error ? stream.streamError : nil }
 
     private static var notReplayable: BodySequenceError {

@@ -1,16 +1,16 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Carries one connection of a server: reads requests, has them answered, one after the other, and writes the answers.
+/// Handles one connection of a server: reads requests, has them answered one after the other, and writes the answers.
 ///
-/// Belongs to the loop of a ``ServerCore``. Whatever happens is noted in the state first; then ``proceed()`` takes the
-/// connection as far as it can go without waiting.
+/// Belongs to the loop of a ``ServerCore``. Each event is first recorded in the state; then ``proceed()`` advances the
+/// connection as far as possible without waiting.
 final class Connection {
     /// The current activity of the connection.
     private enum Phase {
-        /// A request is awaited or being read.
+        /// Waits for a request or reads one.
         case reading
-        /// A route makes the answer.
+        /// A route creates the answer.
         case routing
         /// A route writes the body.
         case streaming(ResponseEncoder.Framing, left: Int?, keepsAlive: Bool)
@@ -18,7 +18,8 @@ final class Connection {
         case sending(keepsAlive: Bool)
         /// A script runs.
         case scripted(ScriptCursor)
-        /// Everything is sent; what the client still sends is ignored until it closes, or a while has passed.
+        /// Everything was sent. Further bytes of the client are ignored until it closes the connection or a timeout
+        /// expires.
         case draining
         case closed
     }
@@ -34,28 +35,28 @@ final class Connection {
     private var outgoing = OutgoingQueue()
     /// Whether the client has closed its side.
     private var peerHasEnded = false
-    /// Whether the client has closed its side behind bytes that have not been read.
+    /// Whether the client has closed its side, but some of its bytes are still unread.
     private var peerIsEnding = false
-    /// The route or the condition that is being waited for.
+    /// The task of the current route or of a script's condition.
     private var task: Task<Void, Never>?
     private var timer: TimerID?
 
-    /// The current request, or the latest.
+    /// The current request, or the latest one.
     private(set) var exchange: ExchangeID
     private var head: RequestHead?
     private var target = RequestTarget("/")
     private var match = RouteTable<LocalServer.Router.Endpoint>.Match.nothing
-    /// Its body, for a route that waits for all of it.
+    /// The body of the request, for a route that waits for the whole body.
     private var body = Data()
-    /// Its body, for a route that reads it piece by piece; goes on while that answers.
+    /// The body of the request, for a route that reads it in pieces; it can continue while the route answers.
     private var incoming: IncomingBody?
     private var continuePolicy = LocalServer.ContinuePolicy.immediately
-    /// The tasks that wait for more of ``incoming``, in order of arrival.
+    /// The tasks that wait for more bytes of ``incoming``, in order of arrival.
     private var readers: [Reader] = []
-    /// Counts what the socket has taken of the streamed body that is being written.
+    /// Counts the bytes of the streamed response body that the socket has accepted.
     private var bodySent: ByteCount?
     private var interest: Interest = .readable
-    /// The peer has closed its side; reported without reading (`EPOLLRDHUP`).
+    /// The peer has closed its side, which the system reports without a read (`EPOLLRDHUP`).
     private static let closing = Interest(rawValue: Readiness.peerClosed.rawValue)
 
     init(id: Int, socket: Socket, context: ServerContext) {
@@ -68,7 +69,7 @@ final class Connection {
     }
 
     func begin(_ script: LocalServer.Script?) {
-        // Not a cycle that lasts: closing unwatches.
+        // No lasting retain cycle, because closing the connection also unwatches the descriptor.
         context.loop.watch(socket.descriptor, for: interest) { [self] in becameReady($0) }
         guard let script else { return }
         phase = .scripted(ScriptCursor(script.steps))
@@ -95,7 +96,7 @@ final class Connection {
 
     private func becameReady(_ readiness: Readiness) {
         if readiness.contains(.writable) { flush() }
-        // The descriptor number may have been reused by now.
+        // The connection may be closed now and its descriptor number reused.
         if case .closed = phase { return }
         if interest.contains(.readable) {
             if !readiness.isDisjoint(with: [.readable, .error, .hangup]) { read() }
@@ -122,7 +123,7 @@ final class Connection {
 
     private func peerEnded() {
         peerHasEnded = true
-        // Whether the client is gone, or waits for the answer with its own side closed, only writing would show.
+        // Only writing would show whether the client is gone, or waits for the answer with its own side closed.
         task?.cancel()
         switch phase {
         case .draining: close()
@@ -144,13 +145,13 @@ final class Connection {
         }
     }
 
-    /// Goes on as far as possible.
+    /// Advances the connection as far as possible.
     private func proceed() {
         while advance() {}
         updateInterest()
     }
 
-    /// Takes one step; says whether another one may be possible.
+    /// Takes one step; returns whether another step may be possible.
     private func advance() -> Bool {
         flush()
         receiveBody()
@@ -164,7 +165,7 @@ final class Connection {
                 drain()
                 return false
             }
-            // What is left of the body has to be out of the way first.
+            // The rest of the body must be read before the next request.
             guard incoming?.isOpen != true else { return false }
             incoming = nil
             bodySent = nil
@@ -182,7 +183,8 @@ final class Connection {
         case .scripted(let cursor):
             if !peerHasEnded { wanted.insert(cursor.waitsForBytes ? .readable : Self.closing) }
         case .routing, .streaming, .sending:
-            // Reading on shows that the client is gone; within bounds, as it may be sending the next requests.
+            // Reading shows whether the client is gone. It is limited, because the client may already send further
+            // requests.
             let isBody = incoming?.isOpen == true
             let hasRoom = isBody ? incoming?.hasRoom == true : parser.bufferedCount < 256 * 1024
             if !peerHasEnded, hasRoom { wanted.insert(.readable) }
@@ -193,7 +195,7 @@ final class Connection {
         context.loop.setInterest(wanted, of: socket.descriptor)
     }
 
-    /// Closes in a way that lets the client read all that was sent: a close with unread bytes would be a reset.
+    /// Closes the connection after the client could read all bytes, because a close with unread bytes would be a reset.
     private func drain() {
         abandonBody()
         guard !peerHasEnded else { return close() }
@@ -202,9 +204,9 @@ final class Connection {
         timer = context.loop.schedule(after: .seconds(1)) { [weak self] in self?.close() }
     }
 
-    // MARK: Reading requests, and finding who answers them
+    // MARK: Reading requests and finding their routes
 
-    /// Reads on in a request; says whether more may be possible.
+    /// Continues to read a request; returns whether another step may be possible.
     private func readRequest() -> Bool {
         switch parser.next() {
         case .needsBytes:
@@ -237,14 +239,15 @@ final class Connection {
         if case .length(let length) = head.framing { body.reserveCapacity(min(length, 1024 * 1024)) }
         guard head.expectsContinue, head.framing != .none, parser.bufferedCount == 0 else { return }
         if case .found = match { return outgoing.append(ResponseEncoder.continue) }
-        // The final answer comes instead of the 100; since the body may come nevertheless, nothing can follow.
+        // The final answer replaces the 100. Because the body may still arrive, no request can follow on this
+        // connection.
         self.head?.keepsAlive = false
         complete([:])
     }
 
     private func complete(_ trailers: HTTPHeaders) {
         guard let head else { return }
-        // A script that stood for the answer has left the end of the body to be read.
+        // A script that answered the request may have left the end of the body unread.
         if case .found(.streaming, _) = match { return }
         var request = LocalServer.Request(head, target: target, body: body, trailers: trailers, connection: id)
         body = Data()
@@ -277,9 +280,9 @@ final class Connection {
         task = Task { await core.answer(request, of: exchange, with: handler) }
     }
 
-    // MARK: Bodies that a route reads piece by piece, while it may be answering already
+    // MARK: Bodies that a route reads in pieces, possibly while it answers
 
-    /// Has a route answer a request of which the head has been read.
+    /// Starts a route for a request whose head has been read.
     private func beginStreaming(
         _ head: RequestHead, _ route: LocalServer.Router.StreamingRoute, _ request: LocalServer.Request
     ) {
@@ -299,7 +302,7 @@ final class Connection {
         startTask(request) { try await route.handler($0, reader) }
     }
 
-    /// Has a reader told what comes next of the body.
+    /// Resumes a reader with the next bytes of the body, once they are available.
     func readBody(_ reader: Reader) {
         guard incoming != nil else { return reader.resume(returning: .failure(.connectionClosed)) }
         readers.append(reader)
@@ -308,7 +311,7 @@ final class Connection {
         proceed()
     }
 
-    /// Takes in what there is of the body, as far as there is room.
+    /// Moves the received bytes of the body into ``incoming``, as far as there is room.
     private func receiveBody() {
         guard incoming != nil else { return }
         if case .sending = phase { incoming?.answered() }
@@ -333,7 +336,7 @@ final class Connection {
         answerReaders()
     }
 
-    /// Gives up what has not come yet of the body.
+    /// Gives up the rest of the body.
     private func abandonBody() {
         guard incoming != nil else { return }
         incoming?.failed(.connectionClosed)
@@ -365,7 +368,7 @@ final class Connection {
         context.record.change { $0.requestReceived(request) }
     }
 
-    // MARK: Answering: whole responses, and bodies that are written piece by piece
+    // MARK: Answering with whole responses and with streamed bodies
 
     /// Begins the answer of a route; a streamed body is then written with ``writeBody(_:_:)``.
     func answer(_ response: LocalServer.Response, counting sent: ByteCount) {
@@ -393,7 +396,7 @@ final class Connection {
         case .data(let data):
             let encoder = ResponseEncoder(response, length: data.count, to: context)
             let sentData = encoder.framing == .none ? Data() : data
-            // One system call for a small response; no copy of a large one.
+            // One system call for a small response, and no copy of a large response.
             let isSmall = sentData.count <= 16 * 1024
             outgoing.append(isSmall ? encoder.head + sentData : encoder.head)
             if !isSmall { outgoing.append(sentData) }
@@ -412,7 +415,7 @@ final class Connection {
         guard case .streaming(let framing, let left, let keepsAlive) = phase else {
             return waiter.resume(returning: .connectionClosed)
         }
-        // An empty chunk would be the last one.
+        // An empty chunk would end the body.
         guard !data.isEmpty else { return waiter.resume(returning: nil) }
         if case .length(let promised) = framing, let left {
             guard data.count <= left else { return waiter.resume(returning: .bodyTooLong(promised: promised)) }
@@ -429,14 +432,14 @@ final class Connection {
         guard case .streaming(let framing, let left, let keepsAlive) = phase else { return }
         let isComplete = !failed && (left ?? 0) == 0
         if isComplete, framing == .chunked { outgoing.append(ResponseEncoder.lastChunk) }
-        // A body that is not complete must not look so.
+        // An incomplete body must not look complete.
         phase = .sending(keepsAlive: isComplete && keepsAlive)
         proceed()
     }
 
     // MARK: Scripts
 
-    /// Takes a script one step further; says whether more may be possible.
+    /// Advances a script by one step; returns whether another step may be possible.
     private func runScript() -> Bool {
         guard case .scripted(var cursor) = phase else { return false }
         let action = cursor.next(reading: &parser, isSent: outgoing.isEmpty, peerHasEnded: peerHasEnded)
@@ -457,7 +460,7 @@ final class Connection {
         case .halfClose: socket.shutDownWriting()
         case .serve: phase = .reading
         case .closeAfterReading:
-            // So that the client sees an orderly end (`FIN`), unless it continues to send.
+            // Read first, so that the client sees an orderly close (`FIN`) unless it continues to send.
             for _ in 0..<64 { guard case .done = socket.read(into: &context.readBuffer) else { break } }
             close()
         case .close: close()

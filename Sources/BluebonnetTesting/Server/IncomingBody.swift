@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// Holds the received part of a body that a route reads piece by piece; a value without I/O.
+/// Buffers the received part of a body that a route reads in pieces; a value without I/O.
 struct IncomingBody {
-    /// The result of a read: bytes, `nil` at the end of the body, or why there are none.
+    /// The result of a read: bytes, `nil` at the end of the body, or a failure.
     typealias ReadResult = Result<Data?, LocalServer.Failure>
 
     enum Phase: Equatable {
@@ -12,16 +12,16 @@ struct IncomingBody {
         case failed(LocalServer.Failure)
     }
 
-    /// Counts what has come, and what the route has got of it.
+    /// The number of bytes that were received, and the number that the route has read.
     struct Counts: Sendable {
         let received = ByteCount()
         let read = ByteCount()
     }
 
     private(set) var phase = Phase.receiving
-    /// Whether the answer is complete, so that what still comes is dropped.
+    /// Whether the answer is complete, so that further bytes are dropped.
     private var isAnswered = false
-    /// Whether the client may be waiting for a 100, and has sent none of the body.
+    /// Whether the client may be waiting for a 100, and has not sent any part of the body.
     private(set) var awaitsContinue: Bool
 
     private var request: LocalServer.Request
@@ -42,19 +42,19 @@ struct IncomingBody {
         recordedBytes = max(0, options.recordedBodyBytes)
     }
 
-    /// Whether more of it may come.
+    /// Whether more bytes may arrive.
     var isOpen: Bool { phase == .receiving }
 
-    /// Whether more of it can be taken in now.
+    /// Whether there is room for more bytes.
     var hasRoom: Bool { isOpen && bytes.count < window }
 
-    /// Whether nothing can follow it on the connection.
+    /// Whether no other request can follow on the connection.
     var isLast: Bool {
         if case .failed = phase { return true }
         return awaitsContinue
     }
 
-    // MARK: What happened
+    // MARK: Events
 
     mutating func continueSent() {
         awaitsContinue = false
@@ -74,20 +74,20 @@ struct IncomingBody {
         if isOpen { phase = .complete }
     }
 
-    /// Notes that nothing more will come; what has come can still be read.
+    /// Records that no more bytes will arrive; received bytes can still be read.
     mutating func failed(_ failure: LocalServer.Failure) {
         if isOpen { phase = .failed(failure) }
     }
 
-    /// Notes that the answer is complete, so that the route does not read any more.
+    /// Records that the answer is complete, so that the route can no longer read.
     mutating func answered() {
         bytes = Data()
         isAnswered = true
     }
 
-    // MARK: What to do
+    // MARK: Reading
 
-    /// Takes out all that can be read; `nil` if that has yet to come.
+    /// Returns all available bytes; `nil` if the reader has to wait.
     mutating func read() -> ReadResult? {
         guard !isAnswered else { return .failure(.connectionClosed) }
         guard bytes.isEmpty else {
@@ -102,7 +102,7 @@ struct IncomingBody {
         }
     }
 
-    /// The request to be recorded when nothing more will come; once.
+    /// Returns the request to record, once, when no more bytes will arrive.
     mutating func takeRecord() -> LocalServer.Request? {
         guard !isRecorded else { return nil }
         isRecorded = true
@@ -112,7 +112,7 @@ struct IncomingBody {
     }
 }
 
-/// Counts bytes on the loop, for everyone to see.
+/// Counts bytes on the loop; the count can be read from any thread.
 final class ByteCount: Sendable {
     private let bytes = Atomic<Int>(0)
 

@@ -3,34 +3,34 @@ public import FoundationEssentials
 extension LocalServer {
     /// Reads the body of a request while it is being received; see ``Router/streaming(_:method:continue:_:)``.
     ///
-    /// It is a sequence of pieces, and can also be asked for one after the other. What is not read stays on the
-    /// connection: of the body no more than 256 KiB and one piece are taken from the socket ahead of
-    /// the reader, and so the client has to wait.
+    /// You can iterate over the pieces of the body, or call ``read()`` for one piece at a time. Unread bytes stay on
+    /// the connection: the server reads at most 256 KiB and one piece ahead of the reader, so the client has to wait.
     ///
-    /// All copies of a reader read the same body; each piece goes to one of the waiting readers. The body can be read
-    /// until the answer to the request is complete: in a route, and in the producer of a streamed response.
+    /// All copies of a reader read the same body, and each piece goes to one of the waiting readers. The body can be
+    /// read until the answer to the request is complete: in a route, and in the producer of a streamed response.
     public struct BodyReader: AsyncSequence, Sendable {
-        /// The length of the whole body in bytes, if the client said it; `nil` when it is chunked.
+        /// The length of the whole body in bytes, if the client announced it; `nil` for a chunked body.
         public let length: Int?
 
         let core: ServerCore
         let exchange: ExchangeID
         let counts: IncomingBody.Counts
 
-        /// How many bytes of the body were read so far; from anywhere.
+        /// The number of bytes of the body that were read so far; thread-safe.
         public var bytesRead: Int { counts.read.value }
 
-        /// How many bytes of the body were taken from the socket so far, read or not; from anywhere.
+        /// The number of bytes of the body that were received from the socket so far, read or unread; thread-safe.
         public var bytesReceived: Int { counts.received.value }
 
-        /// Waits for bytes, and returns all that there are, without the framing of a chunked body.
+        /// Waits for bytes, and returns all available bytes, without the framing of a chunked body.
         ///
-        /// Cancellation alone does not interrupt it, the end of the connection does.
+        /// Cancelling the task alone does not interrupt the wait; the end of the connection does.
         ///
         /// - Returns: The next bytes; `nil` at the end of the body.
-        /// - Throws: ``LocalServer/Failure/connectionClosed`` when the client went away before the body was complete,
-        ///   the server was stopped, or the answer is complete; ``LocalServer/Failure/malformedBody(status:reason:)``.
-        ///   What came before that is returned first.
+        /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected before the body was complete,
+        ///   if the server was stopped, or if the answer is complete;
+        ///   ``LocalServer/Failure/malformedBody(status:reason:)`` for a malformed body. Bytes that were received
+        ///   before the failure are returned first.
         public func read() async throws(LocalServer.Failure) -> Data? {
             let answer = await withCheckedContinuation {
                 (continuation: CheckedContinuation<IncomingBody.ReadResult, Never>) in
@@ -42,40 +42,40 @@ extension LocalServer {
             return try answer.get()
         }
 
-        /// Reads the rest of the body and forgets it.
+        /// Reads the rest of the body and drops it.
         ///
-        /// - Returns: How many bytes the rest had.
-        /// - Throws: As ``read()``.
+        /// - Returns: The number of bytes in the rest of the body.
+        /// - Throws: The same errors as ``read()``.
         @discardableResult public func discard() async throws(LocalServer.Failure) -> Int {
             var count = 0
             while let piece = try await read() { count += piece.count }
             return count
         }
 
-        /// Returns an iterator, which calls ``read()``.
+        /// Returns an iterator that calls ``read()``.
         ///
-        /// - Returns: The iterator.
+        /// - Returns: An iterator over the pieces of the body.
         public func makeAsyncIterator() -> some AsyncIteratorProtocol<Data, LocalServer.Failure> {
             Iterator(reader: self)
         }
 
-        /// Reads one piece after the other.
+        /// Reads the pieces of a body, one after the other.
         package struct Iterator: AsyncIteratorProtocol {
             let reader: BodyReader
 
-            /// Waits for bytes, and returns all that there are; see ``BodyReader/read()``.
+            /// Waits for bytes, and returns all available bytes; see ``BodyReader/read()``.
             ///
             /// - Returns: The next bytes; `nil` at the end of the body.
-            /// - Throws: As ``BodyReader/read()``.
+            /// - Throws: The same errors as ``BodyReader/read()``.
             package mutating func next() async throws(LocalServer.Failure) -> Data? {
                 try await reader.read()
             }
 
-            /// Waits for bytes, and returns all that there are; see ``BodyReader/read()``.
+            /// Waits for bytes, and returns all available bytes; see ``BodyReader/read()``.
             ///
             /// - Parameter actor: The caller's isolation, which reading does not need.
             /// - Returns: The next bytes; `nil` at the end of the body.
-            /// - Throws: As ``BodyReader/read()``.
+            /// - Throws: The same errors as ``BodyReader/read()``.
             package mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(LocalServer.Failure) -> Data? {
@@ -84,13 +84,15 @@ extension LocalServer {
         }
     }
 
-    /// Says when a client that expects it gets the 100 (Continue) response (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    /// When to send 100 (Continue) to a client that expects it (`Expect: 100-continue`, RFC 9110 §10.1.1).
     public enum ContinuePolicy: Hashable, Sendable {
-        /// As soon as the head has been read.
+        /// Send it as soon as the head has been read.
         case immediately
-        /// When the route reads the body; a route that answers before that answers instead, and the connection is closed.
+        /// Send it when the route reads the body.
+        ///
+        /// If the route answers before reading, only that answer is sent, and the connection is closed.
         case whenRead
-        /// Never; the body can be read when the client sends it nevertheless.
+        /// Never send it; the body can still be read if the client sends it anyway.
         case never
     }
 }
@@ -102,19 +104,21 @@ extension LocalServer {
         let exchange: ExchangeID
         let sent: ByteCount
 
-        /// How many bytes of the body the socket has taken so far, framing not included; from anywhere.
+        /// The number of bytes of the body that the socket has accepted so far, without framing; thread-safe.
         ///
-        /// With a client that reads slowly, that is less than what was given to ``write(_:)-(Data)``.
+        /// If the client reads slowly, it is less than the number of bytes passed to ``write(_:)-(Data)``.
         public var bytesSent: Int { sent.value }
 
-        /// Writes bytes, and returns when the socket has taken all of them.
+        /// Writes bytes, and returns when the socket has accepted all of them.
         ///
-        /// So a client that reads slowly slows the writer down. Writing from several tasks at once is allowed; the pieces
-        /// are not mixed. Cancellation alone does not interrupt it, the end of the connection does.
+        /// Therefore, a client that reads slowly slows down the writer. Several tasks may write at the same time; their
+        /// pieces are not mixed. Cancelling the task alone does not interrupt the write; the end of the connection
+        /// does.
         ///
-        /// - Parameter data: The bytes.
-        /// - Throws: ``LocalServer/Failure/connectionClosed`` when the client went away or the server was stopped;
-        ///   ``LocalServer/Failure/bodyTooLong(promised:)``, with nothing written, when it is more than was promised.
+        /// - Parameter data: The bytes to write.
+        /// - Throws: ``LocalServer/Failure/connectionClosed`` if the client disconnected or the server was stopped;
+        ///   ``LocalServer/Failure/bodyTooLong(promised:)``, with nothing written, if the body would exceed the
+        ///   announced length.
         public func write(_ data: Data) async throws(Failure) {
             let failure = await withCheckedContinuation { (continuation: OutgoingQueue.Waiter) in
                 core.submit(to: exchange) { connection in
@@ -127,23 +131,23 @@ extension LocalServer {
 
         /// Writes bytes; see ``write(_:)-(Data)``.
         ///
-        /// - Parameter bytes: The bytes.
-        /// - Throws: As for data.
+        /// - Parameter bytes: The bytes to write.
+        /// - Throws: The same errors as ``write(_:)-(Data)``.
         package func write(_ bytes: [UInt8]) async throws(Failure) {
             try await write(Data(bytes))
         }
 
         /// Writes text in UTF-8; see ``write(_:)-(Data)``.
         ///
-        /// - Parameter text: The text.
-        /// - Throws: As for data.
+        /// - Parameter text: The text to write.
+        /// - Throws: The same errors as ``write(_:)-(Data)``.
         public func write(_ text: String) async throws(Failure) {
             try await write(Data(text.utf8))
         }
     }
 }
 
-/// Names one request on one connection, so that an answer that comes late does not reach the next.
+/// Identifies one request on one connection, so that a late answer does not reach the next request.
 struct ExchangeID: Hashable, Sendable {
     let connection: Int
     let number: Int

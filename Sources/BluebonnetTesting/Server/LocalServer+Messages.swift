@@ -4,7 +4,7 @@ public import FoundationEssentials
 extension LocalServer {
     /// A request as the server received it.
     public struct Request: Sendable {
-        /// The method.
+        /// The HTTP method.
         public let method: HTTPMethod
 
         /// The request target, exactly as sent (RFC 9112 §3.2).
@@ -16,42 +16,44 @@ extension LocalServer {
         /// The query of the target as sent, percent-encoded, without the question mark.
         public let query: String?
 
-        /// The version of HTTP that the client spoke.
+        /// The HTTP version of the request.
         public let httpVersion: HTTPVersion
 
-        /// The fields, in the order and spelling in which they came.
+        /// The header fields, in the order and spelling in which they were received.
         public let headers: HTTPHeaders
 
-        /// The body, without the framing of a chunked one.
+        /// The body, without chunked framing.
         ///
-        /// In a recorded request at most 1 MiB of it is kept, unless the server was made with another limit.
+        /// For a recorded request, at most 1 MiB is kept, unless the server was created with a different limit.
         public internal(set) var body: Data
 
-        /// The length of the whole body in bytes, also if less of it was kept.
+        /// The length of the whole body in bytes, even if less of it was recorded.
         public internal(set) var bodyLength: Int
 
         /// Whether the body was sent with the chunked transfer coding (RFC 9112 §7.1).
         package let bodyIsChunked: Bool
 
-        /// Whether all of the body was received; only ``Router/streaming(_:method:continue:_:)`` records others.
+        /// Whether the whole body was received.
+        ///
+        /// It is only `false` for requests to ``Router/streaming(_:method:continue:_:)`` routes.
         package internal(set) var bodyIsComplete = true
 
-        /// The fields that came after a chunked body.
+        /// The trailer fields after a chunked body.
         public let trailers: HTTPHeaders
 
-        /// The values of the path's segments that the route names with a colon, percent-decoded.
+        /// The values of the path segments that the route names with a colon, percent-decoded.
         public internal(set) var parameters: [String: String] = [:]
 
-        /// The number of the connection it came on; 1 for the server's first.
+        /// The number of the connection; 1 for the server's first.
         public let connection: Int
 
         /// The number of the request on this server, in the order of completion; 1 for the first.
         public internal(set) var sequence = 0
 
-        /// The body as text, with what is not UTF-8 replaced.
+        /// The body as text; bytes that are not valid UTF-8 are replaced.
         public var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The names and values of the query, decoded as a form: `+` is a space.
+        /// The names and values of the query, decoded as a form: `+` stands for a space.
         public var queryItems: [(name: String, value: String)] {
             (query ?? "").split(separator: "&").map { item in
                 let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -62,10 +64,10 @@ extension LocalServer {
             }
         }
 
-        /// Returns the first value of a name in the query, decoded as a form.
+        /// Returns the first value for a name in the query, decoded as a form.
         ///
         /// - Parameter name: The decoded name.
-        /// - Returns: The decoded value; empty if the name stands alone, `nil` if it is not there.
+        /// - Returns: The decoded value; empty if the name has no value, `nil` if the name does not occur.
         public func queryValue(_ name: String) -> String? {
             queryItems.first { $0.name == name }?.value
         }
@@ -74,7 +76,7 @@ extension LocalServer {
         ///
         /// - Parameter type: The type to decode.
         /// - Returns: The decoded value.
-        /// - Throws: The decoder's error. In a route, it makes the answer a 500 with the error's text.
+        /// - Throws: The decoder's error. If a route passes it on, the server answers with 500 and the error's text.
         public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSONDecoder().decode(type, from: body)
         }
@@ -91,39 +93,39 @@ extension LocalServer.Request {
 }
 
 extension LocalServer.Request: CustomStringConvertible {
-    /// The method and the path; the query is left out, since it may hold a secret.
+    /// The method and the path, without the query, which may contain a secret.
     public var description: String { "\(method.rawValue) \(path)" }
 }
 
 extension LocalServer {
     /// The answer of a route.
     ///
-    /// The server takes care of the framing: it sets `Content-Length` or `Transfer-Encoding` to what is right, sends no
-    /// body where there must be none (HEAD, 1xx, 204, 304), and honours a `Connection: close` among the fields. What
-    /// breaks the rules of HTTP on purpose is written byte by byte, as a ``Script``.
+    /// The server handles the framing. It sets a correct `Content-Length` or `Transfer-Encoding`, sends no body where
+    /// HTTP forbids one (HEAD, 1xx, 204 and 304), and respects a `Connection: close` field. To break the rules of HTTP
+    /// deliberately, use a ``Script``.
     public struct Response: Sendable {
-        /// Sends a body; see ``stream(status:headers:length:_:)``.
+        /// Writes the body of a streamed response; see ``stream(status:headers:length:_:)``.
         package typealias Producer = @Sendable (BodyWriter) async throws -> Void
 
         /// The status code.
         public var status: Int
 
-        /// The reason phrase; `nil` for the usual one.
+        /// The reason phrase; `nil` for the standard phrase.
         public var reason: String?
 
-        /// The fields.
+        /// The header fields.
         public var headers: HTTPHeaders
 
-        /// The body.
+        /// The response body.
         package var body: Body
 
         /// Creates a response.
         ///
         /// - Parameters:
-        ///   - status: The status code.
-        ///   - reason: The reason phrase; `nil` for the usual one.
-        ///   - headers: The fields.
-        ///   - body: The body; none by default.
+        ///   - status: The status code; 200 by default.
+        ///   - reason: The reason phrase; `nil`, the default, for the standard phrase.
+        ///   - headers: The header fields; none by default.
+        ///   - body: The response body; empty by default.
         public init(status: Int = 200, reason: String? = nil, headers: HTTPHeaders = [:], body: Data = Data()) {
             self.init(status: status, reason: reason, headers: headers, body: .data(body))
         }
@@ -148,57 +150,59 @@ extension LocalServer {
             /// No body.
             package static let empty = Body(storage: .data(Data()))
 
-            /// Returns a body of bytes.
+            /// Creates a body from bytes.
             ///
-            /// - Parameter data: The bytes.
-            /// - Returns: The body.
+            /// - Parameter data: The bytes of the body.
+            /// - Returns: The new body.
             package static func data(_ data: Data) -> Body { Body(storage: .data(data)) }
 
-            /// Returns a body of text in UTF-8.
+            /// Creates a body from text, in UTF-8.
             ///
-            /// - Parameter text: The text.
-            /// - Returns: The body.
+            /// - Parameter text: The text of the body.
+            /// - Returns: The new body.
             package static func text(_ text: String) -> Body { .data(Data(text.utf8)) }
         }
     }
 }
 
 extension LocalServer.Response {
-    /// 200, without a body.
+    /// A response with the status 200 and no body.
     public static let ok = LocalServer.Response()
 
-    /// Returns a response without a body.
+    /// Creates a response without a body.
     ///
     /// - Parameters:
     ///   - status: The status code.
-    ///   - headers: The fields.
-    /// - Returns: The response.
+    ///   - headers: The header fields; none by default.
+    /// - Returns: The new response.
     public static func status(_ status: Int, headers: HTTPHeaders = [:]) -> LocalServer.Response {
         LocalServer.Response(status: status, headers: headers)
     }
 
-    /// Returns a response with a body of bytes.
+    /// Creates a response with bytes as its body.
     ///
     /// - Parameters:
-    ///   - data: The bytes.
-    ///   - contentType: The media type.
-    ///   - status: The status code.
-    ///   - headers: Further fields.
-    /// - Returns: The response.
+    ///   - data: The bytes of the body.
+    ///   - contentType: The media type; `application/octet-stream` by default. A `Content-Type` in `headers` replaces
+    ///     it.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: Further header fields; none by default.
+    /// - Returns: The new response.
     public static func data(
         _ data: Data, contentType: String = "application/octet-stream", status: Int = 200, headers: HTTPHeaders = [:]
     ) -> LocalServer.Response {
         LocalServer.Response(status: status, headers: headers.including(contentType: contentType), body: .data(data))
     }
 
-    /// Returns a response with a body of text in UTF-8.
+    /// Creates a response with text as its body, in UTF-8.
     ///
     /// - Parameters:
-    ///   - text: The text.
-    ///   - contentType: The media type.
-    ///   - status: The status code.
-    ///   - headers: Further fields.
-    /// - Returns: The response.
+    ///   - text: The text of the body.
+    ///   - contentType: The media type; `text/plain; charset=utf-8` by default. A `Content-Type` in `headers` replaces
+    ///     it.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: Further header fields; none by default.
+    /// - Returns: The new response.
     public static func text(
         _ text: String, contentType: String = "text/plain; charset=utf-8", status: Int = 200,
         headers: HTTPHeaders = [:]
@@ -206,13 +210,13 @@ extension LocalServer.Response {
         data(Data(text.utf8), contentType: contentType, status: status, headers: headers)
     }
 
-    /// Returns a response with a value as JSON, with its keys sorted.
+    /// Creates a response with a value as JSON, with sorted keys.
     ///
     /// - Parameters:
-    ///   - value: The value. One that cannot be encoded makes the response a 500 with the error's text.
-    ///   - status: The status code.
-    ///   - headers: Further fields.
-    /// - Returns: The response.
+    ///   - value: The value to encode. If it cannot be encoded, the response has the status 500 and the error's text.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: Further header fields; none by default.
+    /// - Returns: The new response.
     public static func json(
         _ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]
     ) -> LocalServer.Response {
@@ -223,29 +227,29 @@ extension LocalServer.Response {
         }
     }
 
-    /// Returns a redirection.
+    /// Creates a redirect.
     ///
     /// - Parameters:
-    ///   - location: The `Location`: a URL, or a path on the same server.
-    ///   - status: The status code.
-    /// - Returns: The response.
+    ///   - location: The value of `Location`: a URL, or a path on this server.
+    ///   - status: The status code; 302 by default.
+    /// - Returns: The new response.
     public static func redirect(to location: String, status: Int = 302) -> LocalServer.Response {
         .status(status, headers: HTTPHeaders([HTTPHeader(name: "Location", value: location)]))
     }
 
-    /// Returns a response whose body is written piece by piece, as fast as the client takes it.
+    /// Creates a response whose body is written in pieces, as fast as the client reads it.
     ///
-    /// Without a length the body is chunked, or for HTTP/1.0 ends with the connection. The connection is closed before
-    /// the body is complete when the producer throws or writes less than the promised length. For a HEAD request the
-    /// producer is not called.
+    /// Without a length the body is chunked; for HTTP/1.0, it ends with the connection. If the producer throws or
+    /// writes less than the announced length, the connection is closed before the body is complete. For a HEAD request
+    /// the producer is not called.
     ///
     /// - Parameters:
-    ///   - status: The status code.
-    ///   - headers: The fields.
-    ///   - length: The length of the body in bytes, if it is known.
-    ///   - producer: Writes the body. Runs on the global pool, and is cancelled when the client goes away or the server
-    ///     stops.
-    /// - Returns: The response.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default.
+    ///   - length: The length of the body in bytes; `nil`, the default, if it is not known.
+    ///   - producer: A closure that writes the body. It runs on the global pool, and is cancelled when the client
+    ///     disconnects or the server stops.
+    /// - Returns: The new response.
     public static func stream(
         status: Int = 200, headers: HTTPHeaders = [:], length: Int? = nil,
         _ producer: @escaping @Sendable (_ writer: LocalServer.BodyWriter) async throws -> Void
@@ -253,13 +257,13 @@ extension LocalServer.Response {
         LocalServer.Response(status: status, headers: headers, body: Body(storage: .stream(length: length, producer)))
     }
 
-    /// Returns a response with a body that never ends, as fast as the client takes it.
+    /// Creates a response with an endless body, which is sent as fast as the client reads it.
     ///
     /// - Parameters:
-    ///   - piece: The bytes that the body repeats; none make it end at once.
-    ///   - status: The status code.
-    ///   - headers: The fields.
-    /// - Returns: The response.
+    ///   - piece: The bytes that the body repeats. If they are empty, the body is empty.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default.
+    /// - Returns: The new response.
     public static func endless(_ piece: Data, status: Int = 200, headers: HTTPHeaders = [:]) -> LocalServer.Response {
         .stream(status: status, headers: headers) { writer in
             while !piece.isEmpty {
@@ -269,20 +273,20 @@ extension LocalServer.Response {
         }
     }
 
-    /// Returns an answer that is made step by step, byte for byte.
+    /// Creates an answer that is sent step by step and byte for byte.
     ///
-    /// The connection is closed after the last step, unless that says otherwise.
+    /// The connection is closed after the last step, unless the last step prevents that.
     ///
-    /// - Parameter steps: What to do on the connection.
-    /// - Returns: The answer.
+    /// - Parameter steps: The steps to perform on the connection.
+    /// - Returns: The new answer.
     public static func script(_ steps: LocalServer.Script.Step...) -> LocalServer.Response {
         .script(LocalServer.Script(steps))
     }
 
-    /// Returns an answer that is made step by step, byte for byte.
+    /// Creates an answer that is sent step by step and byte for byte.
     ///
-    /// - Parameter script: What to do on the connection.
-    /// - Returns: The answer.
+    /// - Parameter script: The steps to perform on the connection.
+    /// - Returns: The new answer.
     public static func script(_ script: LocalServer.Script) -> LocalServer.Response {
         LocalServer.Response(body: Body(storage: .script(script.steps)))
     }
@@ -297,7 +301,7 @@ extension LocalServer.Response {
 }
 
 extension HTTPHeaders {
-    /// The fields with a content type, unless they have one already.
+    /// The fields with a content type added, unless they already have one.
     func including(contentType: String) -> HTTPHeaders {
         guard !contains("Content-Type") else { return self }
         var headers = self
@@ -307,14 +311,14 @@ extension HTTPHeaders {
 }
 
 extension LocalServer.Response {
-    /// Whether user code has to run to send it.
+    /// Whether sending the response runs user code.
     func needsTask(for method: HTTPMethod) -> Bool {
         guard case .stream = body.storage else { return false }
         return method != .head
     }
 }
 
-/// A value as JSON, with its keys sorted.
+/// Returns a value as JSON with sorted keys.
 func sortedJSON(_ value: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -1,26 +1,28 @@
 public import Bluebonnet
 
 extension LocalServer {
-    /// Says which request is answered how.
+    /// The routes of a server: which request gets which answer.
     ///
-    /// A path is compared with the request's as sent, segment by segment. A segment `:name` stands for any, which the
-    /// route finds in ``Request/parameters``; a last segment `*` stands for the whole rest. A path without such segments
-    /// goes before those with; among these, the first one given. A route given again replaces the earlier one.
+    /// Paths are compared as sent, segment by segment. A segment `:name` matches any segment, and the route finds its
+    /// value in ``Request/parameters``. A last segment `*` matches all remaining segments.
     ///
-    /// Routes run on the global pool, one task for each request, and may wait for anything. Their task is cancelled when
-    /// the client goes away or the server stops. What they throw is answered with 500 and the error's text. A path
-    /// without a route is answered with 404; a path that has one, but not for the method, with 405. A GET route answers
-    /// HEAD, too, unless there is one for HEAD.
+    /// - A path without such segments takes precedence over paths with them. Among the latter, the first route wins.
+    /// - A second route for the same path and method replaces the first.
+    /// - A path without a route is answered with 404. A path without a route for the method is answered with 405.
+    /// - A GET route also answers HEAD requests, unless there is a HEAD route.
+    ///
+    /// Routes run on the global pool, in one task for each request, and may wait for anything. The task is cancelled
+    /// when the client disconnects or the server stops. If a route throws, the answer is 500 with the error's text.
     public struct Router: Sendable {
-        /// Answers a request.
+        /// A closure that answers a request.
         package typealias Handler = @Sendable (Request) async throws -> Response
 
-        /// How a route answers.
+        /// The kinds of routes.
         enum Endpoint: Sendable {
-            /// The same for each request, without leaving the loop.
+            /// The same answer for each request, sent without leaving the loop.
             case fixed(Response)
             case handler(Handler)
-            /// Without waiting for the body.
+            /// A handler that is called before the body has been received.
             case streaming(StreamingRoute)
         }
 
@@ -28,12 +30,12 @@ extension LocalServer {
 
         init() {}
 
-        /// Answers requests for a path, of one method or of any.
+        /// Answers requests for a path with the result of a closure, for one method or for all methods.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-        ///   - method: The method; any if `nil`.
-        ///   - handler: Makes the answer.
+        ///   - method: The HTTP method; `nil`, the default, for all methods.
+        ///   - handler: A closure that returns the answer.
         public mutating func on(
             _ path: String, method: HTTPMethod? = nil,
             _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
@@ -41,28 +43,28 @@ extension LocalServer {
             table.set(.handler(handler), path: path, method: method)
         }
 
-        /// Answers requests for a path with always the same response, which is the fastest.
+        /// Answers requests for a path with a fixed response, which is the fastest kind of route.
         ///
         /// - Parameters:
         ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-        ///   - method: The method; any if `nil`.
-        ///   - response: The answer.
+        ///   - method: The HTTP method; `nil`, the default, for all methods.
+        ///   - response: The response to each request.
         public mutating func on(_ path: String, method: HTTPMethod? = nil, _ response: Response) {
             table.set(.fixed(response), path: path, method: method)
         }
 
-        /// Answers requests that no other route answers.
+        /// Answers requests that match no other route.
         ///
-        /// - Parameter handler: Makes the answer.
+        /// - Parameter handler: A closure that returns the answer.
         public mutating func fallback(
             _ handler: @escaping @Sendable (_ request: Request) async throws -> Response
         ) {
             table.fallback = .handler(handler)
         }
 
-        /// Answers requests that no other route answers with always the same response.
+        /// Answers requests that match no other route with a fixed response.
         ///
-        /// - Parameter response: The answer.
+        /// - Parameter response: The response to each such request.
         public mutating func fallback(_ response: Response) {
             table.fallback = .fixed(response)
         }
@@ -70,7 +72,7 @@ extension LocalServer {
 }
 
 extension LocalServer.Router {
-    /// Answers a request of which the body is still to come.
+    /// A closure that answers a request before its body has been received.
     package typealias StreamingHandler =
         @Sendable (LocalServer.Request, LocalServer.BodyReader) async throws -> LocalServer.Response
 
@@ -80,13 +82,9 @@ extension LocalServer.Router {
         let handler: StreamingHandler
     }
 
-    /// Answers requests as soon as their heads are there, and reads their bodies piece by piece.
+    /// Answers requests as soon as their heads have been received; the route reads the body in pieces.
     ///
-    /// The route may answer at any time. What is left of the body when the answer is complete is read and dropped, so
-    /// that the connection can be used again; unless the response has the field `Connection: close`, with which the
-    /// client gets the answer and then the end of the connection. A ``LocalServer/Script`` may stand for the answer;
-    /// what has been taken from the socket ahead of the route is lost to it. A streamed response can continue reading
-    /// the body while it is being written:
+    /// The route may answer at any time. A streamed response can read the body while it writes its own:
     ///
     /// ```swift
     /// router.streaming("/echo", method: .post) { _, body in
@@ -96,18 +94,23 @@ extension LocalServer.Router {
     /// }
     /// ```
     ///
-    /// The request that the route gets has no body, no trailers, and the sequence number 0. It is recorded when its body
-    /// is complete, or when it is clear that it will not be.
+    /// When the answer is complete, the rest of the body is read and dropped, so that the connection can be reused. If
+    /// the response has the field `Connection: close`, the connection is closed after the answer instead. The answer
+    /// can also be a ``LocalServer/Script``; the script does not see bytes that the server has already read from the
+    /// socket.
     ///
-    /// While there is more that has not been read than the system's buffers hold, only an aborted connection (`RST`)
-    /// shows; a route that does not read is not cancelled when the client ends its side then.
+    /// The request that the route receives has no body, no trailers, and the sequence number 0. It is recorded when its
+    /// body is complete, or when it is certain that the body stays incomplete.
+    ///
+    /// If more bytes are unread than the system's buffers hold, the server only notices an aborted connection (`RST`).
+    /// In that case, a route that does not read is not cancelled when the client closes its side.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - method: The method; any if `nil`.
-    ///   - continues: When to send 100 to a client that expects it.
-    ///   - handler: Makes the answer. What it throws is answered with 500, and what ``LocalServer/BodyReader/read()``
-    ///     throws for a malformed body with the status that is in the error.
+    ///   - method: The HTTP method; `nil`, the default, for all methods.
+    ///   - continues: When to send 100 to a client that expects it; immediately by default.
+    ///   - handler: A closure that returns the answer. If it throws, the answer is 500. If it passes on the error of
+    ///     ``LocalServer/BodyReader/read()`` for a malformed body, the answer has the status in that error.
     public mutating func streaming(
         _ path: String, method: HTTPMethod? = nil, continue continues: LocalServer.ContinuePolicy = .immediately,
         _ handler:
@@ -120,94 +123,94 @@ extension LocalServer.Router {
 }
 
 extension LocalServer.Router {
-    /// Answers GET requests for a path, and HEAD requests.
+    /// Answers GET and HEAD requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     public mutating func get(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .get, handler) }
 
-    /// Answers GET requests for a path with always the same response, and HEAD requests.
+    /// Answers GET and HEAD requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     public mutating func get(_ path: String, _ response: LocalServer.Response) { on(path, method: .get, response) }
 
     /// Answers HEAD requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer, of which the body is not sent.
+    ///   - handler: A closure that returns the answer. Its body is not sent.
     package mutating func head(_ path: String, _ handler: @escaping Handler) { on(path, method: .head, handler) }
 
-    /// Answers HEAD requests for a path with always the same response.
+    /// Answers HEAD requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     package mutating func head(_ path: String, _ response: LocalServer.Response) { on(path, method: .head, response) }
 
     /// Answers POST requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     public mutating func post(
         _ path: String,
         _ handler: @escaping @Sendable (_ request: LocalServer.Request) async throws -> LocalServer.Response
     ) { on(path, method: .post, handler) }
 
-    /// Answers POST requests for a path with always the same response.
+    /// Answers POST requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     public mutating func post(_ path: String, _ response: LocalServer.Response) { on(path, method: .post, response) }
 
     /// Answers PUT requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     package mutating func put(_ path: String, _ handler: @escaping Handler) { on(path, method: .put, handler) }
 
-    /// Answers PUT requests for a path with always the same response.
+    /// Answers PUT requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     package mutating func put(_ path: String, _ response: LocalServer.Response) { on(path, method: .put, response) }
 
     /// Answers PATCH requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     package mutating func patch(_ path: String, _ handler: @escaping Handler) { on(path, method: .patch, handler) }
 
-    /// Answers PATCH requests for a path with always the same response.
+    /// Answers PATCH requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     package mutating func patch(_ path: String, _ response: LocalServer.Response) { on(path, method: .patch, response) }
 
     /// Answers DELETE requests for a path.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     package mutating func delete(_ path: String, _ handler: @escaping Handler) { on(path, method: .delete, handler) }
 
-    /// Answers DELETE requests for a path with always the same response.
+    /// Answers DELETE requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     package mutating func delete(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .delete, response)
     }
@@ -216,14 +219,14 @@ extension LocalServer.Router {
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the answer.
     package mutating func options(_ path: String, _ handler: @escaping Handler) { on(path, method: .options, handler) }
 
-    /// Answers OPTIONS requests for a path with always the same response.
+    /// Answers OPTIONS requests for a path with a fixed response.
     ///
     /// - Parameters:
     ///   - path: The path, with a leading slash, or `*`; see ``LocalServer/Router``.
-    ///   - response: The answer.
+    ///   - response: The response to each request.
     package mutating func options(_ path: String, _ response: LocalServer.Response) {
         on(path, method: .options, response)
     }

@@ -2,31 +2,33 @@ import Bluebonnet
 public import FoundationEssentials
 
 extension LocalServer {
-    /// What to do on a connection, step by step and byte for byte.
+    /// The steps that a server performs on a connection, byte for byte.
     ///
-    /// A script makes a server misbehave: it can send a head that is malformed, stop in the middle of a body, trickle,
-    /// reset the connection. It stands for the answer of a route
-    /// (``Response/script(_:)-(LocalServer.Script.Step...)``) or for a whole connection
-    /// (the `script` of a new ``LocalServer``). Each step begins when the one before it is done; after the last one the
-    /// connection is closed as by ``Step/close``. When the client is gone, the script ends.
+    /// With a script, a server can misbehave: it can send a malformed head, stop in the middle of a body, send very
+    /// slowly, or reset the connection. A script replaces the answer of a route
+    /// (``Response/script(_:)-(LocalServer.Script.Step...)``) or handles a whole connection (the `script` of a new
+    /// ``LocalServer``).
+    ///
+    /// Each step begins when the previous step is done. After the last step the connection is closed, as by
+    /// ``Step/close``. The script ends when the client disconnects.
     public struct Script: Sendable, ExpressibleByArrayLiteral {
         let steps: [Step]
 
         /// Creates a script.
         ///
-        /// - Parameter steps: The steps.
+        /// - Parameter steps: The steps, in order.
         public init(_ steps: [Step]) {
             self.steps = steps
         }
 
-        /// Creates a script of the literal's elements.
+        /// Creates a script from an array literal.
         ///
-        /// - Parameter elements: The steps.
+        /// - Parameter elements: The steps, in order.
         public init(arrayLiteral elements: Step...) {
             steps = elements
         }
 
-        /// One thing to do on a connection.
+        /// One action on a connection.
         public struct Step: Sendable {
             enum Kind: Sendable {
                 case send(Data)
@@ -50,96 +52,99 @@ extension LocalServer {
 }
 
 extension LocalServer.Script.Step {
-    /// Sends bytes; done when the socket has taken all of them.
+    /// Sends bytes; the step is done when the socket has accepted all of them.
     ///
-    /// - Parameter bytes: The bytes.
-    /// - Returns: The step.
+    /// - Parameter bytes: The bytes to send.
+    /// - Returns: The new step.
     package static func bytes(_ bytes: [UInt8]) -> Self { Self(kind: .send(Data(bytes))) }
 
     /// Sends text in UTF-8; the same as ``text(_:)``.
     ///
-    /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
-    /// - Returns: The step.
+    /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
+    /// - Returns: The new step.
     package static func bytes(_ text: String) -> Self { Self(kind: .send(Data(text.utf8))) }
 
-    /// Sends bytes; done when the socket has taken all of them.
+    /// Sends bytes; the step is done when the socket has accepted all of them.
     ///
-    /// - Parameter data: The bytes.
-    /// - Returns: The step.
+    /// - Parameter data: The bytes to send.
+    /// - Returns: The new step.
     public static func bytes(_ data: Data) -> Self { Self(kind: .send(data)) }
 
-    /// Sends text in UTF-8; done when the socket has taken all of it.
+    /// Sends text in UTF-8; the step is done when the socket has accepted all of it.
     ///
-    /// - Parameter text: The text. Lines of HTTP end with `\r\n`.
-    /// - Returns: The step.
+    /// - Parameter text: The text to send. HTTP lines end with `\r\n`.
+    /// - Returns: The new step.
     public static func text(_ text: String) -> Self { .bytes(text) }
 
-    /// Sends text in small pieces, with a pause after each.
+    /// Sends text in small pieces, with a pause after each piece.
     ///
     /// - Parameters:
-    ///   - text: The text.
-    ///   - piece: How many bytes to send at once.
-    ///   - interval: How long to pause after each piece.
-    /// - Returns: The step.
+    ///   - text: The text to send, in UTF-8.
+    ///   - piece: The number of bytes in a piece; 1 by default.
+    ///   - interval: The length of the pause after each piece.
+    /// - Returns: The new step.
     public static func drip(_ text: String, piece: Int = 1, every interval: Duration) -> Self {
         Self(kind: .drip(Data(text.utf8), piece: max(1, piece), interval: interval))
     }
 
-    /// Does nothing for a while.
+    /// Pauses the script.
     ///
-    /// - Parameter duration: How long.
-    /// - Returns: The step.
+    /// - Parameter duration: The length of the pause.
+    /// - Returns: The new step.
     public static func pause(_ duration: Duration) -> Self { Self(kind: .pause(duration)) }
 
-    /// Waits for a closure to return, such as for something to happen elsewhere.
+    /// Waits for a closure to return, for example for a condition outside the server.
     ///
-    /// - Parameter condition: Runs on the global pool; cancelled when the client goes away or the server stops.
-    /// - Returns: The step.
+    /// - Parameter condition: The closure. It runs on the global pool, and is cancelled when the client disconnects or
+    ///   the server stops.
+    /// - Returns: The new step.
     public static func wait(_ condition: @escaping @Sendable () async -> Void) -> Self { Self(kind: .wait(condition)) }
 
-    /// Reads the head of the next request, and none of its body; the request is recorded without a body.
+    /// Reads the head of the next request, but not its body; the request is recorded without a body.
     public static let waitForHead = Self(kind: .waitForHead)
 
-    /// Reads the next request with its body, or the rest of the one whose head was read; it is recorded.
+    /// Reads the next request with its body, or the rest of a request whose head was read, and records it.
     ///
-    /// No 100 is sent to a client that expects one. The connection is closed if what comes is not a request.
+    /// 100 (Continue) is not sent, even if the client expects it. The connection is closed if the client sends anything
+    /// other than a request.
     public static let waitForRequest = Self(kind: .waitForRequest)
 
-    /// Reads a number of bytes, whatever they are.
+    /// Reads a number of bytes, with any content.
     ///
-    /// - Parameter count: How many.
-    /// - Returns: The step.
+    /// - Parameter count: The number of bytes to read.
+    /// - Returns: The new step.
     public static func waitForBytes(_ count: Int) -> Self { Self(kind: .waitForBytes(count)) }
 
-    /// Reads and forgets until the client has closed its side.
+    /// Reads and drops bytes until the client has closed its side.
     public static let waitForClose = Self(kind: .waitForClose)
 
-    /// Closes the sending side (`FIN`), and continues with the next step; reading is still possible.
+    /// Closes the sending side (`FIN`) and continues with the next step; the server can still read.
     public static let halfClose = Self(kind: .halfClose)
 
-    /// Aborts the connection (`RST`); the last step.
+    /// Aborts the connection (`RST`); must be the last step.
     public static let reset = Self(kind: .reset)
 
-    /// Closes the connection (`FIN`); the last step.
+    /// Closes the connection (`FIN`); must be the last step.
     ///
-    /// The bytes that the client has sent so far are read first, since the system turns a close with unread bytes into
-    /// a reset.
+    /// The bytes that the client has sent so far are read first, because the system would otherwise reset the
+    /// connection.
     public static let close = Self(kind: .close)
 
-    /// Holds the connection open and reads nothing, until the client closes it or the server stops; the last step.
+    /// Keeps the connection open without reading, until the client closes it or the server stops; must be the last
+    /// step.
     public static let stall = Self(kind: .stall)
 
-    /// Continues as an ordinary server, with the routes; the last step.
+    /// Serves the connection normally, with the routes; must be the last step.
     public static let serve = Self(kind: .serve)
 }
 
-/// Where a script stands, and what it does next; a pure value.
+/// The position in a script and the next action; a pure value.
 struct ScriptCursor {
-    /// The connection's next action.
+    /// The next action on the connection.
     enum Action {
-        /// Ask again.
+        /// Call `next` again.
         case nextStep
-        /// Nothing, until bytes come or have been sent, or what was waited for has happened.
+        /// Do nothing until bytes arrive, bytes have been sent, or an awaited condition holds.
         case nothing
         case send(Data, thenPause: Duration?)
         case pause(Duration)
@@ -147,7 +152,7 @@ struct ScriptCursor {
         case record(RequestHead, body: Data, trailers: HTTPHeaders)
         case halfClose
         case serve
-        /// Close when what the client has sent so far is read.
+        /// Close the connection after reading the bytes that the client has sent so far.
         case closeAfterReading
         case close
         case reset
@@ -158,11 +163,11 @@ struct ScriptCursor {
 
     /// Whether the current step has begun.
     private var hasBegun = false
-    /// Whether what the current step waits for, other than bytes, has happened.
+    /// Whether the condition that the current step waits for, other than bytes, holds.
     var isSatisfied = false
-    /// How many bytes the current step has dealt with.
+    /// The number of bytes that the current step has processed.
     private var progress = 0
-    /// The request of which the head has been read, and whether it has been recorded with that alone.
+    /// The request whose head has been read, and whether it was recorded without its body.
     private var request: (head: RequestHead, body: Data, isRecorded: Bool)?
 
     init(_ steps: [LocalServer.Script.Step]) {
@@ -180,12 +185,12 @@ struct ScriptCursor {
         }
     }
 
-    /// Whether it waits for the client to go away.
+    /// Whether the current step waits for the client to disconnect.
     var isStalled: Bool { if case .stall = step { true } else { false } }
 
-    /// Takes the current step as far as it can go; `isSent` says whether nothing waits to be sent.
+    /// Advances the current step as far as possible; `isSent` is `true` if no bytes are waiting to be sent.
     mutating func next(reading parser: inout RequestParser, isSent: Bool, peerHasEnded: Bool) -> Action {
-        // What is waited for cannot come any more from a client that is gone.
+        // A disconnected client cannot send the awaited bytes any more.
         let awaited = peerHasEnded ? Action.close : .nothing
         switch step {
         case .send(let bytes):
@@ -219,7 +224,7 @@ struct ScriptCursor {
         }
     }
 
-    /// Reads a request, or its head; `nil` until it is there.
+    /// Reads a request or its head; `nil` until it is complete.
     private mutating func readRequest(_ parser: inout RequestParser, headOnly: Bool) -> Action? {
         while true {
             switch parser.next() {
@@ -241,13 +246,13 @@ struct ScriptCursor {
         }
     }
 
-    /// Notes that the current step begins; says whether it had not before.
+    /// Marks the current step as begun; returns whether it had not begun before.
     private mutating func markStarted() -> Bool {
         defer { hasBegun = true }
         return !hasBegun
     }
 
-    /// Goes on to the next step, after an action.
+    /// Moves to the next step and returns an action.
     private mutating func advanced(_ action: Action) -> Action {
         index += 1
         (hasBegun, isSatisfied, progress) = (false, false, 0)

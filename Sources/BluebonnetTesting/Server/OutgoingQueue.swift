@@ -1,20 +1,20 @@
 import FoundationEssentials
 
-/// Holds the bytes that a connection has yet to send, and the tasks that wait for that.
+/// The bytes that a connection has not sent yet, and the tasks that wait until they are sent.
 struct OutgoingQueue {
     /// Receives the result of sending.
     typealias Waiter = CheckedContinuation<LocalServer.Failure?, Never>
 
     private struct Piece {
         var data: Data
-        /// Whether it belongs to the body of a streamed response.
+        /// Whether the piece belongs to the body of a streamed response.
         let isBody: Bool
     }
 
     /// The result of sending.
     enum Outcome {
         case sent
-        /// The socket takes no more for now.
+        /// The socket accepts no more bytes for now.
         case blocked
         case failed
     }
@@ -25,10 +25,10 @@ struct OutgoingQueue {
     private var waiters: [Waiter] = []
     private var counts = Counts()
 
-    /// How much the socket has taken.
+    /// The number of bytes that the socket has accepted.
     struct Counts {
         var all = 0
-        /// Of that, what belongs to the bodies of streamed responses.
+        /// The part of these bytes that belongs to bodies of streamed responses.
         var body = 0
     }
 
@@ -38,12 +38,12 @@ struct OutgoingQueue {
         if !data.isEmpty { pieces.append(Piece(data: data, isBody: isBody)) }
     }
 
-    /// Has a waiter told when all that is in the queue by now is sent.
+    /// Adds a waiter, to be resumed when all bytes that are now in the queue are sent.
     mutating func notify(_ waiter: Waiter) {
         waiters.append(waiter)
     }
 
-    /// Sends as much as the socket takes.
+    /// Sends as many bytes as the socket accepts.
     mutating func send(on socket: Socket) -> Outcome {
         while first < pieces.count {
             let moreFollows = first + 1 < pieces.count
@@ -67,13 +67,13 @@ struct OutgoingQueue {
         return .sent
     }
 
-    /// The bytes that the socket has taken since the last call.
+    /// Returns the number of bytes that the socket has accepted since the last call.
     mutating func takeCounts() -> Counts {
         defer { counts = Counts() }
         return counts
     }
 
-    /// Takes out the waiters; to be resumed after the queue was sent or the connection closed.
+    /// Removes the waiters; the caller resumes them after the queue was sent or the connection was closed.
     mutating func takeWaiters() -> [Waiter] {
         guard !waiters.isEmpty else { return [] }
         defer { waiters.removeAll(keepingCapacity: true) }

@@ -1,17 +1,17 @@
 import Bluebonnet
 
-/// Finds what belongs to a method and a path; a pure value.
+/// Finds the endpoint for a method and a path; a pure value.
 struct RouteTable<Endpoint: Sendable>: Sendable {
     enum Match {
         case found(Endpoint, parameters: [String: String])
-        /// The path is known, but only for these methods.
+        /// The path has routes, but only for these other methods.
         case otherMethods([HTTPMethod])
         case nothing
     }
 
     /// The endpoints of one path.
     private struct Route: Sendable {
-        /// Endpoints under `nil` are for any method.
+        /// The endpoints by method; `nil` stands for all methods.
         var endpoints: [HTTPMethod?: Endpoint] = [:]
 
         func endpoint(for method: HTTPMethod) -> Endpoint? {
@@ -25,7 +25,7 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
         }
     }
 
-    /// The endpoint for requests without another.
+    /// The endpoint for requests that match no route.
     var fallback: Endpoint?
 
     private var exact: [String: Route] = [:]
@@ -58,7 +58,7 @@ struct RouteTable<Endpoint: Sendable>: Sendable {
     }
 }
 
-/// A path with segments that stand for any.
+/// A path with placeholder segments.
 struct RoutePattern: Equatable, Sendable {
     private enum Segment: Equatable, Sendable {
         case literal(Substring)
@@ -68,7 +68,7 @@ struct RoutePattern: Equatable, Sendable {
     private var segments: [Segment] = []
     private var takesRest = false
 
-    /// Creates the pattern of a path; `nil` if no segment of it stands for another.
+    /// Creates the pattern of a path; `nil` if the path has no placeholder.
     init?(_ path: String) {
         let parts = Self.segments(of: path)
         for (index, part) in parts.enumerated() {
@@ -82,7 +82,7 @@ struct RoutePattern: Equatable, Sendable {
         guard takesRest || isPattern else { return nil }
     }
 
-    /// The values of the parameters, if the path fits.
+    /// The values of the parameters, if the path matches.
     func match(_ path: String) -> [String: String]? {
         let parts = Self.segments(of: path)
         guard takesRest ? parts.count >= segments.count : parts.count == segments.count else { return nil }
@@ -105,7 +105,7 @@ struct RoutePattern: Equatable, Sendable {
 }
 
 extension StringProtocol {
-    /// The text with `%XX` decoded, malformed ones left as they are; `+` becomes a space if asked for.
+    /// The text with `%XX` decoded, except malformed sequences; `+` becomes a space if `plusIsSpace` is `true`.
     func percentDecoded(plusIsSpace: Bool = false) -> String {
         guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return String(self) }
         let bytes = Array(utf8)

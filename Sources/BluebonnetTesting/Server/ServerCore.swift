@@ -2,8 +2,8 @@ import Bluebonnet
 
 /// Isolates a server's sockets to its event loop.
 ///
-/// Runs here: accepting, reading, parsing and writing, for all connections of one server. Never runs here: routes and
-/// conditions of scripts, which have tasks of their own on the global pool and come back through ``submit(_:)``.
+/// The loop accepts, reads, parses and writes for all connections of one server. Routes and conditions of scripts never
+/// run on it: they have their own tasks on the global pool, and return to the loop through ``submit(_:)``.
 actor ServerCore {
     nonisolated let loop: EventLoop
     private let context: ServerContext
@@ -16,13 +16,13 @@ actor ServerCore {
         self.context = context
     }
 
-    /// Begins to accept connections.
+    /// Starts to accept connections.
     nonisolated func start() {
         loop.attach()
         submit { [self] in $0.start(core: self) }
     }
 
-    /// Closes everything; `completion` is called on the loop when that is done, also if it was done before.
+    /// Closes everything, and then calls `completion` on the loop, even if everything was already closed.
     nonisolated func stop(_ completion: @escaping @Sendable () -> Void = {}) {
         submit { [loop] context in
             if context.stop() { loop.detach() }
@@ -30,17 +30,17 @@ actor ServerCore {
         }
     }
 
-    /// Has something done on the loop.
+    /// Runs work on the loop.
     nonisolated func submit(_ work: @escaping @Sendable (ServerContext) -> Void) {
         loop.submit { [self] in assumeIsolated { work($0.context) } }
     }
 
-    /// Has something done on the loop with the connection on which an exchange is still going on; `nil` if it is not.
+    /// Runs work on the loop with the connection of an exchange; `nil` if the exchange has ended.
     nonisolated func submit(to exchange: ExchangeID, _ work: @escaping @Sendable (Connection?) -> Void) {
         submit { work($0.connection(exchange)) }
     }
 
-    /// Runs a route for one request, on the global pool, and brings what it answers back to the loop.
+    /// Runs a route for one request on the global pool, and passes its answer to the loop.
     @concurrent nonisolated func answer(
         _ request: LocalServer.Request, of exchange: ExchangeID, with handler: LocalServer.Router.Handler
     ) async {
@@ -71,10 +71,10 @@ final class ServerContext {
     let record: ObservedState<ServerRecord>
     var router: LocalServer.Router
 
-    /// The buffer that all connections read into, one after the other.
+    /// The read buffer, which all connections share, one after the other.
     var readBuffer = [UInt8](repeating: 0, count: 64 * 1024)
 
-    /// The way back to the loop for tasks; `nil` when the server is not running.
+    /// The actor through which tasks return to the loop; `nil` if the server is not running.
     private(set) var core: ServerCore?
 
     private var script: (@Sendable (Int) -> LocalServer.Script)?
@@ -99,21 +99,21 @@ final class ServerContext {
         loop.watch(listener.descriptor, for: .readable) { [unowned self] _ in acceptConnections() }
     }
 
-    /// Closes everything; says whether there was anything to close.
+    /// Closes everything; returns `false` if everything was already closed.
     func stop() -> Bool {
         guard !isStopped else { return false }
         isStopped = true
         stopListening()
         for connection in connections.values { connection.close() }
         core = nil
-        // Routes may refer to the server.
+        // Released, because routes may retain the server.
         router = LocalServer.Router()
         script = nil
         record.change { $0.isStopped = true }
         return true
     }
 
-    /// Refuses further connections.
+    /// Refuses new connections.
     func stopListening() {
         guard let listener else { return }
         loop.unwatch(listener.descriptor)
@@ -128,7 +128,7 @@ final class ServerContext {
     // MARK: Connections
 
     private func acceptConnections() {
-        // Others get their turn after this many.
+        // A limited number, so that existing connections are served in between.
         for _ in 0..<256 {
             guard let listener else { return }
             switch listener.accept() {
@@ -137,7 +137,7 @@ final class ServerContext {
             case .wouldBlock, .ended:
                 return
             case .failed:
-                // Out of descriptors or memory: try again when some may have been given back.
+                // Out of descriptors or memory: try again after a moment, when some may have been released.
                 loop.setInterest([], of: listener.descriptor)
                 _ = loop.schedule(after: .milliseconds(20)) { [weak self] in
                     guard let self, let listener = self.listener else { return }
@@ -160,7 +160,7 @@ final class ServerContext {
         record.change { $0.connectionClosed() }
     }
 
-    /// The connection on which an exchange is still going on.
+    /// The connection of an exchange; `nil` if the exchange has ended.
     func connection(_ exchange: ExchangeID) -> Connection? {
         connections[exchange.connection].flatMap { $0.exchange == exchange ? $0 : nil }
     }

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// Knows what a server has received so far; a pure value.
+/// The record of the requests and connections that a server has received; a pure value.
 struct ServerRecord: Sendable {
     private let bodyLimit: Int
     private(set) var requests: RecentElements<LocalServer.Request>
     private(set) var connectionCount = 0
     private(set) var openConnectionCount = 0
     var traffic = LocalServer.Traffic()
-    /// The number of the last request that was returned as the next one.
+    /// The number of the request that `nextRequest` returned last.
     private var given = 0
     var isStopped = false
 
@@ -16,9 +16,9 @@ struct ServerRecord: Sendable {
         requests = RecentElements(capacity: options.recordedRequests)
     }
 
-    // MARK: What happened
+    // MARK: Events
 
-    /// Notes a request and returns its number.
+    /// Records a request and returns its number.
     mutating func requestReceived(_ request: LocalServer.Request) -> Int {
         var kept = request
         if kept.body.count > bodyLimit { kept.body = Data(kept.body.prefix(bodyLimit)) }
@@ -27,7 +27,7 @@ struct ServerRecord: Sendable {
         return kept.sequence
     }
 
-    /// Notes a new connection and returns its number.
+    /// Records a new connection and returns its number.
     mutating func connectionOpened() -> Int {
         connectionCount += 1
         openConnectionCount += 1
@@ -38,9 +38,9 @@ struct ServerRecord: Sendable {
 
     mutating func forgetRequests() { requests.removeAll() }
 
-    // MARK: What is waited for; `nil` until it is there
+    // MARK: Awaited values; `nil` until they are available
 
-    /// The first request that this has not returned yet and that is still kept.
+    /// The first recorded request that this method has not returned yet.
     mutating func nextRequest() -> Result<LocalServer.Request, any Error>? {
         let number = max(given, requests.droppedCount) + 1
         let result = request(number)
@@ -55,21 +55,21 @@ struct ServerRecord: Sendable {
         return isStopped ? .failure(LocalServer.Failure.stopped) : nil
     }
 
-    /// Success when something is so; failure when the server was stopped before.
+    /// Success if the condition holds; failure if the server was stopped before.
     func once(_ isSo: Bool) -> Result<Void, any Error>? {
         if isSo { return .success(()) }
         return isStopped ? .failure(LocalServer.Failure.stopped) : nil
     }
 }
 
-/// Keeps the latest elements, up to a number, and counts all; a pure value.
+/// Keeps the latest elements, up to a maximum number, and counts all elements; a pure value.
 struct RecentElements<Element: Sendable>: Sendable {
     private let capacity: Int
-    /// A ring; `start` is the oldest once it is full.
+    /// A ring buffer; `start` is the index of the oldest element once the buffer is full.
     private var ring: [Element] = []
     private var start = 0
 
-    /// How many elements there have been.
+    /// The total number of elements appended.
     private(set) var count = 0
 
     init(capacity: Int) {
@@ -79,17 +79,17 @@ struct RecentElements<Element: Sendable>: Sendable {
     /// The kept elements, the oldest first.
     var elements: [Element] { Array(ring[start...] + ring[..<start]) }
 
-    /// How many elements have been dropped.
+    /// The number of elements that were dropped.
     var droppedCount: Int { count - ring.count }
 
-    /// The element with a number, from 1 on, if it is kept.
+    /// The element with a number, counted from 1, if it is kept.
     subscript(number: Int) -> Element? {
         let index = number - droppedCount - 1
         guard index >= 0, index < ring.count else { return nil }
         return ring[(start + index) % ring.count]
     }
 
-    /// Adds an element; returns the one that had to make room.
+    /// Appends an element; returns the element that was dropped for it.
     @discardableResult
     mutating func append(_ element: Element) -> Element? {
         count += 1
@@ -102,7 +102,7 @@ struct RecentElements<Element: Sendable>: Sendable {
         return exchange(&ring[start], with: element)
     }
 
-    /// Drops everything; the count stays.
+    /// Drops all elements; the count stays.
     mutating func removeAll() {
         ring.removeAll()
         start = 0

@@ -1,36 +1,36 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// One exchange of the stub: waits for its answer and hands it out, until it is aborted.
+/// One exchange of the stub: waits for its answer and delivers it, until it is aborted.
 ///
-/// A task on the global pool makes the answer and tells the observer. It starts with the first resume or abort, and makes the only
-/// outcome.
+/// A task on the global pool creates the answer and notifies the observer. The task starts with the first resume or
+/// abort, and delivers the only outcome.
 final class StubExchange: Exchange {
-    /// Makes the answer to the exchange's request.
+    /// Returns the answer to the request of the exchange.
     typealias OutcomeProvider = @Sendable () async -> ExchangeOutcome
 
     private struct State: Sendable {
         var isStarted = false
         var isSuspended = false
         var answer: ExchangeOutcome?
-        /// Whether it was said where the body goes: to a receiver, or into the outcome.
+        /// Whether the destination of the body is known: a receiver or the outcome.
         var isReleased = false
         var receiver: (any BodyReceiver)?
         var isFull = false
-        /// Whether more was asked for while the receiver still had to say that it was full.
+        /// Whether more bytes were requested before the receiver reported that it is full.
         var wasDemanded = false
-        /// Why it has to end; the first reason counts.
+        /// The reason for the abort; only the first reason counts.
         var abortReason: RequestError?
     }
 
-    /// How many bytes a piece has of a body that is held back.
+    /// The number of bytes in a piece of a body that is delivered to a receiver.
     private static let pieceSize = 16 * 1024
 
     private let state = ObservedState(State())
     private let observer: any ExchangeObserver
     private let pausesBody: Bool
     private let answer: OutcomeProvider
-    /// Called after the observer received the outcome.
+    /// Called after the observer has received the outcome.
     private let ended: @Sendable () -> Void
 
     init(
@@ -55,7 +55,7 @@ final class StubExchange: Exchange {
     }
 
     func receiveBody(with receiver: (any BodyReceiver)?) {
-        // The earlier one goes after the lock: it may be the user's.
+        // The previous receiver is released outside the lock, because it may be user code.
         _ = state.change { state in
             state.isReleased = true
             return exchange(&state.receiver, with: receiver)
@@ -66,14 +66,14 @@ final class StubExchange: Exchange {
         state.change { if $0.isFull { $0.isFull = false } else { $0.wasDemanded = true } }
     }
 
-    /// Ends it, unless it has ended, also while it is suspended or its answer is being made.
+    /// Ends the exchange unless it has ended, even while it is suspended or its answer is being created.
     func abort(with error: RequestError) {
         state.change { $0.abortReason = $0.abortReason ?? error }
         start(makesAnswer: false)
     }
 
     private func start(makesAnswer: Bool) {
-        // Not here: the caller may be anywhere, and does not expect to be called back.
+        // In a new task, because the caller may hold locks and does not expect to be called back.
         if state.change({ !exchange(&$0.isStarted, with: true) }) { Task { await run(makesAnswer: makesAnswer) } }
     }
 
@@ -81,7 +81,7 @@ final class StubExchange: Exchange {
         var outcome = ExchangeOutcome(response: nil)
         do {
             let answer = try await answered(makesAnswer: makesAnswer)
-            // Of a response that was begun, the outcome has the head, whatever comes in between.
+            // Once the response has begun, the outcome has its head, even if the exchange then fails.
             if pausesBody { outcome = ExchangeOutcome(response: answer.response, metrics: answer.metrics) }
             let body = try await deliver(answer)
             outcome = ExchangeOutcome(
@@ -94,19 +94,19 @@ final class StubExchange: Exchange {
         ended()
     }
 
-    /// Has the answer made, unless it was aborted before that, and waits until it may be handed out.
+    /// Creates the answer, unless the exchange was aborted first, and waits until it may be delivered.
     private func answered(makesAnswer: Bool) async throws -> ExchangeOutcome {
         let making = Task {
             guard makesAnswer else { return }
             let outcome = await answer()
             state.change { $0.answer = outcome }
         }
-        // The task may ignore its cancellation; it is not awaited.
+        // Not awaited, because the task may ignore its cancellation.
         defer { making.cancel() }
         return try await wait { $0.answer }
     }
 
-    /// Hands out the head, and the body if there is a receiver for it; returns what of it belongs into the outcome.
+    /// Delivers the head, and the body if there is a receiver; returns the part of the body for the outcome.
     private func deliver(_ outcome: ExchangeOutcome) async throws -> Data {
         guard pausesBody, let response = outcome.response else {
             if !outcome.body.isEmpty {
@@ -128,7 +128,7 @@ final class StubExchange: Exchange {
                 state.wasDemanded = false
                 return state.receiver
             }
-            // The bytes that no receiver got are in the outcome.
+            // Bytes without a receiver become part of the outcome.
             guard let receiver else { return Data(outcome.body.dropFirst(received - piece.count)) }
             observer.exchangeDidReceive(Int64(received), ofExpected: nil)
             switch receiver.receive(piece) {
@@ -139,7 +139,7 @@ final class StubExchange: Exchange {
         }
     }
 
-    /// Waits until the exchange is not suspended and has something; throws if it is aborted before.
+    /// Waits until the exchange is not suspended and a value is available; throws if the exchange is aborted first.
     private func wait<Value: Sendable>(for value: @escaping @Sendable (State) -> Value?) async throws -> Value {
         try await state.wait { state in
             if let abortReason = state.abortReason { return .failure(abortReason) }

@@ -1,21 +1,25 @@
 public import Bluebonnet
 public import FoundationEssentials
 
-/// Answers requests without a network, for tests of code that makes requests.
+/// A transport that answers requests without a network, for tests of code that sends requests.
 ///
 /// ```swift
 /// let transport = StubTransport { request in .json(["name": "Ada"]) }
 /// let session = Session(transport: transport)
 /// ```
 ///
-/// Answers come from the table first (``stub(_:_:_:)-(_,_,StubTransport.Response...)``), then from the closure; a
-/// request that neither answers fails with `RequestError` `.connection(.refused)`. Time limits are not applied: answer
-/// with the failure.
+/// Stubs (``stub(_:_:_:)-(_,_,StubTransport.Response...)``) answer first, then the closure. A request without an answer
+/// fails with a `RequestError` of the kind `.connection(.refused)`. Timeouts are not applied; to test one, answer with
+/// its failure.
 ///
-/// Closures run on the global pool, each in a task of its own, which is cancelled with the exchange. Observers are
-/// called there, too. Every exchange ends once, also when its closure never returns.
+/// Closures run on the global pool, each in its own task, which is cancelled with the exchange. Observers are also
+/// called there. Every exchange ends exactly once. A cancelled exchange ends at once, even if its closure never
+/// returns.
 public final class StubTransport: Transport {
-    /// Answers a request; a `RequestError` that it throws is the failure, another error is the failure's cause.
+    /// A closure that answers a request.
+    ///
+    /// If it throws a `RequestError`, the request fails with that error. A `CancellationError` becomes `.cancelled`.
+    /// Any other error becomes the underlying error of `.connection(.failed)`.
     package typealias Handler = @Sendable (HTTPRequest) async throws -> Response
 
     private struct State: Sendable {
@@ -32,9 +36,10 @@ public final class StubTransport: Transport {
     /// Creates a transport.
     ///
     /// - Parameters:
-    ///   - clock: The clock by which answers are delayed.
-    ///   - handler: Answers the requests that are not in the table; without it they fail. A `RequestError` that it throws
-    ///     is the failure, another error is the failure's cause.
+    ///   - clock: The clock that measures the delays of answers; a `ContinuousClock` by default.
+    ///   - handler: A closure that answers requests without a stub. If it is `nil`, the default, such requests fail. If
+    ///     it throws a `RequestError`, the request fails with that error. A `CancellationError` becomes `.cancelled`,
+    ///     and any other error becomes the underlying error of `.connection(.failed)`.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: (@Sendable (_ request: HTTPRequest) async throws -> Response)? = nil
@@ -46,25 +51,25 @@ public final class StubTransport: Transport {
 
     // MARK: The table
 
-    /// Answers requests of a method, for a path, one after the other with the given answers.
+    /// Answers requests for a path with the given responses, one after the other.
     ///
-    /// The last one is given again and again. A second stub for the same method and path replaces the first.
+    /// The last response is repeated. A second stub for the same method and path replaces the first.
     ///
     /// - Parameters:
-    ///   - method: The method; any if `nil`.
-    ///   - path: The path as it is in the URL, on any host; or a URL without a query. A segment `:name` stands for any
-    ///     segment, a last segment `*` for the rest.
-    ///   - responses: The answers. With none at all, requests fail.
+    ///   - method: The HTTP method; `nil` for all methods.
+    ///   - path: The path as in the URL, on any host, or a URL without a query. A segment `:name` matches any segment.
+    ///     A last segment `*` matches all remaining segments.
+    ///   - responses: The responses, in order. If there are none, the requests fail.
     public func stub(_ method: HTTPMethod?, _ path: String, _ responses: Response...) {
         replaceTable { $0.set(responses, method: method, path: path) }
     }
 
-    /// Answers requests of a method, for a path, with what a closure returns.
+    /// Answers requests for a path with the result of a closure.
     ///
     /// - Parameters:
-    ///   - method: The method; any if `nil`.
+    ///   - method: The HTTP method; `nil` for all methods.
     ///   - path: The path, as for ``stub(_:_:_:)-(_,_,StubTransport.Response...)``.
-    ///   - handler: Makes the answer.
+    ///   - handler: A closure that returns the response. Its errors are handled as in ``init(clock:_:)``.
     public func stub(
         _ method: HTTPMethod?, _ path: String,
         _ handler: @escaping @Sendable (_ request: HTTPRequest) async throws -> Response
@@ -72,7 +77,7 @@ public final class StubTransport: Transport {
         replaceTable { $0.set(handler, method: method, path: path) }
     }
 
-    /// Changes the table; what was in it is released after the lock was, since handlers are the user's.
+    /// Changes the table; removed handlers are released outside the lock, because they are user code.
     private func replaceTable(_ change: @Sendable (inout StubTable) -> Void) {
         _ = state.change { state in
             let earlier = state.table
@@ -81,23 +86,23 @@ public final class StubTransport: Transport {
         }
     }
 
-    // MARK: What was requested
+    // MARK: Received requests
 
-    /// The requests that were started, the oldest first; at most the latest 10,000.
+    /// The started requests, the oldest first; at most the latest 10,000.
     public var requests: [HTTPRequest] { state.read { $0.requests.elements } }
 
-    /// How many requests were started, ever.
+    /// The total number of requests started.
     public var requestCount: Int { state.read { $0.requests.count } }
 
-    /// How many exchanges have not ended.
+    /// The number of exchanges that have not ended.
     package var runningCount: Int { state.read { $0.exchanges.count } }
 
-    /// Waits until a number of requests were started.
+    /// Waits for the request with a certain number, and returns it.
     ///
-    /// - Parameter number: The number; 1 for the first.
-    /// - Returns: The request with that number.
-    /// - Throws: `CancellationError` when the task is cancelled or the request is not kept any more,
-    ///   `RequestError` with `.sessionShutDown` when the transport was shut down.
+    /// - Parameter number: The number of the request in the order of starting; 1 for the first.
+    /// - Returns: The request with this number.
+    /// - Throws: `CancellationError` when the task is cancelled or if the request is no longer recorded; a
+    ///   `RequestError` of the kind `.sessionShutDown` if the transport was shut down.
     public func request(_ number: Int) async throws -> HTTPRequest {
         try await state.wait { state in
             if let request = state.requests[number] { return .success(request) }
@@ -118,10 +123,10 @@ public final class StubTransport: Transport {
     /// Starts an exchange; see `Transport`.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - options: What holds for this exchange. One that starts suspended is answered after it was resumed.
+    ///   - request: The request to answer.
+    ///   - options: The options of this exchange. If it starts suspended, it is answered after it was resumed.
     ///   - observer: The observer of the exchange.
-    /// - Returns: The exchange.
+    /// - Returns: The started exchange.
     public func start(
         _ request: HTTPRequest, options: ExchangeOptions, observer: any ExchangeObserver
     ) -> any Exchange {
@@ -150,23 +155,23 @@ public final class StubTransport: Transport {
         return exchange
     }
 
-    /// Ends all exchanges with `.sessionShutDown`, also those that are started later.
+    /// Ends all exchanges, and those that are started later, with `.sessionShutDown`.
     ///
-    /// Returns when the observers were notified. Running closures are cancelled, but not awaited.
+    /// Returns when the observers have been notified. Running closures are cancelled, but not awaited.
     public func shutDown() async {
         let exchanges = state.change { state in
             state.isShutDown = true
             return Array(state.exchanges.values)
         }
         for exchange in exchanges { exchange.abort(with: RequestError(.sessionShutDown)) }
-        // Also in a task that is cancelled.
+        // In a separate task, so that it also works if the caller's task is cancelled.
         await Task { try? await waitUntilIdle() }.value
     }
 
-    /// None: the stub works on the global pool.
+    /// Always `nil`, because the stub works on the global pool.
     public var executor: (any TaskExecutor)? { nil }
 
-    /// Reads a body that is not in memory to its end, as a server would; returns why that is not possible.
+    /// Reads a body that is not in memory to its end, as a server would; returns the error if that fails.
     private func readBody(of request: HTTPRequest, for observer: any ExchangeObserver) async -> RequestError? {
         do {
             guard let body = request.body else { return nil }
@@ -214,7 +219,7 @@ public final class StubTransport: Transport {
             response: answer?.response, body: answer?.body ?? Data(), error: failure, metrics: metrics)
     }
 
-    /// Waits for the response as long as its delays take; one that never comes ends with the task.
+    /// Waits for the response and its delays; a response that never comes ends with the task.
     private func response(to request: HTTPRequest) async throws -> (HTTPResponse, body: Data) {
         let answer = state.change { $0.table.answer(to: request) }
         var storage = try await answer.response(to: request).storage
@@ -249,27 +254,28 @@ extension StubTransport {
 }
 
 extension StubTransport.Response {
-    /// Returns a response.
+    /// Creates a response.
     ///
     /// - Parameters:
-    ///   - status: The status code.
-    ///   - headers: The fields, exactly.
-    ///   - body: The body.
-    ///   - httpVersion: The version of HTTP that the server speaks.
-    /// - Returns: The response.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default. No fields are added.
+    ///   - body: The response body; empty by default.
+    ///   - httpVersion: The HTTP version of the response; HTTP/1.1 by default.
+    /// - Returns: The new response.
     public static func response(
         status: Int = 200, headers: HTTPHeaders = [:], body: Data = Data(), httpVersion: HTTPVersion = .http1_1
     ) -> Self {
         Self(storage: .response(status: status, version: httpVersion, headers: headers, body: body))
     }
 
-    /// Returns a response with a value as JSON, with its keys sorted.
+    /// Creates a response with a value as JSON, with sorted keys.
     ///
     /// - Parameters:
-    ///   - status: The status code.
-    ///   - headers: The fields; a content type is added if they have none.
-    ///   - json: The value. One that cannot be encoded makes the exchange fail, with the encoder's error.
-    /// - Returns: The response.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    ///   - json: The value to encode. If it cannot be encoded, the exchange fails with `.internal` and the encoder's
+    ///     error.
+    /// - Returns: The new response.
     package static func response(
         status: Int = 200, headers: HTTPHeaders = [:], json: some Encodable
     ) -> Self {
@@ -281,71 +287,72 @@ extension StubTransport.Response {
         }
     }
 
-    /// Returns a response with text in UTF-8.
+    /// Creates a response with text, in UTF-8.
     ///
     /// - Parameters:
-    ///   - status: The status code.
-    ///   - headers: The fields; a content type is added if they have none.
-    ///   - text: The text.
-    /// - Returns: The response.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    ///   - text: The text of the body.
+    /// - Returns: The new response.
     package static func response(status: Int = 200, headers: HTTPHeaders = [:], text: String) -> Self {
         response(
             status: status, headers: headers.including(contentType: "text/plain; charset=utf-8"),
             body: Data(text.utf8))
     }
 
-    /// Returns a response with a value as JSON, with its keys sorted.
+    /// Creates a response with a value as JSON, with sorted keys.
     ///
     /// - Parameters:
-    ///   - value: The value. One that cannot be encoded makes the exchange fail, with the encoder's error.
-    ///   - status: The status code.
-    ///   - headers: The fields; a content type is added if they have none.
-    /// - Returns: The response.
+    ///   - value: The value to encode. If it cannot be encoded, the exchange fails with `.internal` and the encoder's
+    ///     error.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    /// - Returns: The new response.
     public static func json(_ value: some Encodable, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, json: value)
     }
 
-    /// Returns a response with text in UTF-8.
+    /// Creates a response with text, in UTF-8.
     ///
     /// - Parameters:
-    ///   - text: The text.
-    ///   - status: The status code.
-    ///   - headers: The fields; a content type is added if they have none.
-    /// - Returns: The response.
+    ///   - text: The text of the body.
+    ///   - status: The status code; 200 by default.
+    ///   - headers: The header fields; none by default. A content type is added if there is none.
+    /// - Returns: The new response.
     public static func text(_ text: String, status: Int = 200, headers: HTTPHeaders = [:]) -> Self {
         response(status: status, headers: headers, text: text)
     }
 
-    /// Returns a response without fields and body.
+    /// Creates a response without header fields and without a body.
     ///
     /// - Parameter status: The status code.
-    /// - Returns: The response.
+    /// - Returns: The new response.
     public static func status(_ status: Int) -> Self { response(status: status) }
 
-    /// 200, without fields and body.
+    /// A response with the status 200, without header fields and without a body.
     public static let ok = response()
 
-    /// Returns a failure, as of a network that is down.
+    /// Creates a failure, for example of an unreachable network.
     ///
-    /// - Parameter error: How the exchange ends.
-    /// - Returns: The failure.
+    /// - Parameter error: The error of the exchange.
+    /// - Returns: The new failure.
     public static func failure(_ error: RequestError) -> Self { Self(storage: .failure(error)) }
 
-    /// Returns an answer that comes after a while, by the transport's clock.
+    /// Creates an answer with a delay, which the transport's clock measures.
     ///
     /// - Parameters:
-    ///   - delay: How long it takes.
-    ///   - response: The answer.
-    /// - Returns: The answer that comes late.
+    ///   - delay: The delay before the answer.
+    ///   - response: The answer after the delay.
+    /// - Returns: The delayed answer.
     public static func delayed(_ delay: Duration, _ response: Self) -> Self {
         Self(storage: .delayed(delay, response.storage))
     }
 
-    /// No answer; the exchange ends when it is cancelled or the transport shut down.
+    /// No answer; the exchange ends when it is cancelled or the transport is shut down.
     public static let never = Self(storage: .never)
 }
 
-/// Knows which stub answers which request; a pure value.
+/// Decides which stub answers which request; a pure value.
 struct StubTable: Sendable {
     /// The source of the answer to a request.
     enum StubOutcome: Sendable {
@@ -363,7 +370,7 @@ struct StubTable: Sendable {
     }
 
     private enum Stub: Sendable {
-        /// The number of a sequence of responses.
+        /// The index of a sequence of responses.
         case sequence(Int)
         case handler(StubTransport.Handler)
     }
@@ -377,7 +384,7 @@ struct StubTable: Sendable {
     }
 
     mutating func set(_ responses: [StubTransport.Response], method: HTTPMethod?, path: String) {
-        // Reversed, so that the next one is the last.
+        // Reversed, so that the next response is the last element.
         sequences.append(responses.reversed())
         routes.set(.sequence(sequences.count - 1), path: path, method: method)
     }

@@ -1,23 +1,24 @@
 import Bluebonnet
 
-/// Takes the bytes of a connection apart into requests (RFC 9112), as they come in.
+/// Parses the bytes of a connection into requests (RFC 9112), as the bytes arrive.
 ///
-/// A pure value: it is fed bytes and asked for the next event, until it needs more bytes. It is strict, since it also
-/// checks the client: messages that the RFC calls malformed fail. After a failure it returns only that failure.
+/// A pure value: the owner appends bytes, and then reads events until the parser needs more bytes. The parser is
+/// strict, because it also checks the client: messages that the RFC calls malformed fail. After a failure it returns
+/// only that failure.
 struct RequestParser {
     /// The next part of the input.
     enum Event: Equatable {
-        /// Nothing yet; more bytes have to be appended.
+        /// There is no event yet; append more bytes.
         case needsBytes
         case head(RequestHead)
         /// A piece of the body, without its framing.
         case body(ArraySlice<UInt8>)
-        /// The request is complete; the fields came after a chunked body.
+        /// The request is complete; the trailers are those of a chunked body.
         case end(trailers: HTTPHeaders)
         case failed(Failure)
     }
 
-    /// Why a request cannot be understood: the status to answer with, and a reason.
+    /// The reason why a request is malformed, and the status code of the answer.
     struct Failure: Error, Equatable {
         let status: Int
         let reason: String
@@ -40,13 +41,13 @@ struct RequestParser {
 
     private var phase = Phase.head
     private var buffer: [UInt8] = []
-    /// Where the bytes begin that have not been used yet.
+    /// The index of the first byte that was not consumed yet.
     private var position = 0
-    /// Where the search for the next line feed goes on.
+    /// The index at which the search for the next line feed continues.
     private var searched = 0
-    /// Where the current line begins.
+    /// The index at which the current line begins.
     private var lineStart = 0
-    /// The lines of the current head or trailer section, without their ends.
+    /// The lines of the current head or trailer section, without line endings.
     private var lines: [Range<Int>] = []
     private var bodyBytes = 0
 
@@ -55,7 +56,7 @@ struct RequestParser {
         self.maximumBodyBytes = maximumBodyBytes
     }
 
-    /// How many bytes wait to be used.
+    /// The number of bytes that were not consumed yet.
     var bufferedCount: Int { buffer.count - position }
 
     mutating func append(_ bytes: ArraySlice<UInt8>) {
@@ -63,7 +64,7 @@ struct RequestParser {
         buffer.append(contentsOf: bytes)
     }
 
-    /// Takes up to `count` bytes out as they are, outside of any request.
+    /// Consumes up to `count` bytes without parsing, outside of any request.
     mutating func takeRawBytes(_ count: Int) -> ArraySlice<UInt8> {
         let taken = buffer[position..<position + min(bufferedCount, max(0, count))]
         advance(to: taken.endIndex)
@@ -157,7 +158,7 @@ struct RequestParser {
         advance(to: position + 2)
     }
 
-    /// Collects lines until an empty one; says whether that has been found.
+    /// Collects lines up to an empty line; returns whether the empty line was found.
     private mutating func collectLines() throws(Failure) -> Bool {
         while let line = try findLine() {
             guard searched - position <= maximumHeadBytes else { throw headTooLong }
@@ -171,7 +172,7 @@ struct RequestParser {
         return false
     }
 
-    /// Takes a single line out, without its end.
+    /// Consumes a single line, and returns it without its ending.
     private mutating func takeLine(limit: Int) throws(Failure) -> Range<Int>? {
         guard let line = try findLine() else {
             guard bufferedCount <= limit else { throw .malformed("a line is longer than \(limit) bytes") }
@@ -181,7 +182,7 @@ struct RequestParser {
         return line
     }
 
-    /// Goes on to the end of the current line.
+    /// Searches for the end of the current line.
     private mutating func findLine() throws(Failure) -> Range<Int>? {
         while searched < buffer.count {
             defer { searched += 1 }
@@ -220,7 +221,7 @@ struct RequestParser {
         position = 0
     }
 
-    /// Reads a chunk's size; extensions are ignored (RFC 9112 §7.1).
+    /// Parses a chunk size; extensions are ignored (RFC 9112 §7.1).
     private static func chunkSize(of line: ArraySlice<UInt8>) throws(Failure) -> Int {
         let digits = line.prefix { PercentEncoding.digit($0) != nil }
         let isEnded = digits.count == line.count || line[digits.endIndex] == .semicolon
@@ -232,7 +233,7 @@ struct RequestParser {
     }
 }
 
-/// Reads the lines of a request's head.
+/// Parses the lines of a request head.
 enum HeadParser {
     typealias Failure = RequestParser.Failure
 
@@ -272,7 +273,7 @@ enum HeadParser {
         )
     }
 
-    /// Reads the fields of a head or a trailer section.
+    /// Parses the fields of a head or of a trailer section.
     static func fieldList(
         _ lines: ArraySlice<Range<Int>>, of buffer: [UInt8]
     ) throws(Failure) -> [HTTPHeader] {
@@ -363,7 +364,7 @@ enum HeadParser {
     }
 }
 
-/// The head of a request as it was received, with what it says about the rest.
+/// The received head of a request, with its framing and connection options.
 struct RequestHead: Equatable, Sendable {
     /// How the body is delimited (RFC 9112 §6.3).
     enum Framing: Equatable, Sendable {
@@ -377,15 +378,15 @@ struct RequestHead: Equatable, Sendable {
     var version: HTTPVersion
     var headers: HTTPHeaders
     var framing = Framing.none
-    /// Whether the client allows the connection to be used again (RFC 9112 §9.3).
+    /// Whether the client allows the connection to be reused (RFC 9112 §9.3).
     var keepsAlive: Bool
     /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1).
     var expectsContinue = false
 }
 
-/// A request's target, taken apart; any of the forms of RFC 9112 §3.2.
+/// The parsed target of a request, in any of the forms of RFC 9112 §3.2.
 struct RequestTarget: Equatable {
-    /// The path as sent, without scheme, host and query; `*` or `host:port` for the forms that have none.
+    /// The path as sent, without scheme, host and query; `*` or `host:port` for the forms without a path.
     var path: String
     /// The query as sent, without the question mark.
     var query: String?
@@ -394,7 +395,7 @@ struct RequestTarget: Equatable {
         let bytes = target.utf8
         var start = bytes.startIndex
         if bytes.first != UInt8(ascii: "/"), let afterScheme = Self.authority(in: bytes) {
-            // The absolute form, as sent to proxies.
+            // The absolute form, which clients send to proxies.
             let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
             start = bytes[afterScheme...].firstIndex(where: isEnd) ?? bytes.endIndex
         }
@@ -407,7 +408,7 @@ struct RequestTarget: Equatable {
         query = String(rest[rest.utf8.index(after: mark)...])
     }
 
-    /// Where the authority begins, after `://`.
+    /// The index of the authority, after `://`.
     private static func authority(in bytes: String.UTF8View) -> String.Index? {
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
             return nil
@@ -416,7 +417,7 @@ struct RequestTarget: Equatable {
     }
 }
 
-/// The characters of HTTP's grammar, as bytes.
+/// Characters of HTTP's grammar, as bytes.
 extension UInt8 {
     static let lineFeed = UInt8(ascii: "\n")
     static let carriageReturn = UInt8(ascii: "\r")
@@ -424,6 +425,6 @@ extension UInt8 {
     static let colon = UInt8(ascii: ":")
     static let semicolon = UInt8(ascii: ";")
 
-    /// Whether it may be part of a field's value (RFC 9110 §5.5); bytes beyond ASCII may.
+    /// Whether the byte may occur in a field value (RFC 9110 §5.5); bytes beyond ASCII may.
     fileprivate var isFieldCharacter: Bool { self >= 0x20 && self != 0x7F || self == 0x09 }
 }

@@ -1,11 +1,11 @@
 import Bluebonnet
 import FoundationEssentials
 
-/// Decides how a response goes over the wire, and writes its head; pure.
+/// Decides how a response is sent, and encodes its head; a pure value.
 struct ResponseEncoder: Equatable {
     /// How the body is delimited.
     enum Framing: Equatable {
-        /// There is no body on the wire.
+        /// No body is sent.
         case none
         case length(Int)
         case chunked
@@ -23,7 +23,7 @@ struct ResponseEncoder: Equatable {
     /// The status line and the fields.
     let head: Data
     let framing: Framing
-    /// Whether the connection can be used again when the response is complete.
+    /// Whether the connection can be reused when the response is complete.
     let keepsAlive: Bool
 
     init(_ response: LocalServer.Response, length: Int?, to context: Context) {
@@ -43,7 +43,7 @@ struct ResponseEncoder: Equatable {
             switch field.name.utf8.count {
             case 10 where field.name.isSameIgnoringCase(as: "connection"): continue
             case 14 where field.name.isSameIgnoringCase(as: "content-length"):
-                // Without a body on the wire it says how long the body would be (RFC 9110 §8.6).
+                // If no body is sent, the field states how long the body would be (RFC 9110 §8.6).
                 guard isHead || response.status == 304 else { continue }
             case 17 where field.name.isSameIgnoringCase(as: "transfer-encoding"): continue
             default: break
@@ -64,7 +64,7 @@ struct ResponseEncoder: Equatable {
         head = Data((text + "\r\n").utf8)
     }
 
-    /// The line before a chunk of a length.
+    /// The line before a chunk with a certain length.
     static func chunkHead(_ length: Int) -> Data {
         Data((String(length, radix: 16) + "\r\n").utf8)
     }
@@ -78,7 +78,7 @@ struct ResponseEncoder: Equatable {
     /// The interim response to a client that expects it.
     static let `continue` = Data("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
-    /// The usual reason phrases (RFC 9110 §15).
+    /// The standard reason phrases (RFC 9110 §15).
     private static let reasons = [
         100: "Continue", 101: "Switching Protocols", 200: "OK", 201: "Created", 202: "Accepted",
         203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content", 206: "Partial Content",

@@ -2,27 +2,27 @@ import CSystem
 import FoundationEssentials
 import Glibc
 
-/// Wraps the system calls of a TCP socket on the loopback interface; the one file here that touches C's pointers.
+/// Wraps the system calls of a TCP socket on the loopback interface; the only file of this module that uses C pointers.
 ///
-/// A value that names a descriptor: its owner closes it, once. All sockets are non-blocking and are not handed to child
-/// processes. A peer that is gone shows as a result, never as a signal.
-// Safety: every pointer below is used within the closure that provides it, with the length of the memory behind it.
+/// A value that names a descriptor: its owner closes it, once. All sockets are non-blocking and are not inherited by
+/// child processes. A disconnected peer is reported as a result, never as a signal.
+// Safety: every pointer below is used within the closure that provides it, with the length of its memory.
 package struct Socket: Hashable, Sendable {
     package let descriptor: Int32
 
-    /// The result of a call that moves bytes, or accepts a connection.
+    /// The result of a call that transfers bytes or accepts a connection.
     enum Outcome<Value> {
         case done(Value)
-        /// Nothing can be done now; wait for readiness.
+        /// The call would block; wait for readiness.
         case wouldBlock
-        /// The peer has sent everything; only from reading.
+        /// The peer has closed its sending side; only for reads.
         case ended
         case failed(Int32)
     }
 
-    // MARK: Making sockets
+    // MARK: Creating sockets
 
-    /// Makes a socket bound to a free port of 127.0.0.1.
+    /// Creates a socket bound to a free port of 127.0.0.1.
     package static func bound() throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
         guard unsafe withLoopback(port: 0, { unsafe bind(made.descriptor, $0, $1) }) == 0 else {
@@ -33,20 +33,20 @@ package struct Socket: Hashable, Sendable {
         return made
     }
 
-    /// Begins to connect to a port of 127.0.0.1, without waiting for it.
+    /// Starts to connect to a port of 127.0.0.1, without waiting.
     package static func connecting(to port: UInt16) throws(LocalServer.Failure) -> Socket {
         let made = try unconnected()
         made.connect(to: port)
         return made
     }
 
-    /// Begins to connect to a port of 127.0.0.1, without waiting for it.
+    /// Starts to connect to a port of 127.0.0.1, without waiting.
     func connect(to port: UInt16) {
-        // The result does not matter: a connection that fails is noticed when it is used.
+        // The result is ignored: a failed connection is noticed when it is used.
         _ = unsafe Self.withLoopback(port: port) { unsafe Glibc.connect(descriptor, $0, $1) }
     }
 
-    /// Makes a socket that is neither bound nor connected.
+    /// Creates a socket that is neither bound nor connected.
     static func unconnected() throws(LocalServer.Failure) -> Socket {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_INET, type, 0)
@@ -54,7 +54,7 @@ package struct Socket: Hashable, Sendable {
         return Socket(descriptor: descriptor)
     }
 
-    /// Calls with the address of a port of 127.0.0.1.
+    /// Calls a closure with the address of a port of 127.0.0.1.
     private static func withLoopback(port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -67,12 +67,12 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Lets connections in, as many as the system allows unless a backlog is given.
+    /// Starts to accept connections; the backlog is the system's maximum by default.
     package func listen(backlog: Int32 = SOMAXCONN) throws(LocalServer.Failure) {
         guard Glibc.listen(descriptor, backlog) == 0 else { throw .system(call: "listen", code: bb_errno()) }
     }
 
-    /// Sets the sizes of the system's buffers; of a listener, those of the connections that it lets in.
+    /// Sets the sizes of the system's buffers; accepted connections inherit those of their listener.
     func setBuffers(receive: Int?, send: Int?) {
         for (name, size) in [(SO_RCVBUF, receive), (SO_SNDBUF, send)] {
             guard let size else { continue }
@@ -81,12 +81,12 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// The port it is bound to; 0 if it is not.
+    /// The port to which the socket is bound; 0 if it is not bound.
     package var port: UInt16 { UInt16(bb_local_port(descriptor)) }
 
     // MARK: Using sockets
 
-    /// Takes the next connection that is waiting.
+    /// Accepts the next waiting connection.
     func accept() -> Outcome<Socket> {
         while true {
             let accepted = Socket(descriptor: bb_accept(descriptor))
@@ -116,7 +116,7 @@ package struct Socket: Hashable, Sendable {
         return outcome
     }
 
-    /// Writes from an offset on as much as the socket takes at once.
+    /// Writes as many bytes from an offset on as the socket accepts at once.
     func write(_ bytes: some ContiguousBytes, from offset: Int, moreFollows: Bool) -> Outcome<Int> {
         let flags = Int32(MSG_NOSIGNAL) | (moreFollows ? Int32(MSG_MORE) : 0)
         return moving {
@@ -127,7 +127,7 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Makes a system call that moves bytes, again where a signal interrupted it.
+    /// Makes a system call that transfers bytes, and repeats it if a signal interrupted it.
     private func moving(_ call: () -> Int) -> Outcome<Int> {
         while true {
             let count = call()
@@ -140,12 +140,12 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Says to the peer that nothing more will be sent.
+    /// Closes the sending side.
     func shutDownWriting() {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Has ``close()`` break the connection off with a reset.
+    /// Makes ``close()`` reset the connection.
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
