@@ -29,7 +29,7 @@ final class NetworkChangeMonitor: Sendable {
     /// Creates a monitor.
     ///
     /// - Parameters:
-    ///   - patience: The time until the next attempt to open a socket, after the system refused one.
+    ///   - retryDelay: The time until the next attempt to open a socket, after the system refused one.
     ///   - openSocket: A closure that opens a socket.
     init(retryDelay: Duration, openSocket: @escaping @Sendable () -> NetlinkSocket?) {
         self.retryDelay = retryDelay

@@ -27,7 +27,8 @@ struct Run {
         self.options = options
         let findings = Findings()
         context = FuzzContext(
-            options: options, findings: findings, watchdog: Watchdog(findings: findings, continuesAfterFailure: options.continuesAfterFailure),
+            options: options, findings: findings,
+            watchdog: Watchdog(findings: findings, continuesAfterFailure: options.continuesAfterFailure),
             tls: options.certificates.flatMap { TLSIdentity(folder: $0) })
     }
 

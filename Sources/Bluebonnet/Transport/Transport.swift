@@ -71,7 +71,7 @@ public protocol CookieStorage: Sendable {
     /// Applies a change to the stored cookies, as a whole.
     ///
     /// - Parameter change: The change to apply. ``CookieStore`` validates its cookies before it calls this method.
-    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``; `.cookies(.notKept)` if the change sets cookies and
+    /// - Throws: `.sessionShutDown` after ``Transport/shutDown()``; `.cookies(.disabled)` if the change sets cookies and
     ///   the transport keeps none; another `.cookies` error for a cookie that cannot be stored.
     func changeCookies(_ change: CookieChange) async throws(RequestError)
 }
@@ -105,7 +105,7 @@ public protocol Exchange: Sendable {
     /// Resumes the exchange after ``suspend()``.
     func resume()
 
-    /// Delivers the body that ``ExchangeOptions/holdsBody`` or ``ExchangeOptions/holdsRedirects`` held back after the
+    /// Delivers the body that ``ExchangeOptions/pausesBody`` or ``ExchangeOptions/pausesRedirects`` held back after the
     /// head.
     ///
     /// - Parameter receiver: The receiver of the body's pieces; `nil` to collect the body in the outcome.
@@ -151,7 +151,7 @@ public protocol ExchangeObserver: AnyObject, Sendable {
 
     /// Called once when the head of the response has arrived, if the body is held back.
     ///
-    /// That is the case if ``ExchangeOptions/holdsBody`` is set, or if ``ExchangeOptions/holdsRedirects`` is set and
+    /// That is the case if ``ExchangeOptions/pausesBody`` is set, or if ``ExchangeOptions/pausesRedirects`` is set and
     /// the response is a redirect. The body is held back until ``Exchange/receiveBody(with:)`` is called. If there is
     /// no body, the outcome may follow at once.
     ///
@@ -186,7 +186,7 @@ public struct ExchangeOptions: Sendable {
     /// Whether the body is held back after the head until ``Exchange/receiveBody(with:)`` is called.
     public var pausesBody: Bool
 
-    /// Whether the body of a redirect is held back, even if ``holdsBody`` is not set.
+    /// Whether the body of a redirect is held back, even if ``pausesBody`` is not set.
     ///
     /// Such a body is rarely needed and may be long. A transport may ignore this option and collect the body.
     public var pausesRedirects: Bool
@@ -203,9 +203,9 @@ public struct ExchangeOptions: Sendable {
     ///   - maximumResponseBytes: The maximum size of the body in bytes, after content decoding; `nil`, the default, for
     ///     no limit.
     ///   - startsSuspended: Whether the exchange starts suspended; `false` by default.
-    ///   - holdsBody: Whether the body is held back until ``Exchange/receiveBody(with:)`` is called; `false` by
+    ///   - pausesBody: Whether the body is held back until ``Exchange/receiveBody(with:)`` is called; `false` by
     ///     default.
-    ///   - holdsRedirects: Whether the body of a redirect is held back; `false` by default.
+    ///   - pausesRedirects: Whether the body of a redirect is held back; `false` by default.
     ///   - willStore: The closure that decides how a cache stores the response; `nil` by default.
     public init(
         maximumResponseBytes: Int64? = nil, startsSuspended: Bool = false, pausesBody: Bool = false,
@@ -233,7 +233,7 @@ public final class ExchangeOutcome: Sendable {
     /// The metrics of the exchange; `nil` if the transport does not measure.
     public let metrics: TransferMetrics?
 
-    /// The origin of the response; `.network` unless the response involved a cache.
+    /// The source of the response; `.network` unless the response involved a cache.
     public let source: ResponseSource
 
     /// Creates an outcome.
@@ -243,7 +243,7 @@ public final class ExchangeOutcome: Sendable {
     ///   - body: The collected body; empty by default.
     ///   - error: The error with which the exchange failed; `nil`, the default, if the response is complete.
     ///   - metrics: The metrics of the exchange; `nil` by default.
-    ///   - origin: The origin of the response; `.network` by default.
+    ///   - source: The source of the response; `.network` by default.
     public init(
         response: HTTPResponse?, body: Data = Data(), error: RequestError? = nil, metrics: TransferMetrics? = nil,
         source: ResponseSource = .network
