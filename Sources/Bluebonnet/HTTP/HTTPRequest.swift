@@ -409,6 +409,13 @@ public struct Timeouts: Hashable, Sendable {
     /// The limit for an exchange as a whole, with the default limit for bodies in memory.
     func total(isInMemory: Bool) -> Duration? { ownTotal ?? (isInMemory ? .seconds(600) : nil) }
 
+    /// These limits with the `connect` and `idle` limits of another value.
+    package func connectingAndIdling(like other: Timeouts) -> Timeouts {
+        var timeouts = self
+        (timeouts.ownConnect, timeouts.ownIdle) = (other.ownConnect, other.ownIdle)
+        return timeouts
+    }
+
     /// These limits, completed with the limits of another value.
     func filled(from other: Timeouts) -> Timeouts {
         var timeouts = self

@@ -277,6 +277,7 @@ final class RequestCore: Sendable {
             maximumResponseBytes: pausesBody ? nil : context.configuration.maximumResponseBytes,
             startsSuspended: sending.requestedState == .suspended, pausesBody: pausesBody || sending.hasHeadHandlers,
             pausesRedirects: true)
+        options.collectsBody = !pausesBody
         if context.hasCache, let handler = sending.cachedResponseHandler ?? context.cachedResponseHandler {
             options.willStore = { [self] response in
                 guard let request = context.request(id) else { return nil }
@@ -365,14 +366,24 @@ final class RequestCore: Sendable {
     }
 
     /// Waits until a held-back body's head is accepted; throws the error of a request that ends before.
-    func acceptedHead() async throws(RequestError) -> HTTPResponse {
-        await withResumption { continuation in
-            let isThere = machine.withLock { machine in
-                guard machine.record.response == nil, !machine.isSettled else { return true }
-                machine.record.waits(continuation)
-                return false
+    ///
+    /// If the waiting task is cancelled, the request is cancelled too, or the wait ends with `.cancelled`.
+    func acceptedHead(cancellingRequest cancelsRequest: Bool) async throws(RequestError) -> HTTPResponse {
+        let waiter = machine.withLock { $0.record.nextHeadWaiter() }
+        await withTaskCancellationHandler {
+            await withResumption { continuation in
+                let isThere = machine.withLock { machine in
+                    guard machine.record.response == nil, !machine.isSettled, cancelsRequest || !Task.isCancelled else {
+                        return true
+                    }
+                    machine.record.waits(continuation, as: waiter)
+                    return false
+                }
+                if isThere { continuation.resume() }
             }
-            if isThere { continuation.resume() }
+        } onCancel: {
+            if cancelsRequest { return cancel() }
+            machine.withLock { $0.record.takeHeadWaiter(waiter) }?.resume()
         }
         let (response, error) = machine.withLock { ($0.record.response, $0.record.last?.error) }
         guard let response else { throw error ?? RequestError(.cancelled) }

@@ -33,7 +33,8 @@ struct RequestHistory {
     private var downloadMeter = ProgressMeter(now: 0)
     private var uploadMeter = ProgressMeter(now: 0)
     /// The tasks that wait for a head.
-    private var headWaiters: [Resumption<Void>] = []
+    private var headWaiters: [(id: Int, continuation: Resumption<Void>)] = []
+    private var lastHeadWaiter = 0
 
     mutating func sent(_ request: HTTPRequest, isRedirect: Bool, now: Int64) {
         requests.append(request)
@@ -89,13 +90,25 @@ struct RequestHistory {
 
     // MARK: Heads
 
-    mutating func waits(_ continuation: Resumption<Void>) {
-        headWaiters.append(continuation)
+    /// Returns a number for a task that is about to wait for the head.
+    mutating func nextHeadWaiter() -> Int {
+        lastHeadWaiter += 1
+        return lastHeadWaiter
+    }
+
+    mutating func waits(_ continuation: Resumption<Void>, as id: Int) {
+        headWaiters.append((id, continuation))
+    }
+
+    mutating func takeHeadWaiter(_ id: Int) -> Resumption<Void>? {
+        guard let index = headWaiters.firstIndex(where: { $0.id == id }) else { return nil }
+        return headWaiters.remove(at: index).continuation
     }
 
     mutating func takeHeadWaiters() -> [Resumption<Void>] {
+        guard !headWaiters.isEmpty else { return [] }
         defer { headWaiters.removeAll() }
-        return headWaiters
+        return headWaiters.map(\.continuation)
     }
 }
 

@@ -191,6 +191,9 @@ public struct ExchangeOptions: Sendable {
     /// Such a body is rarely needed and may be long. A transport may ignore this option and collect the body.
     public var pausesRedirects: Bool
 
+    /// Whether the whole body is collected in memory, even if it is held back after the head.
+    package var collectsBody: Bool
+
     /// Decides how a cache stores the response; `nil` for the cache's own decision.
     ///
     /// Only caches call this closure. It receives the response about to be stored and returns the response to store
@@ -215,6 +218,7 @@ public struct ExchangeOptions: Sendable {
         self.startsSuspended = startsSuspended
         self.pausesBody = pausesBody
         self.pausesRedirects = pausesRedirects
+        collectsBody = !pausesBody
         self.willStore = willStore
     }
 }

@@ -87,7 +87,9 @@ extension HTTPRequest {
         request.url = converted.url
         request.method = converted.method
         request.handlesCookies = converted.handlesCookies
-        if changed.timeoutInterval != original.timeoutInterval { request.timeouts = converted.timeouts }
+        if changed.timeoutInterval != original.timeoutInterval {
+            request.timeouts = request.timeouts.connectingAndIdling(like: converted.timeouts)
+        }
         if changed.httpBody != original.httpBody || changed.httpBodyStream !== original.httpBodyStream {
             request.body = converted.body
         }

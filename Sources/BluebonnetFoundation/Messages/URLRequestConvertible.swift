@@ -115,7 +115,7 @@ extension HTTPRequest {
     /// differ, the value is the idle timeout.
     public var timeoutInterval: TimeInterval {
         get { timeouts == .default ? .defaultTimeout : TimeInterval(timeouts) }
-        set { timeouts = TimeInterval.timeouts(newValue) }
+        set { timeouts = timeouts.connectingAndIdling(like: TimeInterval.timeouts(newValue)) }
     }
 
     /// The HTTP method as it is sent; setting `nil` selects GET.

@@ -44,14 +44,16 @@ final class BodyInputStream: InputStream {
     }
 
     private let buffer: BodyBuffer
-    private let makeTask: @Sendable () -> Task<Void, Never>
+    /// Begins to read; `nil` once the stream was opened or closed, so that a closed stream holds nothing back.
+    private var makeTask: (@Sendable () -> Task<Void, Never>)?
     private var task: Task<Void, Never>?
     private var phase = Phase.notOpen
 
     init<Pieces: AsyncSequence & Sendable>(_ pieces: Pieces, limit: Int = 64 * 1024) where Pieces.Element == Data {
         let buffer = BodyBuffer(limit: limit)
         self.buffer = buffer
-        makeTask = { Task { await Self.fill(buffer, from: pieces) } }
+        // The reader joins before the call returns, so that it does not miss bytes that another reader takes.
+        makeTask = { Task.immediate { await Self.fill(buffer, from: pieces) } }
         super.init(data: Data())
     }
 
@@ -81,11 +83,13 @@ final class BodyInputStream: InputStream {
     override func open() {
         guard phase == .notOpen else { return }
         phase = .open
-        task = makeTask()
+        task = makeTask?()
+        makeTask = nil
     }
 
     override func close() {
         phase = .closed
+        makeTask = nil
         end()
     }
 

@@ -190,9 +190,10 @@ import Testing
     @Test func `a session that is shut down waits for a stream to be read`() async throws {
         let server = try await LocalServer { $0.get("/a") { _ in StreamFixture.patterned(length: 4 << 20) } }
         let session = TestHarness.session()
-        let bytes = session.streamRequest(server.url("/a")).streamTask().bytes
+        let task = session.streamRequest(server.url("/a")).streamTask()
+        _ = try await task.response
         async let end: Void = session.shutdown()
-        let (body, error) = await StreamFixture.body(bytes)
+        let (body, error) = await StreamFixture.body(task.bytes)
         await end
         #expect(body.count == 4 << 20 && error == nil)
         try await server.waitForOpenConnections(atMost: 0)

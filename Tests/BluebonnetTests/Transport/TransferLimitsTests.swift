@@ -10,6 +10,7 @@ import Testing
         let timeouts: Timeouts
         var isWaiting = false
         var isInMemory = false
+        var isSent = false
         let snapshot: TransferSnapshot
         let verdict: TransferLimits.Verdict
     }
@@ -28,56 +29,68 @@ import Testing
         Row(timeouts: .limits(connect: 3), snapshot: .at(4), verdict: .within(nextCheck: seconds(5))),
         Row(timeouts: .limits(connect: 3), snapshot: .at(5), verdict: .exceeded(.connect)),
         Row(timeouts: .limits(connect: 3), snapshot: .at(9, isSuspended: true), verdict: .within(nextCheck: nil)),
-        Row(timeouts: .limits(connect: 3), snapshot: .at(9, wasSent: true), verdict: .within(nextCheck: nil)),
+        Row(timeouts: .limits(connect: 3), isSent: true, snapshot: .at(9), verdict: .within(nextCheck: nil)),
         // idle: from the last bytes, once the request is out
         Row(timeouts: .limits(idle: 8), snapshot: .at(9), verdict: .within(nextCheck: seconds(10))),
         Row(
-            timeouts: .limits(idle: 8), snapshot: .at(9, wasSent: true, lastActivity: 2),
+            timeouts: .limits(idle: 8), isSent: true, snapshot: .at(9, lastActivity: 2),
             verdict: .within(nextCheck: seconds(10))),
-        Row(timeouts: .limits(idle: 8), snapshot: .at(10, wasSent: true, lastActivity: 2), verdict: .exceeded(.idle)),
+        Row(timeouts: .limits(idle: 8), isSent: true, snapshot: .at(10, lastActivity: 2), verdict: .exceeded(.idle)),
         Row(
-            timeouts: .limits(idle: 8), snapshot: .at(99, isSuspended: true, wasSent: true, lastActivity: 2),
+            timeouts: .limits(idle: 8), isSent: true, snapshot: .at(99, isSuspended: true, lastActivity: 2),
             verdict: .within(nextCheck: nil)),
         // total: from the start, whatever happens
         Row(timeouts: .limits(total: 4), snapshot: .at(4), verdict: .within(nextCheck: seconds(5))),
         Row(timeouts: .limits(total: 4), snapshot: .at(5), verdict: .exceeded(.total)),
         Row(timeouts: .limits(total: 4), snapshot: .at(5, isSuspended: true), verdict: .exceeded(.total)),
-        Row(timeouts: .limits(total: 4), snapshot: .at(5, wasSent: true), verdict: .exceeded(.total)),
+        Row(timeouts: .limits(total: 4), isSent: true, snapshot: .at(5), verdict: .exceeded(.total)),
         // total, not set: 10 minutes where both bodies are in memory
         Row(
             timeouts: Timeouts(connect: nil, idle: nil), isInMemory: true, snapshot: .at(600),
             verdict: .within(nextCheck: seconds(601))),
-        Row(timeouts: Timeouts(), isInMemory: true, snapshot: .at(601, wasSent: true), verdict: .exceeded(.total)),
+        Row(timeouts: Timeouts(), isInMemory: true, isSent: true, snapshot: .at(601), verdict: .exceeded(.total)),
         Row(
-            timeouts: Timeouts(idle: nil), snapshot: .at(9999, wasSent: true),
+            timeouts: Timeouts(idle: nil), isSent: true, snapshot: .at(9999),
             verdict: .within(nextCheck: nil)),
         Row(
-            timeouts: Timeouts(idle: nil, total: nil), isInMemory: true, snapshot: .at(9999, wasSent: true),
+            timeouts: Timeouts(idle: nil, total: nil), isInMemory: true, isSent: true, snapshot: .at(9999),
             verdict: .within(nextCheck: nil)),
         // together
         Row(timeouts: .limits(connect: 3, total: 4), snapshot: .at(5), verdict: .exceeded(.total)),
         Row(
             timeouts: .limits(connect: 2, idle: 80, total: 9), snapshot: .at(3),
             verdict: .within(nextCheck: seconds(4))),
-        Row(timeouts: .limits(), snapshot: .at(99, wasSent: true), verdict: .within(nextCheck: nil)),
+        Row(timeouts: .limits(), isSent: true, snapshot: .at(99), verdict: .within(nextCheck: nil)),
     ]
 
     @Test(arguments: rows)
     func `A limit runs out as the table says`(row: Row) {
         var limits = TransferLimits(timeouts: row.timeouts, isInMemory: row.isInMemory, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: row.isWaiting)
+        if row.isSent { limits.requestBegan() }
         #expect(limits.verdict(in: row.snapshot) == row.verdict)
     }
 
     @Test func `Connecting is timed from when the wait for a connection ends`() {
         var limits = TransferLimits(timeouts: .limits(pool: 9, connect: 3), isInMemory: true, startedAt: seconds(1))
         limits.added(at: seconds(2), mayWait: true)
-        limits.connectionBegan(at: seconds(7))
-        limits.connectionBegan(at: seconds(8))
+        #expect(limits.connectionBegan(at: seconds(7)) == seconds(10))
+        #expect(limits.connectionBegan(at: seconds(8)) == nil)
         #expect(limits.verdict(in: .at(9)) == .within(nextCheck: seconds(10)))
         #expect(limits.verdict(in: .at(10)) == .exceeded(.connect))
         limits.added(at: seconds(10), mayWait: true)
         #expect(limits.verdict(in: .at(18)) == .within(nextCheck: seconds(19)))
+    }
+
+    @Test func `Connecting again after the request was sent has the connect limit`() {
+        var limits = TransferLimits(
+            timeouts: .limits(connect: 3, idle: 60), isInMemory: true, startedAt: seconds(1))
+        limits.added(at: seconds(1), mayWait: false)
+        limits.requestBegan()
+        #expect(limits.connectionBegan(at: seconds(9)) == seconds(12))
+        #expect(limits.verdict(in: .at(12)) == .exceeded(.connect))
+        limits.requestBegan()
+        #expect(limits.verdict(in: .at(12, lastActivity: 12)) == .within(nextCheck: seconds(12) + seconds(60) / 8))
     }
 
     @Test func `A request's limits override those of the session field by field`() {
@@ -115,9 +128,9 @@ extension Timeouts {
 
 extension TransferLimits.TransferSnapshot {
     fileprivate static func at(
-        _ now: Int64, isSuspended: Bool = false, wasSent: Bool = false, lastActivity: Int64 = 0
+        _ now: Int64, isSuspended: Bool = false, lastActivity: Int64 = 0
     ) -> TransferLimits.TransferSnapshot {
         TransferLimits.TransferSnapshot(
-            now: seconds(now), isSuspended: isSuspended, wasSent: wasSent, lastActivity: seconds(lastActivity))
+            now: seconds(now), isSuspended: isSuspended, lastActivity: seconds(lastActivity))
     }
 }

@@ -86,7 +86,12 @@ final class BodyFanOut: BodyReceiver {
     /// Adds a reader from the beginning of the body; the reader fails if the beginning was already delivered.
     func join(cancelsRequest: Bool, place: BodyPlace? = nil) -> ReaderID {
         let isInPlace = place?.take() ?? false
-        return state.withLock { $0.body.joined(cancelsRequest: cancelsRequest, inPlace: isInPlace) }
+        let (id, demand) = state.withLock { state in
+            let id = state.body.joined(cancelsRequest: cancelsRequest, inPlace: isInPlace)
+            return (id, state.body.continuesForReader() ? state.demand : nil)
+        }
+        demand?()
+        return id
     }
 
     /// Gives up a place that no reader has used.
@@ -101,11 +106,13 @@ final class BodyFanOut: BodyReceiver {
     }
 
     private func leave(_ change: (inout BodyFanOutState) -> BodyFanOutState.LeaveAction) {
-        let effect: (@Sendable () -> Void)? = state.withLock { state in
-            switch change(&state.body) {
-            case .nothing: nil
-            case .demandMore: state.demand
-            case .cancel: state.cancel
+        let (effect, _): ((@Sendable () -> Void)?, PieceQueue) = state.withLock { state in
+            // The pieces are released without the lock: a transport's bytes may have a deallocator of their own.
+            let pieces = state.body.pieces
+            return switch change(&state.body) {
+            case .nothing: (nil, pieces)
+            case .demandMore: (state.demand, pieces)
+            case .cancel: (state.cancel, pieces)
             }
         }
         effect?()
@@ -180,14 +187,22 @@ struct BodyReading: Sendable {
     let request: DataStreamRequest
     let cancelsRequest: Bool
     let place: BodyPlace?
+    /// Keeps the body available while the sequence exists, even if the task was released.
+    let lifetime: DataStreamTask.Lifetime
 
     /// Joins the readers and then starts the request, so that the reader misses nothing.
     func begin() -> StreamReader {
-        // A task that is already cancelled will not read anything.
-        if cancelsRequest, Task.isCancelled { request.cancel() }
         let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
-        request.core.observe(request)
+        // A task that is already cancelled will not read anything. Other readers may go on.
+        if cancelsRequest, Task.isCancelled { reader.leave() } else { request.core.observe(request) }
         return reader
+    }
+}
+
+extension DataStreamRequest {
+    /// A reader's own error with the request added; other errors already contain it.
+    nonisolated func error(_ error: RequestError) -> RequestError {
+        error.url == nil ? error.during(request, attempts: retryCount + 1) : error
     }
 }
 
@@ -207,17 +222,14 @@ final class StreamReader: Sendable {
 
     /// Waits for the next bytes; returns `nil` at the end, and throws the error of the request.
     nonisolated(nonsending) func next() async throws(RequestError) -> Data? {
-        if let result = request.body.readNow(id) {
-            do throws(RequestError) {
-                return try result.get()
-            } catch {
-                // Only the reader's own error does not contain its request yet.
-                throw error.url == nil ? error.during(request.request, attempts: request.retryCount + 1) : error
-            }
+        do throws(RequestError) {
+            if let result = request.body.readNow(id) { return try result.get() }
+            // If the request was not started, its session has to know that a task waits.
+            request.core.awaitedBeforeStart(request)
+            return try await request.body.read(id)
+        } catch {
+            throw request.error(error)
         }
-        // If the request was not started, its session has to know that a task waits.
-        request.core.awaitedBeforeStart(request)
-        return try await request.body.read(id)
     }
 
     /// Stops reading.

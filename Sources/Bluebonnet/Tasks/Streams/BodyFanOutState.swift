@@ -54,7 +54,7 @@ struct BodyFanOutState {
     private var places = 0
     private var hadReaders = false
     /// The pieces that some current or later reader has not read.
-    private var pieces = PieceQueue()
+    private(set) var pieces = PieceQueue()
     private var bytesReceived = 0
     /// Whether bytes were delivered or dropped, so that a new reader without a place would miss the beginning.
     private var isBegun = false
@@ -148,6 +148,13 @@ struct BodyFanOutState {
         return nextID
     }
 
+    /// Whether the transport resumes for a reader that has joined: without readers, it has paused early.
+    mutating func continuesForReader() -> Bool {
+        guard isPaused, end == nil, !readers.isEmpty, heldBytes < highWatermark else { return false }
+        isPaused = false
+        return true
+    }
+
     /// A reader requests bytes.
     mutating func wanted(by id: ReaderID) -> ReadAction {
         guard let index = readers.firstIndex(where: { $0.id == id }) else {
@@ -196,7 +203,8 @@ struct BodyFanOutState {
 
     private mutating func dropWhatIsRead() {
         guard let slowest else {
-            isBegun = true
+            // A later reader of an empty body misses nothing.
+            isBegun = end == nil || bytesReceived > 0
             return pieces.removeAll(before: pieces.endNumber)
         }
         pieces.removeAll(before: slowest.piece)

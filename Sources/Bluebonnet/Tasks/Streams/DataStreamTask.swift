@@ -56,29 +56,21 @@ public struct DataStreamTask: Sendable {
     /// The head of the response, as soon as the validators have accepted it.
     ///
     /// Awaiting it starts the request, unless the session or a suspension prevents that. The body is held back until a
-    /// reader begins. If the awaiting task is cancelled, the request is cancelled too, unless this task was made with
-    /// `automaticallyCancelling: false`.
+    /// reader begins. If the awaiting task is cancelled, the request is cancelled too. A task that was made with
+    /// `automaticallyCancelling: false` or by ``readers(_:)`` only stops waiting.
     ///
-    /// - Throws: The ``RequestError`` of a request that failed before its head was accepted.
+    /// - Throws: The ``RequestError`` of a request that failed before its head was accepted; `.cancelled` if the
+    ///   awaiting task was cancelled.
     public var response: HTTPResponse {
         get async throws(RequestError) {
             request.core.observe(request)
             lifetime.begin()
-            let head = await withTaskCancellationHandler {
-                request.core.awaitedBeforeStart(request)
-                return await acceptedHead()
-            } onCancel: {
-                if automaticallyCancelling { request.cancel() }
+            request.core.awaitedBeforeStart(request)
+            do throws(RequestError) {
+                return try await request.core.acceptedHead(cancellingRequest: automaticallyCancelling && place == nil)
+            } catch {
+                throw request.error(error)
             }
-            return try head.get()
-        }
-    }
-
-    private func acceptedHead() async -> Result<HTTPResponse, RequestError> {
-        do throws(RequestError) {
-            return .success(try await request.core.acceptedHead())
-        } catch {
-            return .failure(error)
         }
     }
 
@@ -89,16 +81,21 @@ public struct DataStreamTask: Sendable {
     public func suspend() { request.suspend() }
 
     /// Starts the request, or resumes it after ``suspend()``.
-    public func resume() { request.resume() }
+    public func resume() {
+        lifetime.begin()
+        request.resume()
+    }
 
     /// The settings with which a sequence of this task reads the body.
     func reading(automaticallyCancelling: Bool? = nil) -> BodyReading {
         BodyReading(
-            request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place)
+            request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place,
+            lifetime: lifetime)
     }
 
-    /// Ends a request that was started for its head, and whose body was never read, when the task is released.
-    private final class Lifetime: Sendable {
+    /// Ends a request that this task started, and whose body was never read, when the task and its sequences are
+    /// released.
+    final class Lifetime: Sendable {
         private let body: BodyFanOut
         private let cancelsRequest: Bool
         private let hasBegun = OnceFlag()

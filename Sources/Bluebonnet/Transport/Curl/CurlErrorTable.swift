@@ -50,7 +50,8 @@ enum CurlErrorTable {
     private static func kind(byCode code: CURLcode, in context: FailureContext) -> RequestError.Kind {
         switch code {
         case CURLE_OPERATION_TIMEDOUT:
-            context.wasSent || context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
+            // Libcurl also connects again after the request was sent, if a kept connection turns out to be closed.
+            context.isTotalTimeOver ? .timedOut(.total) : .timedOut(.connect)
         case CURLE_PEER_FAILED_VERIFICATION:
             // Libcurl compares the host name itself, before it reads OpenSSL's verdict.
             context.verifyResult == 0

@@ -162,6 +162,7 @@ final class Transfer {
     /// endpoints; returns whether it may do so.
     func requestBegins(_ ends: ConnectionEndpoints?) -> Bool {
         guard mayUseConnection(), connectionIsChosen(ends) else { return false }
+        limits.requestBegan()
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         reportedBytes.add(Self.headEstimate)
@@ -180,7 +181,10 @@ final class Transfer {
     }
 
     /// Called when a connection is looked up or opened for the transfer, which then no longer waits for one.
-    func connectionBegins() { limits.connectionBegan(at: turn.now) }
+    func connectionBegins() {
+        guard let check = limits.connectionBegan(at: turn.now) else { return }
+        turn.nextConnectCheck = min(turn.nextConnectCheck ?? check, check)
+    }
 
     /// Receives bytes of a head; returns whether to continue.
     func receivedHead(_ bytes: UnsafeRawBufferPointer) -> Bool {

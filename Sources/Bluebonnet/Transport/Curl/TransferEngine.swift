@@ -139,7 +139,7 @@ actor TransferEngine: EventLoopClient {
         let transfer = Transfer(
             id: id, request: request, observer: observer,
             limits: options.limits(
-                for: request, isInMemory: !exchangeOptions.pausesBody && !upload.isAskedFor, now: shared.now),
+                for: request, isInMemory: exchangeOptions.collectsBody && upload.isInMemory, now: shared.now),
             state: TransferState(
                 hasStreamedBody: upload.isAskedFor, isSuspended: exchangeOptions.startsSuspended,
                 pausesBody: exchangeOptions.pausesBody, headLimit: options.configuration.maximumResponseHeadBytes,
@@ -418,6 +418,7 @@ extension TransferEngine {
 /// Checks the time limits of transfers.
 extension TransferEngine {
     private func checkLimits() {
+        if let time = shared.nextConnectCheck.take() { nextCheck = min(nextCheck ?? time, time) }
         guard let due = nextCheck, due <= shared.now else { return }
         nextCheck = nil
         for transfer in transfers.values { checkLimits(of: transfer) }
@@ -445,8 +446,7 @@ extension TransferEngine {
         let isSuspended = transfer.responseBuffer.state.isPaused
         if isSuspended { transfer.responseBuffer.lastActivity = shared.now }
         let snapshot = TransferLimits.TransferSnapshot(
-            now: shared.now, isSuspended: isSuspended, wasSent: transfer.wasSent,
-            lastActivity: transfer.responseBuffer.lastActivity)
+            now: shared.now, isSuspended: isSuspended, lastActivity: transfer.responseBuffer.lastActivity)
         switch transfer.limits.verdict(in: snapshot) {
         case .within(let time):
             if let time { nextCheck = min(nextCheck ?? time, time) }

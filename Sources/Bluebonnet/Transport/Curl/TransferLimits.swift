@@ -7,8 +7,6 @@ struct TransferLimits: Equatable {
     struct TransferSnapshot: Equatable {
         var now: Int64
         var isSuspended = false
-        /// Whether the connection was ready and the request was about to be sent.
-        var wasSent = false
         /// When bytes were last transferred, in either direction.
         var lastActivity: Int64 = 0
     }
@@ -19,12 +17,18 @@ struct TransferLimits: Equatable {
         case exceeded(RequestError.TimeoutStage)
     }
 
+    /// The phase of the transfer since it was last added to libcurl.
+    private enum Phase: Equatable {
+        /// The transfer waits for a free connection.
+        case waiting(since: Int64)
+        case connecting(since: Int64)
+        /// The request was sent, or is about to be.
+        case sent
+    }
+
     let timeouts: Timeouts
     private(set) var startedAt: Int64
-    /// When the transfer was last added to libcurl.
-    private var addedAt: Int64
-    /// When the transfer began to connect; `nil` while it waits for a free connection.
-    private var connectingSince: Int64?
+    private var phase: Phase
     /// The limits in nanoseconds, stored because they are read often.
     private let pool: Int64?
     private let connect: Int64?
@@ -35,8 +39,7 @@ struct TransferLimits: Equatable {
     init(timeouts: Timeouts, isInMemory: Bool, startedAt: Int64) {
         self.timeouts = timeouts
         self.startedAt = startedAt
-        addedAt = startedAt
-        connectingSince = startedAt
+        phase = .connecting(since: startedAt)
         pool = timeouts.pool?.nanoseconds
         connect = timeouts.connect?.nanoseconds
         idle = timeouts.idle?.nanoseconds
@@ -54,14 +57,19 @@ struct TransferLimits: Equatable {
     /// Called when the transfer was added to libcurl; it connects at once, or waits if the connection limits require
     /// it.
     mutating func added(at now: Int64, mayWait: Bool) {
-        addedAt = now
-        connectingSince = mayWait ? nil : now
+        phase = mayWait ? .waiting(since: now) : .connecting(since: now)
     }
 
-    /// Called when a connection is looked up or opened for the transfer.
-    mutating func connectionBegan(at now: Int64) {
-        connectingSince = connectingSince ?? now
+    /// Called when a connection is looked up or opened for the transfer, also after the request was sent on another;
+    /// returns the time of the next check, if that is earlier than before.
+    mutating func connectionBegan(at now: Int64) -> Int64? {
+        if case .connecting = phase { return nil }
+        phase = .connecting(since: now)
+        return connect.map { now + $0 }
     }
+
+    /// Called when the connection is ready and the request is about to be sent.
+    mutating func requestBegan() { phase = .sent }
 
     /// The shortest interval between two checks, which also limits the check of the idle timeout.
     private static let shortestInterval: Int64 = 5_000_000
@@ -77,12 +85,14 @@ struct TransferLimits: Equatable {
         }
         if isOver(total, since: startedAt) { return .exceeded(.total) }
         guard !snapshot.isSuspended else { return .within(nextCheck: next) }
-        guard snapshot.wasSent else {
-            if let connectingSince {
-                if isOver(connect, since: connectingSince) { return .exceeded(.connect) }
-            } else if isOver(pool, since: addedAt) {
-                return .exceeded(.pool)
+        let waiting: RequestError.TimeoutStage? =
+            switch phase {
+            case .waiting(let since): isOver(pool, since: since) ? .pool : nil
+            case .connecting(let since): isOver(connect, since: since) ? .connect : nil
+            case .sent: nil
             }
+        if let waiting { return .exceeded(waiting) }
+        guard phase == .sent else {
             // The idle timeout starts when the request is sent, which only the next check reveals.
             if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
             return .within(nextCheck: next)

@@ -29,6 +29,14 @@ enum UploadBody {
         }
     }
 
+    /// Whether the whole body is in memory.
+    var isInMemory: Bool {
+        switch self {
+        case .copied, .data: true
+        case .channel: false
+        }
+    }
+
     /// The number of bytes; `nil` if it is unknown.
     var length: Int64? {
         switch self {
